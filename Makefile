@@ -1,0 +1,55 @@
+# `make` alone lists the targets. Each sets up what it needs in .venv; the second run starts at once.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PY := $(BIN)/python
+JOBS ?= 2
+
+# An install is good for one pyproject.toml in one folder: the stamp's name is a sum of both.
+KEY := $(shell { pwd; cat pyproject.toml; } | cksum | cut -d ' ' -f 1)
+BASE := .venv/.base-$(KEY)
+DEV := .venv/.dev-$(KEY)
+DOCS := .venv/.docs-$(KEY)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test check bench docs clean
+
+help:
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+demo: $(BASE)  ## a first look: who knows what, on data made on the spot
+	$(PY) examples/demo.py
+
+# One thread a process: with more, parallel tests only get in their own way.
+test: export OMP_NUM_THREADS = 1
+test: export OPENBLAS_NUM_THREADS = 1
+test: $(DEV)  ## every test, doctest and code block of the docs
+	$(PY) -m pytest -n $(JOBS)
+
+check: $(DEV)  ## style, types and who imports whom
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) $(BIN)/lint-imports
+
+bench: $(BASE)  ## the paper's experiments (data sets from the folder WHOKNOWS_DATA)
+	$(PY) benchmarks/paper/accuracy.py
+
+docs: $(DOCS)  ## the pages, in docs/_build
+	$(PY) -m sphinx -W --keep-going -q docs docs/_build
+
+clean:  ## remove caches and built pages; .venv stays
+	rm -rf docs/_build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests examples benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "whoknows needs Python 3.11 or newer, but $(PYTHON) --version says: $$($(PYTHON) --version 2>&1)"; \
+	  echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; } >&2
+	$(PYTHON) -m venv --clear .venv
+
+.venv/.%-$(KEY): | $(PY)
+	@echo "Setting up .venv ($*); this happens once."
+	@$(PY) -m pip install -qq --disable-pip-version-check --editable '.$(if $(filter-out base,$*),[$*])'
+	@rm -f .venv/.$*-* && touch $@

@@ -1,0 +1,5 @@
+"""Who said what: annotations as sorted triples, and the tables they come from."""
+
+from whoknows.data.annotations import Annotations
+
+__all__ = ["Annotations"]

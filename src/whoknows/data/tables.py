@@ -1,0 +1,275 @@
+"""Long and wide tables, from any dataframe library or plain arrays, to columns and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from numbers import Number
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whoknows.data.vocabulary import Coded, Codes, Ids, as_column, elements, factorize, show
+
+ALIASES = {
+    "item": ("task", "example", "id", "item_id", "task_id", "example_id"),
+    "annotator": (
+        *("worker", "user", "coder", "rater"),
+        *("annotator_id", "worker_id", "user_id", "coder_id", "rater_id"),
+    ),
+    "label": ("value", "answer"),
+}
+BACKENDS = ("pandas", "polars", "pyarrow")
+
+
+def read_long(frame: Any, columns: Mapping[str, str] | None = None) -> tuple[Coded, Coded, Coded]:
+    """Item, annotator and label columns of a long table, found by name or alias.
+
+    Parameters
+    ----------
+    frame : pandas, polars or pyarrow table, or any eager dataframe that narwhals knows
+        One row a label.
+    columns : mapping from role to column name, optional
+        Roles are "item", "annotator" and "label"; those left out are found by alias.
+
+    Returns
+    -------
+    item, annotator, label : Coded
+        With n_rows rows each.
+    """
+    table = _open(frame)
+    names = match_columns(table.columns, columns or {})
+    item, annotator, label = (factorize(_column(table[names[role]]), role) for role in ALIASES)
+    return item, annotator, label
+
+
+def match_columns(present: Sequence[Any], given: Mapping[str, str]) -> dict[str, Any]:
+    """Find the column for each role: the one given, else the role's own name, else one of its aliases."""
+    for role, name in given.items():
+        if role not in ALIASES:
+            raise ValueError(f"columns= expects the keys {show(ALIASES)}; got {role!r}.")
+        if name not in present:
+            raise ValueError(
+                f"columns= names {name!r} for the {role}, but the table has {show(present, 20)}."
+            )
+    free = [name for name in present if name not in given.values()]
+    return {role: given[role] if role in given else _match(role, free, present) for role in ALIASES}
+
+
+def _match(role: str, free: Sequence[Any], present: Sequence[Any]) -> Any:
+    """Find the one column that plays a role, case-insensitively."""
+    for accepted in ((role,), ALIASES[role]):
+        found = [name for name in free if str(name).lower() in accepted]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            break
+    problem = f"found {len(found)} ({show(found)})" if found else "found none"
+    raise ValueError(
+        f"Expected one column for the {role} ({role}, {', '.join(ALIASES[role])}), {problem}. "
+        f"The table has {show(present, 20)}. Say which one it is: columns={{{role!r}: ...}}."
+    )
+
+
+def read_matrix(y: Any) -> tuple[Ids, Ids | None, Ids | None]:
+    """Labels as a matrix, with the ids that a dataframe carries.
+
+    Parameters
+    ----------
+    y : array-like or dataframe of shape (n_items, n_annotators), or array-like of shape (n_items,)
+        One dimension is one annotator.
+
+    Returns
+    -------
+    matrix : array of numbers or of objects, shape (n_items, n_annotators)
+    annotators : array of shape (n_annotators,) or None
+        The columns of a dataframe.
+    items : array of shape (n_items,) or None
+        The index of a pandas dataframe, unless it merely counts the rows.
+    """
+    _refuse_what_hides_missing(y)
+    if isinstance(y, (list, tuple)):
+        return _from_rows(y), None, None
+    if not isinstance(y, np.ndarray) and _is_frame(y):
+        return _read_wide(y)
+    if hasattr(y, "shape") and len(y.shape) > 1 and not isinstance(y, np.ndarray):
+        y = np.asarray(y)
+    if isinstance(y, np.ndarray) and y.ndim not in (1, 2):
+        raise ValueError(
+            f"Expected labels of shape (n_items, n_annotators), got shape {y.shape}. "
+            "Pass one label for each item and annotator."
+        )
+    flat = as_column(y.ravel() if isinstance(y, np.ndarray) else y, "y")
+    return flat.reshape(y.shape if getattr(y, "ndim", 1) == 2 else (-1, 1)), None, None
+
+
+def observed_cells(matrix: Ids, missing_label: Any) -> tuple[Codes, Codes, Coded]:
+    """Row, column and label of every cell that holds a label.
+
+    Parameters
+    ----------
+    matrix : array of numbers or of objects, shape (n_items, n_annotators)
+    missing_label : object
+        Missing besides None, NaN and blank strings.
+
+    Returns
+    -------
+    row, column : int32 arrays of shape (n_annotations,)
+    label : Coded
+        With n_annotations rows.
+    """
+    if len(matrix) == 0:
+        raise ValueError("Expected at least one row of labels, got an empty matrix. Pass one row an item.")
+    if matrix.dtype == object:
+        label = factorize(matrix.ravel(), "label", missing=missing_label, width=max(matrix.shape[1], 1))
+        there = label.codes >= 0
+        present = there.reshape(matrix.shape)
+        label = Coded(label.codes[there], label.values)
+    else:
+        present = _holds_number(matrix, missing_label)
+        label = factorize(matrix[present], "label")
+    row, column = present.nonzero()
+    return row.astype(np.int32), column.astype(np.int32), label
+
+
+def write_long(columns: Mapping[str, Ids], backend: str | None) -> Any:
+    """Make a long table of a dataframe library; None takes the first one installed."""
+    if backend is not None and backend not in BACKENDS:
+        raise ValueError(f"backend= must be one of {show(BACKENDS)} or None; got {backend!r}.")
+    library = _library(backend)
+    if library.__name__ == "pandas":
+        return library.DataFrame(dict(columns))
+    if library.__name__ == "polars":
+        return library.DataFrame([_polars_series(library, name, ids) for name, ids in columns.items()])
+    return library.table({name: _arrow_array(library, name, ids) for name, ids in columns.items()})
+
+
+def _library(backend: str | None) -> ModuleType:
+    """Import the dataframe library asked for, or the first one installed."""
+    for name in (backend,) if backend else BACKENDS:
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    if backend:
+        raise ImportError(f"to_frame(backend={backend!r}) needs {backend}. Run: pip install {backend}")
+    raise ImportError(
+        "to_frame() needs pandas, polars or pyarrow; none is installed. Run: pip install pandas"
+    )
+
+
+def _polars_series(polars: ModuleType, name: str, ids: Ids) -> Any:
+    """Make a polars column; ids of mixed types and tuples stay Python objects."""
+    as_they_are = ids.dtype == object and set(map(type, ids)) != {str}
+    return polars.Series(name, elements(ids), dtype=polars.Object if as_they_are and len(ids) else None)
+
+
+def _arrow_array(pyarrow: ModuleType, name: str, ids: Ids) -> Any:
+    """Make an Arrow column, which holds one type and no tuples."""
+    kinds = {type(value).__name__ for value in elements(ids)}
+    if len(kinds) > 1 or kinds & {"tuple", "frozenset"}:
+        raise TypeError(
+            f"An Arrow column holds one simple type; the {name} column holds {', '.join(sorted(kinds))}. "
+            "Use to_frame(backend='pandas')."
+        )
+    return pyarrow.array(elements(ids))
+
+
+def _open(frame: Any) -> Any:
+    """Wrap a dataframe in narwhals."""
+    import narwhals.stable.v2 as nw
+
+    if hasattr(frame, "collect") and hasattr(frame, "lazy"):
+        raise TypeError(
+            f"Expected a dataframe in memory, got a {type(frame).__name__}. Call .collect() first."
+        )
+    try:
+        return nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise TypeError(
+            f"Expected a pandas, polars or pyarrow table, got {type(frame).__name__}. "
+            "Use Annotations.from_arrays for three lists, Annotations.from_matrix for a matrix."
+        ) from None
+
+
+def _is_frame(y: Any) -> bool:
+    """Whether y is a dataframe that narwhals knows."""
+    import narwhals.stable.v2 as nw
+
+    return bool(nw.dependencies.is_into_dataframe(y)) or (hasattr(y, "collect") and hasattr(y, "lazy"))
+
+
+def _column(series: Any) -> Ids:
+    """One column as numbers where it holds only numbers, else as the Python objects in it."""
+    import narwhals.stable.v2 as nw
+
+    whole = series.dtype.is_integer() or series.dtype == nw.Boolean
+    if series.dtype.is_float() or (whole and series.null_count() == 0):
+        numbers = series.to_numpy()
+        if numbers.dtype != object:
+            return as_column(numbers, str(series.name))
+    return as_column(series.to_list(), str(series.name))
+
+
+def _read_wide(frame: Any) -> tuple[Ids, Ids, Ids | None]:
+    """Take a wide dataframe apart: cells, column names, and the index if it says something."""
+    import narwhals.stable.v2 as nw
+
+    table = _open(frame)
+    columns = [_column(series) for series in table.iter_columns()]
+    kinds = {column.dtype.kind for column in columns}
+    one_kind = len(kinds) == 1  # booleans beside numbers stay what they are
+    matrix = np.empty(table.shape, dtype=np.result_type(*columns) if one_kind else object)
+    for place, column in enumerate(columns):
+        matrix[:, place] = column
+    index = nw.maybe_get_index(table)
+    items = None if index is None or _counts_rows(index) else as_column(index, "index")
+    return matrix, as_column(list(table.columns), "columns"), items
+
+
+def _counts_rows(index: Any) -> bool:
+    """Whether a pandas index is the default 0, 1, 2, …."""
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+
+
+def _from_rows(rows: Sequence[Any]) -> Ids:
+    """Matrix of objects from nested lists; a flat list is one annotator."""
+    if not any(isinstance(row, (list, tuple, np.ndarray)) for row in rows):
+        return as_column(rows, "y").reshape(-1, 1)
+    width = len(rows[0]) if hasattr(rows[0], "__len__") else 0
+    matrix = np.empty((len(rows), width), dtype=object)
+    for place, row in enumerate(rows):
+        cells = as_column(row, f"row {place} of y")
+        if len(cells) != width:
+            raise ValueError(
+                f"Expected {width} labels in every row, as in row 0, got {len(cells)} in row {place}. "
+                "Write None where an annotator gave no label."
+            )
+        matrix[place] = cells
+    return matrix
+
+
+def _refuse_what_hides_missing(y: Any) -> None:
+    """Refuse sparse and masked arrays, whose missing cells are not what they seem."""
+    if hasattr(y, "tocsr"):
+        raise TypeError(
+            "Expected a dense matrix of labels, got a scipy sparse one, where label 0 and a missing label "
+            "are the same. Pass the stored entries to Annotations.from_arrays(item, annotator, label)."
+        )
+    if isinstance(y, np.ma.MaskedArray):
+        raise TypeError(
+            "Expected a plain matrix of labels, got a masked array. "
+            "Pass y.astype(float).filled(numpy.nan), or y.astype(object).filled(None) for other labels."
+        )
+
+
+def _holds_number(matrix: Ids, missing_label: Any) -> NDArray[np.bool_]:
+    """Cells of a matrix of numbers that hold a label."""
+    present = ~np.isnan(matrix) if matrix.dtype.kind == "f" else np.ones(matrix.shape, dtype=np.bool_)
+    if isinstance(missing_label, (Number, np.bool_)) and (matrix.dtype.kind == "b") == isinstance(
+        missing_label, (bool, np.bool_)
+    ):
+        present &= matrix != missing_label
+    return present
