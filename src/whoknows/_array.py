@@ -1,0 +1,46 @@
+"""Sums over observed (item, annotator) pairs, the only arrays the models loop over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def pair_products(X: Array, coefficients: Array, rows: NDArray[Any], columns: NDArray[Any]) -> Array:
+    """Give x_row · coefficients_column for each observed pair, never the whole table.
+
+    ``X`` is (n_items, n_features), ``coefficients`` (n_annotators, n_features); the result (n_pairs,).
+    """
+    if X.shape[1] == 1:  # constant expertise: no gather of whole rows
+        return np.asarray(X[rows, 0] * coefficients[columns, 0])
+    return np.asarray(np.einsum("ij,ij->i", X[rows], coefficients[columns]))
+
+
+def pair_sums(weights: Array, X: Array, rows: NDArray[Any], columns: NDArray[Any], n_columns: int) -> Array:
+    """Σ over pairs of weight · x_row, one row of the result for each column: (n_columns, n_features)."""
+    by_column = sp.csr_array((weights, (columns, rows)), shape=(n_columns, X.shape[0]))
+    return np.asarray(by_column @ X)
+
+
+def segment_sum(values: Array, segments: NDArray[Any], n_segments: int) -> Array:
+    """Sum ``values`` (n,) or (n, k) within segments: (n_segments,) or (n_segments, k)."""
+    if values.ndim == 1:
+        return np.bincount(segments, weights=values, minlength=n_segments).astype(float)
+    return np.column_stack([segment_sum(column, segments, n_segments) for column in values.T])
+
+
+def with_constant(X: Array) -> Array:
+    """Append the column of ones that carries the intercept."""
+    return np.column_stack([X, np.ones(len(X))])
+
+
+def groups(codes: NDArray[Any], n_groups: int) -> list[NDArray[np.intp]]:
+    """Indices of each code's entries, in order: one array for each of ``n_groups`` codes."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.searchsorted(codes[order], np.arange(1, n_groups)))

@@ -1,0 +1,1 @@
+"""The paper: every equation, nothing else. Numpy and SciPy only."""

@@ -1,0 +1,220 @@
+"""The crowd behind the annotators: a hierarchical Gaussian prior on their coefficients.
+
+θ_t ~ N(θ_0, diag(deviation)), θ_0 ~ N(centre, diag(spread)). An annotator with three labels falls back on
+the crowd θ_0; one never seen *is* the crowd. Columns of θ: slopes w (one a feature), then the intercept γ,
+then any further intercept-like columns (two-coin bias).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from whoknows._array import Array, Mask
+from whoknows.model.belief import Belief
+from whoknows.model.settings import Settings
+
+BOLD_STEPS = 3  # towards the precision of slopes, tried in every update
+
+
+@dataclass
+class Population(Settings):
+    """How alike annotators are taken to be before they are seen.
+
+    Parameters
+    ----------
+    centre : float
+        Expected intercept γ_0 of the crowd.
+    centre_variance, slope_variance : float
+        Prior variance of the crowd's intercept and of each of its slopes w_0.
+    deviation_variance : float
+        Variance of an annotator's intercept around the crowd's.
+    precision_shape, precision_rate : float
+        Gamma prior on 1/τ², the precision of annotators' slopes around the crowd's. The variational
+        solver learns τ²; the point-estimate solvers hold it at the prior mean of 1/τ².
+    """
+
+    centre: float = 1.4
+    centre_variance: float = 1.0
+    slope_variance: float = 0.3
+    deviation_variance: float = 0.5
+    precision_shape: float = 2.0
+    precision_rate: float = 2.0
+
+    def start(self, n_annotators: int, n_slopes: int, n_intercepts: int = 1) -> Array:
+        """Everybody at the centre: (n_annotators + 1, n_slopes + n_intercepts)."""
+        theta = np.zeros((n_annotators + 1, n_slopes + n_intercepts))
+        theta[:, n_slopes] = self.centre
+        return theta
+
+    def log_prior(self, theta: Array, n_slopes: int) -> tuple[float, Array]:
+        """log p(θ) up to a constant, and its gradient; the last row of ``theta`` is the crowd θ_0."""
+        precision = self._deviation_precision(theta.shape[1], n_slopes, self._prior_slope_precision)
+        crowd_precision, centre = self._crowd(theta.shape[1], n_slopes)
+        deviation = theta[:-1] - theta[-1]
+        surprise = theta[-1] - centre
+        value = -0.5 * float((precision * deviation**2).sum() + (crowd_precision * surprise**2).sum())
+        pull = precision * deviation
+        return value, np.vstack([-pull, pull.sum(axis=0) - crowd_precision * surprise])
+
+    @property
+    def _prior_slope_precision(self) -> float:
+        return self.precision_shape / self.precision_rate
+
+    def _deviation_precision(self, n_columns: int, n_slopes: int, slope_precision: float) -> Array:
+        precision = np.full(n_columns, 1 / self.deviation_variance)
+        precision[:n_slopes] = slope_precision
+        return precision
+
+    def _crowd(self, n_columns: int, n_slopes: int) -> tuple[Array, Array]:
+        """Precision and mean of the prior on θ_0."""
+        precision = np.full(n_columns, 1 / self.centre_variance)
+        precision[:n_slopes] = 1 / self.slope_variance
+        return precision, self.start(0, n_slopes, n_columns - n_slopes)[0]
+
+
+@dataclass(frozen=True)
+class CrowdBelief:
+    """q(θ_1) … q(θ_T) q(θ_0) q(1/τ²): Gaussian, Gaussian with diagonal covariance, Gamma.
+
+    Annotators without a label take no part in it, so that listing them changes nothing.
+    """
+
+    population: Population
+    n_slopes: int
+    mean: Array  # (n_annotators, n_columns)
+    covariance: Array  # (n_annotators, n_columns, n_columns)
+    crowd_mean: Array  # (n_columns,)
+    crowd_variance: Array  # (n_columns,)
+    shape: float
+    rate: float
+    active: Mask  # (n_annotators,): who labelled something
+
+    @classmethod
+    def prior(cls, population: Population, active: Mask, n_slopes: int, n_intercepts: int = 1) -> CrowdBelief:
+        """Build the belief before any label: every annotator at the centre, as unsure as the prior is."""
+        n_columns = n_slopes + n_intercepts
+        crowd_precision, centre = population._crowd(n_columns, n_slopes)
+        shape, rate = population.precision_shape, population.precision_rate
+        deviation = population._deviation_precision(n_columns, n_slopes, shape / rate)
+        covariance = np.diag(1 / crowd_precision + 1 / deviation)
+        n_annotators = len(active)
+        return cls(
+            population,
+            n_slopes,
+            np.tile(centre, (n_annotators, 1)),
+            np.tile(covariance, (n_annotators, 1, 1)),
+            centre,
+            1 / crowd_precision,
+            shape,
+            rate,
+            active,
+        )
+
+    @property
+    def deviation_precision(self) -> Array:
+        """E[1 / deviation variance] of each column."""
+        return self.population._deviation_precision(
+            len(self.crowd_mean), self.n_slopes, self.shape / self.rate
+        )
+
+    def update(self, gram: Array, pull: Array) -> CrowdBelief:
+        """Raise the bound over q(θ_t), q(θ_0), q(1/τ²), given the labels' sums.
+
+        ``gram`` (n_annotators, n_columns, n_columns) is Σ ω x xᵀ, ``pull`` (n_annotators, n_columns)
+        Σ (target − ½) x, both over each annotator's labels. Plain coordinate ascent creeps in τ² when
+        many annotators have few labels, so a few bolder steps to the same fixed point are tried as well.
+        """
+        plain = bold = self._step(gram, pull)
+        precision = self.shape / self.rate
+        for _ in range(BOLD_STEPS if self.n_slopes else 0):
+            precision = bold._well_determined_precision(precision)
+            bold = replace(bold, rate=bold.shape / precision)._step(gram, pull)
+        return max(plain, bold, key=lambda belief: belief._objective(gram, pull))
+
+    def _step(self, gram: Array, pull: Array) -> CrowdBelief:
+        """Return coordinate ascent: q(θ_t) and q(θ_0) given q(1/τ²), then q(1/τ²)."""
+        d = self.deviation_precision
+        covariance = np.linalg.inv(gram + np.diag(d))
+        covariance = 0.5 * (covariance + covariance.transpose(0, 2, 1))
+
+        # The means of the crowd and of all annotators together: one by one, each would hold the other back.
+        on, n_on = self.active, int(self.active.sum())
+        crowd_precision, centre = self.population._crowd(len(d), self.n_slopes)
+        pulled = np.einsum("tij,tj->ti", covariance, pull)
+        held = np.diag(crowd_precision + n_on * d) - d[:, None] * covariance[on].sum(axis=0) * d
+        crowd_mean = np.linalg.solve(held, crowd_precision * centre + d * pulled[on].sum(axis=0))
+        moved = replace(
+            self,
+            mean=pulled + covariance @ (d * crowd_mean),
+            covariance=covariance,
+            crowd_mean=crowd_mean,
+            crowd_variance=1 / (crowd_precision + n_on * d),
+        )
+        return replace(
+            moved,
+            shape=self.population.precision_shape + 0.5 * n_on * self.n_slopes,
+            rate=self.population.precision_rate + 0.5 * float(moved._scatter()[: self.n_slopes].sum()),
+        )
+
+    def _well_determined_precision(self, used: float) -> float:
+        """MacKay's update of 1/τ²: count only slopes that labels, not the prior, have settled.
+
+        ``used`` is the 1/τ² that the covariances were computed with.
+        """
+        on, slopes = self.active, slice(0, self.n_slopes)
+        distance = float(((self.mean[on] - self.crowd_mean)[:, slopes] ** 2).sum())
+        unsettled = float(self._scatter()[slopes].sum()) - distance
+        settled = max(int(on.sum()) * self.n_slopes - used * unsettled, 0.0)
+        prior = self.population
+        return (prior.precision_shape + 0.5 * settled) / (prior.precision_rate + 0.5 * distance)
+
+    def _objective(self, gram: Array, pull: Array) -> float:
+        """Return the annotators' part of the bound at fixed q(z): what an update may not lower."""
+        second = self.covariance + self.mean[:, :, None] * self.mean[:, None, :]
+        return float((pull * self.mean).sum() - 0.5 * (gram * second).sum()) - self.divergence()
+
+    def _scatter(self) -> Array:
+        """Σ_t E[(θ_t − θ_0)²] over annotators who labelled something: (n_columns,)."""
+        on = self.active
+        spread = np.diagonal(self.covariance[on], axis1=1, axis2=2) + self.crowd_variance
+        return np.asarray(((self.mean[on] - self.crowd_mean) ** 2 + spread).sum(axis=0))
+
+    def divergence(self) -> float:
+        """KL(q ‖ prior) of everything global about the annotators: what the bound pays for them."""
+        on, n_on, n_columns = self.active, int(self.active.sum()), len(self.crowd_mean)
+        log_precision = np.log(self.deviation_precision)
+        log_precision[: self.n_slopes] = digamma(self.shape) - np.log(self.rate)  # E[log 1/τ²]
+        scatter = self._scatter()
+        deviations = 0.5 * float(n_on * log_precision.sum() - self.deviation_precision @ scatter)
+        entropies = 0.5 * float(np.linalg.slogdet(self.covariance[on])[1].sum()) + 0.5 * n_on * n_columns
+        return self._crowd_divergence() + self._precision_divergence() - deviations - entropies
+
+    def _crowd_divergence(self) -> float:
+        precision, centre = self.population._crowd(len(self.crowd_mean), self.n_slopes)
+        ratio = precision * self.crowd_variance
+        return 0.5 * float((ratio - 1 - np.log(ratio) + precision * (self.crowd_mean - centre) ** 2).sum())
+
+    def _precision_divergence(self) -> float:
+        """KL between Gamma(shape, rate) and its prior."""
+        if not self.n_slopes:
+            return 0.0
+        a, b = self.shape, self.rate
+        a0, b0 = self.population.precision_shape, self.population.precision_rate
+        return float(
+            (a - a0) * digamma(a)
+            - gammaln(a)
+            + gammaln(a0)
+            + a0 * (np.log(b) - np.log(b0))
+            + a * (b0 - b) / b
+        )
+
+    def belief(self) -> Belief:
+        """Each annotator's coefficients, and in the last row those of an annotator never seen."""
+        stranger = np.diag(self.crowd_variance + 1 / self.deviation_precision)
+        off = ~self.active
+        mean, covariance = self.mean.copy(), self.covariance.copy()
+        mean[off], covariance[off] = self.crowd_mean, stranger
+        return Belief(np.vstack([mean, self.crowd_mean]), np.concatenate([covariance, stranger[None]]))

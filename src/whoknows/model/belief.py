@@ -1,0 +1,52 @@
+"""Belief: a Gaussian over coefficients, and what logistic functions of them are worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from whoknows._array import Array
+
+
+@dataclass(frozen=True)
+class Belief:
+    """q(coefficients) = N(mean, covariance); a point estimate has no covariance.
+
+    ``mean`` is (n_features,) for a truth model and (n_annotators + 1, n_features) for annotators, whose
+    last row stands for an annotator never seen; ``covariance`` adds one more axis.
+    """
+
+    mean: Array
+    covariance: Array | None = None
+
+    def variance_along(self, X: Array, row: int | None = None) -> Array:
+        """Var[x · coefficients] for each row x of ``X``: (n_items,)."""
+        if self.covariance is None:
+            return np.zeros(len(X))
+        S = self.covariance if row is None else self.covariance[row]
+        return np.asarray(np.einsum("ij,ij->i", X @ S, X))
+
+
+def expected_logistic(mean: Array, variance: Array) -> Array:
+    """E[logistic(u)] for u ~ N(mean, variance), by MacKay's approximation."""
+    return np.asarray(expit(mean / np.sqrt(1 + np.pi * variance / 8)))
+
+
+# --- The Pólya-Gamma (Jaakkola-Jordan) bound, exact at u = ±c:
+#         log σ(u) ≥ log σ(c) + (u − c)/2 − ω(c)/2 (u² − c²),   ω(c) = tanh(c/2) / (2c)
+#     It is quadratic in u, so Gaussian beliefs stay Gaussian.
+
+
+def omega(c: Array) -> Array:
+    """ω(c) = tanh(c/2) / (2c), 1/4 at zero: the curvature of the bound."""
+    safe = np.maximum(c, 1e-6)
+    return np.asarray(np.tanh(safe / 2) / (2 * safe))
+
+
+def bounded_log_logistic(mean: Array, second_moment: Array) -> tuple[Array, Array]:
+    """E[log σ(u)] and E[log σ(−u)] from below, at the best c² = E[u²]."""
+    c = np.sqrt(second_moment)
+    middle = log_expit(c) - c / 2
+    return middle + mean / 2, middle - mean / 2

@@ -1,0 +1,158 @@
+"""Maps: what truth and annotators see of x. A map is settings; ``prepare`` learns features from all items.
+
+Features have a mean squared length of about one over the items, so that a prior variance means the same
+for every map and every data set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+import scipy.linalg
+
+from whoknows._array import Array
+from whoknows.model.distances import squared_distances
+from whoknows.model.graph import AnchorGraph, BuiltGraph, Graph
+from whoknows.model.settings import Settings
+
+
+class Features(Protocol):
+    """A map that has seen the items."""
+
+    def transform(self, X: Array) -> Array:
+        """Features of each x: (n_items, n_features), no constant among them."""
+
+
+class Map(Settings):
+    """Settings of a map; subclasses say what is learnt of the items."""
+
+    def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> Features:
+        """Learn features from the items in ``X`` (n_items, D), labelled or not.
+
+        The first ``leading`` ones, all that annotators' expertise may depend on, are to matter most.
+        """
+        raise NotImplementedError
+
+
+# --- linear --------------------------------------------------------------------------------------
+
+
+@dataclass
+class LinearMap(Map):
+    """x itself, over √D: coefficients can be read in the units of x."""
+
+    def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> LinearFeatures:
+        """Learn the matrix x is multiplied by: where only some may lead, x turned to its principal axes."""
+        D = X.shape[1]
+        if leading is None or leading >= D:
+            return LinearFeatures(np.eye(D) / np.sqrt(D))
+        centred = X - X.mean(axis=0)
+        axes = scipy.linalg.eigh(centred.T @ centred)[1][:, ::-1]
+        return LinearFeatures(axes / np.sqrt(D))
+
+
+@dataclass(frozen=True)
+class LinearFeatures:
+    """Features x M, with M (D, n_features)."""
+
+    matrix: Array
+
+    def transform(self, X: Array) -> Array:
+        """Return X M."""
+        return np.asarray(X @ self.matrix)
+
+
+# --- rbf -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class RbfMap(Map):
+    """Leading eigenvectors of the kernel exp(−d² / (width · median d²)), by Nyström.
+
+    Parameters
+    ----------
+    width : float
+        Kernel width, in units of the median squared distance between items.
+    rank, landmarks : int
+        Eigenvectors kept, and items (drawn from all) they are computed on.
+    """
+
+    width: float = 2.0
+    rank: int = 80
+    landmarks: int = 600
+
+    def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> RbfFeatures:
+        """Draw landmarks among the items and diagonalise the kernel on them."""
+        chosen = np.random.default_rng(seed).choice(len(X), min(self.landmarks, len(X)), replace=False)
+        nodes = X[np.sort(chosen)]
+        squared = squared_distances(nodes, nodes)
+        typical = np.median(squared[~np.eye(len(nodes), dtype=bool)]) if len(nodes) > 1 else 0.0
+        scale = self.width * (typical if typical > 0 else 1.0)
+        values, vectors = scipy.linalg.eigh(np.exp(-squared / scale))
+        keep = [i for i in np.argsort(-values)[: self.rank] if values[i] > 1e-8 * values[-1]]
+        raw = RbfFeatures(nodes, float(scale), vectors[:, keep] / np.sqrt(values[keep]))
+        centre, length = _centre_and_length(raw.transform(X))
+        return replace(raw, centre=centre, length=length)
+
+
+@dataclass(frozen=True)
+class RbfFeatures:
+    """k(x, nodes) · root, centred and scaled."""
+
+    nodes: Array
+    scale: float
+    root: Array
+    centre: Array | float = 0.0
+    length: float = 1.0
+
+    def transform(self, X: Array) -> Array:
+        """Return the kernel's eigenvectors at each x."""
+        kernel = np.exp(-squared_distances(X, self.nodes) / self.scale)
+        return np.asarray((kernel @ self.root - self.centre) / self.length)
+
+
+# --- spectral ------------------------------------------------------------------------------------
+
+
+@dataclass
+class SpectralMap(Map):
+    """Leading eigenvectors of the graph over all items: GP of Eqs. (3), (5) in its eigenbasis.
+
+    u_k / √(μ_k + eps), μ_k the Laplacian's eigenvalue: the prior covariance (Δ + eps)⁻¹ cut at ``rank``.
+    New x are placed by the graph. This is where unlabelled items pay most.
+    """
+
+    graph: Graph = field(default_factory=AnchorGraph)
+    rank: int = 80
+    eps: float = 0.005
+
+    def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> SpectralFeatures:
+        """Build the graph of the items and diagonalise it."""
+        graph = self.graph.build(X, seed)
+        raw = SpectralFeatures(graph, graph.basis(self.rank, self.eps))
+        centre, length = _centre_and_length(raw.transform(X))
+        return replace(raw, centre=centre, length=length)
+
+
+@dataclass(frozen=True)
+class SpectralFeatures:
+    """The graph's eigenvectors at any x, centred and scaled."""
+
+    graph: BuiltGraph
+    basis: Array
+    centre: Array | float = 0.0
+    length: float = 1.0
+
+    def transform(self, X: Array) -> Array:
+        """Return the eigenvectors at each x, fading far from every item, as they would not by themselves."""
+        features = (self.graph.attach(X) @ self.basis - self.centre) / self.length
+        return np.asarray(features * self.graph.nearness(X)[:, None])
+
+
+def _centre_and_length(features: Array) -> tuple[Array, float]:
+    """Mean of the features, and root mean squared length around it (one if they are all alike)."""
+    centre = features.mean(axis=0)
+    length = float(np.sqrt(((features - centre) ** 2).sum(axis=1).mean()))
+    return centre, length if length > 0 else 1.0

@@ -1,0 +1,79 @@
+"""Posterior: what is known of each item's truth once its labels are in, p̃(z) of Eqs. (7), (12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import logsumexp, xlogy
+
+from whoknows._array import Array
+
+
+@dataclass(frozen=True)
+class CategoricalPosterior:
+    """p̃(z_i = k), one row an item.
+
+    Attributes
+    ----------
+    prob : (n_items, n_classes)
+    log_marginal : float
+        Σ_i log Σ_z p(z | x_i) Π_t p(y_it | x_i, z), Eq. (6), or its variational lower bound.
+    """
+
+    prob: Array
+    log_marginal: float = np.nan
+
+    @classmethod
+    def from_log_joint(cls, log_joint: Array) -> CategoricalPosterior:
+        """Normalise log p(z, y | x), (n_items, n_classes), in log space."""
+        log_marginal = logsumexp(log_joint, axis=1, keepdims=True)
+        return cls(np.exp(log_joint - log_marginal), float(log_marginal.sum()))
+
+    @cached_property
+    def mean(self) -> Array:
+        """E[z_i], the class codes taken as numbers."""
+        return self.prob @ np.arange(self.prob.shape[1], dtype=float)
+
+    @cached_property
+    def variance(self) -> Array:
+        """Var[z_i]."""
+        return self.prob @ np.arange(self.prob.shape[1], dtype=float) ** 2 - self.mean**2
+
+    @property
+    def entropy(self) -> Array:
+        """−Σ_k p̃ log p̃ of each item."""
+        return np.asarray(-xlogy(self.prob, self.prob).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class GaussianPosterior:
+    """p̃(z_i) for real-valued truth: mean and variance of each item, and log p(Y_L | X)."""
+
+    mean: Array
+    variance: Array
+    log_marginal: float = np.nan
+
+    @property
+    def entropy(self) -> Array:
+        """Differential entropy of each item's marginal."""
+        return 0.5 * np.log(2 * np.pi * np.e * self.variance)
+
+
+Posterior = CategoricalPosterior | GaussianPosterior
+
+
+def join(posteriors: Sequence[Posterior]) -> Posterior:
+    """Put the posteriors of consecutive chunks of items together."""
+    if len(posteriors) == 1:
+        return posteriors[0]
+    log_marginal = sum(p.log_marginal for p in posteriors)
+    if isinstance(posteriors[0], CategoricalPosterior):
+        return CategoricalPosterior(np.vstack([p.prob for p in posteriors]), log_marginal)  # type: ignore[union-attr]
+    return GaussianPosterior(
+        np.concatenate([p.mean for p in posteriors]),
+        np.concatenate([p.variance for p in posteriors]),
+        log_marginal,
+    )

@@ -1,0 +1,162 @@
+"""Truth as a smooth function on the graph of items: the paper's model GP."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import ClassVar, Self
+
+import numpy as np
+import scipy.linalg
+from scipy.stats import norm
+
+from whoknows._array import Array
+from whoknows.model.distances import nearest
+from whoknows.model.evidence import Evidence, QuadraticEvidence
+from whoknows.model.graph import BuiltGraph, GaussianGraph, Graph
+from whoknows.model.posterior import GaussianPosterior, Posterior
+from whoknows.model.settings import Settings
+
+MOST_ITEMS = 10_000  # a dense covariance of more items does not fit a laptop
+
+
+@dataclass
+class GraphTruth(Settings):
+    """p(Z | X) ∝ exp(−ZᵀΔZ / 2λ), Eq. (3), z_i real, labels 0 and 1 on either side of ½.
+
+    With Gaussian annotators (Eq. 14) the joint of Eq. (5) is Gaussian, so the E-step the paper calls
+    intractable is one linear solve: precision Δ/λ + diag(Σ_t σ_t⁻²). Z has prior mean ½, which matters only
+    to items out of reach of any label.
+
+    Parameters
+    ----------
+    graph : Graph
+        Where Δ comes from; it is scaled to a mean degree of one.
+    lam : float
+        λ of Eq. (3): the larger, the freer z is to vary along the graph.
+    jitter : float
+        Added to Δ, which is singular.
+    neighbors : int or None
+        None: exact. m: the paper's approximation p(z_i | X) ≈ p(z_i | x_i, x_η(i)), each item's posterior
+        from its m nearest items alone. EM's bound may then fall.
+    """
+
+    graph: Graph = field(default_factory=GaussianGraph)
+    lam: float = 1.0
+    jitter: float = 0.01
+    neighbors: int | None = None
+
+    accepts: ClassVar[str] = "quadratic"
+    couples_items: ClassVar[bool] = True
+
+    _built: BuiltGraph | None = field(default=None, init=False, repr=False, compare=False)
+    _covariance: Array | None = field(default=None, init=False, repr=False, compare=False)
+    _near: Array | None = field(default=None, init=False, repr=False, compare=False)
+
+    def prepare(self, X: Array, features: Array | None = None, seed: int = 0) -> Self:
+        """Return a copy that holds the prior covariance λ (Δ + jitter)⁻¹ of all items in ``X``."""
+        if len(X) > MOST_ITEMS:
+            raise ValueError(
+                f"GraphTruth couples all items and is exact for at most {MOST_ITEMS}; X has {len(X)}. "
+                "Use truth='id' with map='spectral': the same prior in the graph's eigenbasis, at any size."
+            )
+        prepared = copy.copy(self)
+        prepared._built = self.graph.build(X, seed)
+        Delta = prepared._built.laplacian() + self.jitter * np.eye(len(X))
+        prepared._covariance = self.lam * scipy.linalg.inv(Delta)
+        if self.neighbors is not None:
+            prepared._near = nearest(X, X, min(self.neighbors + 1, len(X)))[0]
+        return prepared
+
+    @property
+    def covariance(self) -> Array:
+        """λ (Δ + jitter)⁻¹, (n_items, n_items)."""
+        if self._covariance is None:
+            raise RuntimeError("GraphTruth was not prepared: call prepare(X) first.")
+        return self._covariance
+
+    def init(self, n_features: int) -> Array:
+        """Return nothing to learn: Eq. (3) has no parameters."""
+        return np.zeros(0)
+
+    def posterior(self, xi: Array, X: Array, evidence: Evidence) -> GaussianPosterior:
+        """p(Z | X, Y_L) ∝ Eq. (5), exactly or from each item's neighbours, and log p(Y_L | X) of Eq. (8)."""
+        assert isinstance(evidence, QuadraticEvidence)
+        exact = _condition(self.covariance, evidence)
+        if self._near is None:
+            return exact
+        local = [_condition_on(self.covariance, evidence, near) for near in self._near]
+        mean, variance = np.array([(p.mean[0], p.variance[0]) for p in local]).T
+        return GaussianPosterior(mean, variance, exact.log_marginal)
+
+    def expected_log_truth(self, xi: Array, X: Array, posterior: Posterior) -> tuple[float, Array]:
+        """Return zero: Eq. (3) is fixed beforehand, so the M-step has nothing to do here."""
+        return 0.0, np.zeros(0)
+
+    def log_prior(self, xi: Array) -> tuple[float, Array]:
+        """Return zero: no parameters, no prior on them."""
+        return 0.0, np.zeros(0)
+
+    # --- after the fit ---------------------------------------------------------------------------
+
+    def predict(self, known: GaussianPosterior, X: Array) -> Array:
+        """P(z > ½) at each x, given what is known of the items z was fitted on: (n_items, 2)."""
+        return self.probability(self._prior_at(known, X))
+
+    def posterior_at(self, known: GaussianPosterior, X: Array, evidence: Evidence) -> Array:
+        """The same, with the labels of these items in: (n_items, 2).
+
+        For the very items of the fit the labels replace those of the fit; new items take the graph's
+        word as their prior.
+        """
+        assert isinstance(evidence, QuadraticEvidence)
+        if np.array_equal(X, self._items()):
+            return self.probability(self.posterior(np.zeros(0), X, evidence))
+        prior = self._prior_at(known, X)
+        precision = 1 / prior.variance + evidence.precision
+        mean = (prior.mean / prior.variance + evidence.pull) / precision
+        return self.probability(GaussianPosterior(mean, 1 / precision))
+
+    @staticmethod
+    def probability(posterior: GaussianPosterior) -> Array:
+        """P(z ≤ ½) and P(z > ½): (n_items, 2)."""
+        one = norm.cdf((posterior.mean - 0.5) / np.sqrt(posterior.variance))
+        return np.column_stack([1 - one, one])
+
+    def _prior_at(self, known: GaussianPosterior, X: Array) -> GaussianPosterior:
+        """Join x to the graph: z(x) is the mean over its neighbours, ½ where it has none.
+
+        The variance takes neighbours as moving together, so it errs on the side of doubt.
+        """
+        assert self._built is not None
+        weights = self._built.tie(X)
+        total = np.asarray(weights.sum(axis=1)).ravel() + self.jitter
+        mean = 0.5 + (weights @ (known.mean - 0.5)) / total
+        return GaussianPosterior(mean, (weights @ known.variance + self.lam) / total)
+
+    def _items(self) -> Array:
+        assert self._built is not None
+        return self._built.nodes
+
+
+def _condition_on(covariance: Array, evidence: QuadraticEvidence, rows: Array) -> GaussianPosterior:
+    part = QuadraticEvidence(evidence.precision[rows], evidence.pull[rows], evidence.constant[rows])
+    return _condition(covariance[np.ix_(rows, rows)], part)
+
+
+def _condition(covariance: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
+    """Gaussian prior N(½, covariance) times quadratic evidence; only items with labels enter the solve."""
+    seen = np.flatnonzero(evidence.precision > 0)
+    precision = evidence.precision[seen]
+    y = evidence.pull[seen] / precision  # the labels of an item, as one observation of variance 1/precision
+    K = covariance[:, seen]
+    L = scipy.linalg.cholesky(K[seen] + np.diag(1 / precision), lower=True)
+    gain = scipy.linalg.solve_triangular(L, K.T, lower=True)
+    surprise = scipy.linalg.solve_triangular(L, y - 0.5, lower=True)
+    log_density = -0.5 * surprise @ surprise - np.log(np.diag(L)).sum() - 0.5 * len(y) * np.log(2 * np.pi)
+    rest = evidence.constant[seen] + 0.5 * y * evidence.pull[seen] - 0.5 * np.log(precision / (2 * np.pi))
+    return GaussianPosterior(
+        0.5 + gain.T @ surprise,
+        np.diag(covariance) - np.einsum("ij,ij->j", gain, gain),
+        float(log_density + rest.sum()),
+    )
