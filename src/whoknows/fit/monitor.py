@@ -1,0 +1,97 @@
+"""The monitor: history of the bound, when to stop, and a warning when a fit did not get there."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from whoknows._array import Array
+
+Callback = Callable[[int, float, float], bool | None]
+
+STOPPING_RULES = ("bound", "parameters")
+
+
+class DidNotConverge(UserWarning):
+    """A fit used up its iterations, or its bound fell."""
+
+
+class Monitor:
+    """Watches one fit.
+
+    Parameters
+    ----------
+    max_iter : int
+    tol : float
+        ``stop="bound"``: stop when the bound rises by less than ``tol`` times its size.
+        ``stop="parameters"``: when ‖θ_new − θ‖² < ``tol``, the rule of Algorithm 1.
+    callback : callable(iteration, bound, seconds), optional
+        Called after each iteration; return True to stop the fit.
+    exact : bool
+        False for approximate E-steps, whose bound may fall.
+    """
+
+    def __init__(
+        self,
+        max_iter: int,
+        tol: float,
+        stop: str = "bound",
+        callback: Callback | None = None,
+        exact: bool = True,
+    ) -> None:
+        if stop not in STOPPING_RULES:
+            raise ValueError(f"stop must be one of {STOPPING_RULES}; got {stop!r}.")
+        self.max_iter, self.tol, self.stop, self.callback, self.exact = max_iter, tol, stop, callback, exact
+        self.history: list[float] = []
+        self.converged = False
+        self.stopped = False
+        self._theta: Array | None = None
+        self._started = time.perf_counter()
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations so far."""
+        return len(self.history)
+
+    def add(self, bound: float, theta: Array) -> bool:
+        """Record one iteration; return True when the fit is over."""
+        self.history.append(float(bound))
+        self._check_rise()
+        self.converged = self._is_small_step(theta)
+        self._theta = theta
+        if self.callback is not None:
+            self.stopped = bool(self.callback(self.n_iter, bound, time.perf_counter() - self._started))
+        return self.converged or self.stopped or self.n_iter >= self.max_iter
+
+    def finish(self) -> None:
+        """Warn if the fit ran out of iterations."""
+        if not (self.converged or self.stopped):
+            warnings.warn(
+                f"The fit did not converge in max_iter={self.max_iter} iterations: the bound still rose by "
+                f"{self._rise():.2g} at the last. Raise max_iter, or tol={self.tol:g} if that is enough.",
+                DidNotConverge,
+                stacklevel=2,
+            )
+
+    def _rise(self) -> float:
+        return self.history[-1] - self.history[-2] if self.n_iter > 1 else np.inf
+
+    def _check_rise(self) -> None:
+        """Object when the bound falls by more than rounding: then a piece is wrong."""
+        if self.exact and self._rise() < -1e-8 * max(abs(self.history[-1]), 1.0):
+            warnings.warn(
+                f"The bound fell by {-self._rise():.2g} at iteration {self.n_iter}. A gradient or an "
+                "expectation of one of the pieces is wrong.",
+                DidNotConverge,
+                stacklevel=3,
+            )
+
+    def _is_small_step(self, theta: Array) -> bool:
+        if self._theta is None:
+            return False
+        if self.stop == "parameters":
+            return float(((theta - self._theta) ** 2).sum()) < self.tol
+        return abs(self._rise()) <= self.tol * max(abs(self.history[-1]), 1.0)

@@ -1,0 +1,96 @@
+"""One door to the solvers: from a model and items to what was learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from whoknows._array import Array
+from whoknows.data.annotations import Annotations
+from whoknows.fit.em import fit_em, m_step
+from whoknows.fit.engines import Engine, Serial
+from whoknows.fit.items import Items
+from whoknows.fit.lbfgs import fit_lbfgs
+from whoknows.fit.monitor import Monitor
+from whoknows.fit.objective import Model, Parameters, e_step
+from whoknows.fit.variational import fit_variational, has_bound
+from whoknows.model.belief import Belief
+from whoknows.model.posterior import CategoricalPosterior, Posterior, join
+
+SOLVERS = ("auto", "vb", "em", "lbfgs")
+VOTE_WEIGHT = 0.8  # log-odds a single vote is worth before anything is known of annotators
+VOTE_CERTAINTY = 0.98  # the vote alone never makes an item more certain than this
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a solver learnt.
+
+    Attributes
+    ----------
+    annotators : Belief
+        q(θ): a row for each annotator and a last one for an annotator never seen.
+    truth : Belief or GaussianPosterior
+        q(ξ); for GP, whose truth has no parameters, the posterior of the items themselves.
+    solver : str
+        Which solver it was.
+    """
+
+    annotators: Belief
+    truth: Belief | Posterior
+    solver: str
+
+
+def vote(Y: Annotations) -> CategoricalPosterior:
+    """Return where every solver starts: a soft majority vote, even for items nobody labelled."""
+    ballots = np.zeros((Y.n_items, Y.n_classes))
+    np.add.at(ballots, (Y.item, Y.label), VOTE_WEIGHT)
+    prob = CategoricalPosterior.from_log_joint(ballots).prob
+    return CategoricalPosterior(np.clip(prob, 1 - VOTE_CERTAINTY, VOTE_CERTAINTY))
+
+
+def solve(
+    model: Model,
+    items: Items,
+    start: Array | None,
+    monitor: Monitor,
+    solver: str = "auto",
+    engine: Engine | None = None,
+    n_chunks: int = 1,
+) -> Fitted:
+    """Fit ``model`` to ``items`` by ``solver``: "vb", "em", "lbfgs", or "auto", vb where it has a bound.
+
+    ``start`` (n_items, n_classes) is a first guess at the posterior; None takes the vote.
+    """
+    if solver not in SOLVERS:
+        raise ValueError(f"solver must be one of {SOLVERS}; got {solver!r}.")
+    if solver == "auto":
+        solver = "vb" if has_bound(model) else "em"
+    engine = engine or Serial()
+    chunks = list(items.chunks(n_chunks))
+    posterior = vote(items.Y) if start is None else CategoricalPosterior(start)
+    posteriors = [CategoricalPosterior(posterior.prob[rows]) for rows in items.Y.chunks(n_chunks)]
+    if solver == "vb":
+        theta, xi = fit_variational(model, chunks, posteriors, monitor, engine)
+        return Fitted(theta, xi, solver)
+    parameters = _first_guess(model, chunks, posteriors, engine)
+    climb = fit_em if solver == "em" else fit_lbfgs
+    parameters = climb(model, chunks, parameters, monitor, engine)
+    return Fitted(Belief(parameters.theta), _known_truth(model, chunks, parameters), solver)
+
+
+def _first_guess(
+    model: Model, chunks: Sequence[Items], posteriors: Sequence[Posterior], engine: Engine
+) -> Parameters:
+    """Return the M-step at the starting posterior: avoids label switching, and the flat spot at w = 0."""
+    theta = model.annotators.init(chunks[0].Psi.shape[1], chunks[0].Y.n_annotators)
+    xi = model.truth.init(chunks[0].Phi.shape[1])
+    return m_step(model, chunks, posteriors, Parameters(theta, xi), engine)
+
+
+def _known_truth(model: Model, chunks: Sequence[Items], parameters: Parameters) -> Belief | Posterior:
+    if model.truth.couples_items:
+        return join([e_step(items, model, parameters) for items in chunks])
+    return Belief(parameters.xi)
