@@ -1,0 +1,290 @@
+"""CrowdClassifier: one model, transparent."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from whoknows._array import Array, with_constant
+from whoknows.data.annotations import Annotations
+from whoknows.estimators.checks import check_annotations, check_binary, check_features
+from whoknows.estimators.pieces import resolve_annotators, resolve_map, resolve_truth
+from whoknows.fit.items import Items
+from whoknows.fit.monitor import Callback, Monitor
+from whoknows.fit.objective import Model
+from whoknows.fit.solve import solve
+from whoknows.model.maps import LinearFeatures
+from whoknows.model.settings import NotCompatible
+
+COEFFICIENTS = ("coef_", "intercept_", "annotator_coef_", "annotator_intercept_")
+
+
+class CrowdClassifier(ClassifierMixin, BaseEstimator):
+    """Learn the truth, a classifier and every annotator's expertise from who said what.
+
+    One fit of Yan, Rosales, Fung and Dy (UAI 2010): labels of several annotators, on some of the items,
+    become p(z | x) for any item, p(z | x, labels) for labelled ones, and the probability that annotator t
+    is right on item x.
+
+    Parameters
+    ----------
+    truth : {"lgp", "id", "gp"} or truth model
+        What the truth is given x. "id": logistic, items independent, Eq. (18). "lgp": the same with a graph
+        prior on its weights, through which unlabelled items count, Eqs. (9)–(13). "gp": smooth on the graph
+        of items, Eqs. (3), (5). Or `LogisticTruth(...)`, `GraphTruth(...)`.
+    annotators : {"auto", "bernoulli", "gaussian"} or annotator model
+        What annotators say given the truth. "auto" is "bernoulli", but "gaussian" for "gp", which needs it.
+    map : {"rbf", "linear", "spectral"} or map
+        What truth and annotators see of x. "rbf": any smooth function of x. "linear": x itself, with
+        coefficients to read. "spectral": the graph's eigenvectors, where unlabelled items pay most if items
+        lie in clusters.
+    solver : {"auto", "vb", "em", "lbfgs"}
+        "vb": variational, with uncertainty. "em": Algorithm 1. "lbfgs": the marginal likelihood directly.
+        "auto" is "vb" wherever it has a bound (Bernoulli annotators, logistic truth), "em" elsewhere.
+    max_iter : int
+        Iterations at most; `DidNotConverge` warns when they were not enough.
+    tol : float
+        When to stop: see ``stop``.
+    stop : {"bound", "parameters"}
+        Stop when the bound rises by less than ``tol`` of its size, or, as in Algorithm 1, when annotators'
+        parameters move by less than ``tol`` in squared norm.
+    standardize : bool
+        Bring every column of X to mean 0 and variance 1 over all items, labelled or not.
+    warm_start : bool
+        Start from the previous fit's posterior in place of the majority vote.
+    random_state : int, RandomState or None
+        For the maps and graphs that sample items; the same number, the same model.
+
+    Attributes
+    ----------
+    classes_ : (2,)
+        The two labels.
+    annotators_ : (n_annotators,)
+        Their ids, the columns of `expertise`.
+    coef_, intercept_ : (1, n_features), (1,)
+        Log-odds of the second class, in the units of X. Only with map="linear"; not for "gp".
+    annotator_coef_, annotator_intercept_ : (n_annotators, n_features), (n_annotators,)
+        w_t and γ_t in the units of X: log-odds of being right (Bernoulli), or the logit of Eq. (15)
+        (Gaussian). Only with map="linear".
+    posterior_ : (n_items, 2)
+        Truth of every item of the fit, labelled or not.
+    bound_history_ : list of float
+        What the solver climbed, one value an iteration.
+    n_iter_ : int
+    solver_ : str
+        The solver that "auto" chose.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whoknows import CrowdClassifier
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> nan = np.nan
+    >>> y = [[0, 0, 1], [0, nan, 0], [nan, nan, nan], [nan, nan, nan], [1, 1, 0], [1, 1, nan]]
+    >>> model = CrowdClassifier().fit(X, y)
+    >>> model.predict(X)
+    array([0, 0, 0, 1, 1, 1])
+    >>> model.expertise(X).shape
+    (6, 3)
+    """
+
+    def __init__(
+        self,
+        truth: Any = "lgp",
+        annotators: Any = "auto",
+        map: Any = "rbf",
+        solver: str = "auto",
+        *,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        stop: str = "bound",
+        standardize: bool = True,
+        warm_start: bool = False,
+        random_state: Any = 0,
+    ) -> None:
+        self.truth = truth
+        self.annotators = annotators
+        self.map = map
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.stop = stop
+        self.standardize = standardize
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
+        """Learn from features and who said what.
+
+        Parameters
+        ----------
+        X : (n_items, n_features)
+            A row for every item, labelled or not.
+        y : Annotations, (n_items, n_annotators) with NaN, or (n_items,)
+            Who said what; one dimension is one annotator.
+        callback : callable(iteration, bound, seconds), optional
+            Called after every iteration; return True to stop there.
+        """
+        X = check_features(self, X, reset=True)
+        said = check_annotations(y, len(X))
+        check_binary(said)
+        start = self._previous_posterior(X, said)
+        self.classes_, self.annotators_ = said.labels, said.annotators
+        self._prepare(X)
+        monitor = Monitor(self.max_iter, self.tol, self.stop, callback, exact=_is_exact(self._model.truth))
+        items = self._items(X, said)
+        if not self._model.truth.couples_items:
+            items, start = items.labelled(), None if start is None else start[said.labelled]
+        self._fitted = solve(self._model, items, start, monitor, self.solver)
+        self.solver_, self.bound_history_, self.n_iter_ = self._fitted.solver, monitor.history, monitor.n_iter
+        self.posterior_ = self._posterior(X, said)
+        self._set_coefficients()
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(z | x) of each item, labels aside: (n_items, 2), columns as in ``classes_``."""
+        return self._predict_proba(self._check_new(X))
+
+    def predict(self, X: Any) -> Any:
+        """Return the likelier class of each item: (n_items,)."""
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[likeliest]
+
+    def posterior(self, X: Any, y: Any) -> Array:
+        """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, 2); without labels, p(z | x).
+
+        Parameters
+        ----------
+        X : (n_items, n_features)
+        y : as in `fit`
+            Labels of these items, by annotators seen in the fit.
+        """
+        X = self._check_new(X)
+        said = check_annotations(y, len(X), self.annotators_)
+        return self._posterior(X, said.recode(self.annotators_, self.classes_))
+
+    def expertise(self, X: Any) -> Array:
+        """Probability that each annotator is right on each item: (n_items, n_annotators)."""
+        X = self._check_new(X)
+        psi = self._items(X).Psi
+        return self._model.annotators.expertise(self._fitted.annotators, psi, self._predict_proba(X))[:, :-1]
+
+    def annotator_scale(self, X: Any) -> Array:
+        """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators)."""
+        X = self._check_new(X)
+        model = self._model.annotators
+        if not hasattr(model, "scale"):
+            raise NotCompatible(
+                f"annotator_scale is σ of Eq. (15), which {type(model).__name__} does not have. "
+                "Use annotators='gaussian', or expertise(X), which every annotator model has."
+            )
+        return model.scale(self._fitted.annotators.mean, self._items(X).Psi)[:, :-1]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy on a truth vector; on annotations, how well they are foretold.
+
+        Parameters
+        ----------
+        X : (n_items, n_features)
+        y : (n_items,) or annotations
+            One dimension is the truth: returns accuracy. Annotations (or a matrix): the mean over labels of
+            log p(labels | x), truth integrated out. It needs no truth, so it can choose settings.
+        """
+        if not isinstance(y, Annotations) and np.ndim(y) == 1:
+            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        X = self._check_new(X)
+        said = check_annotations(y, len(X), self.annotators_)
+        said = said.recode(self.annotators_, self.classes_, unknown="population")
+        if said.n_annotations == 0:
+            raise ValueError("score on annotations needs at least one label; y has none.")
+        return self._log_predictive(X, said) / said.n_annotations
+
+    def __getattr__(self, name: str) -> Any:
+        """Say why a coefficient is not there."""
+        if name in COEFFICIENTS and "_fitted" in vars(self):
+            raise AttributeError(
+                f"{name} exists only with map='linear' (and, for coef_ and intercept_, a logistic truth); "
+                f"this model has map={self.map!r}, truth={self.truth!r}."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn: two classes."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    # --- inside, on checked input ------------------------------------------------------------------
+
+    def _check_new(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return check_features(self, X, reset=False)
+
+    def _prepare(self, X: Array) -> None:
+        """Learn from all items, labelled or not, what does not depend on labels: scale, maps, graph."""
+        truth = resolve_truth(self.truth, len(X))
+        annotators = resolve_annotators(self.annotators, truth)
+        chosen = resolve_map(self.map)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._scaler = StandardScaler(with_mean=self.standardize, with_std=self.standardize).fit(X)
+        X = self._scaler.transform(X)
+        self._features = chosen.prepare(X, seed, leading=annotators.directions)
+        Model(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
+        self._model = Model(annotators, truth.prepare(X, with_constant(self._features.transform(X)), seed))
+
+    def _items(self, X: Array, said: Annotations | None = None) -> Items:
+        """Return what truth and annotators see of checked X."""
+        X = self._scaler.transform(X)
+        features = self._features.transform(X)
+        Phi = X if self._model.truth.couples_items else with_constant(features)
+        Psi = with_constant(features[:, : self._model.annotators.directions])
+        return Items(Phi, Psi, said)  # type: ignore[arg-type]
+
+    def _predict_proba(self, X: Array) -> Array:
+        return self._model.truth.predict(self._fitted.truth, self._items(X).Phi)
+
+    def _posterior(self, X: Array, said: Annotations) -> Array:
+        items = self._items(X, said)
+        evidence = self._model.annotators.evidence_at(self._fitted.annotators, items.Psi, said)
+        return self._model.truth.posterior_at(self._fitted.truth, items.Phi, evidence)
+
+    def _log_predictive(self, X: Array, said: Annotations) -> float:
+        items = self._items(X, said).labelled()
+        evidence = self._model.annotators.predictive(self._fitted.annotators, items.Psi, items.Y)
+        prior = self._model.truth.predict(self._fitted.truth, items.Phi)
+        return float(np.logaddexp.reduce(np.log(prior) + evidence.table, axis=1).sum())
+
+    def _previous_posterior(self, X: Array, said: Annotations) -> Array | None:
+        """Return what the previous fit makes of these labels, if warm starting from one."""
+        if not self.warm_start or not hasattr(self, "_fitted"):
+            return None
+        return self._posterior(X, said.recode(self.annotators_, self.classes_, unknown="population"))
+
+    def _set_coefficients(self) -> None:
+        """Coefficients in the units of the X the user gave; only a linear map has them."""
+        for name in COEFFICIENTS:
+            vars(self).pop(name, None)
+        if not isinstance(self._features, LinearFeatures):
+            return
+        annotators, M = self._model.annotators, self._features.matrix
+        leading = M[:, : annotators.directions]
+        w, gamma = annotators.coefficients(self._fitted.annotators.mean[:-1], leading.shape[1] + 1)
+        self.annotator_coef_, self.annotator_intercept_ = self._to_input_units(w @ leading.T, gamma)
+        if not self._model.truth.couples_items:
+            xi = self._fitted.truth.mean  # type: ignore[union-attr]
+            self.coef_, self.intercept_ = self._to_input_units((M @ xi[:-1])[None], xi[-1:])
+
+    def _to_input_units(self, slopes: Array, intercepts: Array) -> tuple[Array, Array]:
+        if not self.standardize:
+            return slopes, intercepts
+        slopes = slopes / self._scaler.scale_
+        return slopes, intercepts - slopes @ self._scaler.mean_
+
+
+def _is_exact(truth: Any) -> bool:
+    return getattr(truth, "neighbors", None) is None

@@ -1,0 +1,45 @@
+"""From the words an estimator takes to the pieces a model is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from whoknows.model.annotators import BernoulliAnnotators, GaussianAnnotators
+from whoknows.model.graph import AnchorGraph, KnnGraph
+from whoknows.model.maps import LinearMap, Map, RbfMap, SpectralMap
+from whoknows.model.truth import GraphTruth, LogisticTruth
+
+MOST_ITEMS_FOR_KNN = 20_000  # beyond, exact neighbours take longer than the fit: anchors instead
+
+
+def resolve_truth(choice: Any, n_items: int) -> Any:
+    """Return the truth model that ``choice`` names, or ``choice`` itself."""
+    graph = KnnGraph() if n_items <= MOST_ITEMS_FOR_KNN else AnchorGraph()
+    words = {"id": LogisticTruth, "lgp": lambda: LogisticTruth(graph=graph), "gp": GraphTruth}
+    return _resolve("truth", choice, words, "expected_log_truth")
+
+
+def resolve_annotators(choice: Any, truth: Any) -> Any:
+    """Return the annotator model that ``choice`` names; "auto" is the best one the truth can use."""
+    natural = GaussianAnnotators if truth.accepts == "quadratic" else BernoulliAnnotators
+    words = {"auto": natural, "bernoulli": BernoulliAnnotators, "gaussian": GaussianAnnotators}
+    return _resolve("annotators", choice, words, "expected_log_lik")
+
+
+def resolve_map(choice: Any) -> Map:
+    """Return the map that ``choice`` names, or ``choice`` itself."""
+    words = {"rbf": RbfMap, "linear": LinearMap, "spectral": SpectralMap}
+    found: Map = _resolve("map", choice, words, "prepare")
+    return found
+
+
+def _resolve(name: str, choice: Any, words: dict[str, Callable[[], Any]], method: str) -> Any:
+    if isinstance(choice, str) and choice in words:
+        return words[choice]()
+    if isinstance(choice, (str, type)) or not hasattr(choice, method):
+        example = type(next(iter(words.values()))()).__name__
+        raise ValueError(
+            f"{name} must be {', '.join(map(repr, words))} or a piece such as {example}(); got {choice!r}."
+        )
+    return choice

@@ -1,0 +1,22 @@
+"""scikit-learn's own checks, with no expected failures: one-dimensional y is one annotator."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from whoknows import CrowdClassifier
+
+ESTIMATORS = [
+    CrowdClassifier(truth="id"),
+    CrowdClassifier(truth="lgp"),
+    CrowdClassifier(truth="gp"),
+    CrowdClassifier(truth="id", map="spectral"),
+    CrowdClassifier(truth="lgp", map="linear", solver="em"),
+    CrowdClassifier(truth="id", annotators="gaussian", solver="lbfgs"),
+]
+
+
+# The checks shorten fits to a few iterations; that such a fit says so is tested elsewhere.
+@pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
+    check(estimator)

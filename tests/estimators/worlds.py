@@ -1,0 +1,20 @@
+"""Small worlds whose truth is known."""
+
+import numpy as np
+
+from whoknows import Annotations
+
+
+def line_world(n_items=120, accuracies=(0.9, 0.8, 0.7), share_labelled=0.6, seed=0):
+    """Items in the plane, truth by the sign of a linear function, annotators of constant accuracy."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_items, 2)) * [1.0, 10.0] + [3.0, -50.0]
+    z = ((X - [3.0, -50.0]) @ [1.0, 0.1] > 0).astype(int)
+    right = rng.random((n_items, len(accuracies))) < accuracies
+    y = np.where(right, z[:, None], 1 - z[:, None]).astype(float)
+    y[rng.random(n_items) >= share_labelled] = np.nan
+    return X, y, z
+
+
+def said_in(y, **kwargs):
+    return Annotations.from_matrix(y, labels=[0, 1], **kwargs)
