@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whoknows.data.tables import observed_cells, read_long, read_matrix, write_long
+from whoknows.data.triples import triples
 from whoknows.data.vocabulary import (
     Coded,
     Codes,
@@ -23,7 +24,6 @@ from whoknows.data.vocabulary import (
     name_axis,
     same_ids,
     show,
-    triples,
 )
 
 Duplicates = Literal["error", "first", "last", "majority"]
