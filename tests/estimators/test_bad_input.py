@@ -180,7 +180,8 @@ class TestPieces:
         model = CrowdClassifier(truth=GraphTruth(graph=PrecomputedGraph(weights))).fit(X, y)
         assert model.posterior(X, y).shape == (40, 2)
         with pytest.raises(NotCompatible, match=r"cannot place new ones. Use KnnGraph"):
-            model.predict(X)
+            model.predict(X + 1)
+        np.testing.assert_allclose(model.predict_proba(X), model.posterior_)
 
 
 class TestOddButRight:

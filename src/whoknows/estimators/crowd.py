@@ -35,7 +35,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
     ----------
     truth : {"lgp", "id", "gp"} or truth model
         What the truth is given x. "id": logistic, items independent, Eq. (18). "lgp": the same with a graph
-        prior on its weights, through which unlabelled items count, Eqs. (9)–(13). "gp": smooth on the graph
+        prior on its weights, through which unlabelled items count, Eqs. (9), (10). "gp": smooth on the graph
         of items, Eqs. (3), (5). Or `LogisticTruth(...)`, `GraphTruth(...)`.
     annotators : {"auto", "bernoulli", "gaussian"} or annotator model
         What annotators say given the truth. "auto" is "bernoulli", but "gaussian" for "gp", which needs it.
@@ -155,18 +155,20 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         likeliest = self.predict_proba(X).argmax(axis=1)
         return self.classes_[likeliest]
 
-    def posterior(self, X: Any, y: Any) -> Array:
+    def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, 2); without labels, p(z | x).
 
         Parameters
         ----------
         X : (n_items, n_features)
         y : as in `fit`
-            Labels of these items, by annotators seen in the fit.
+            Labels of these items.
+        unknown : {"error", "population"}
+            An annotator the fit did not see is an error, or counts as one of the crowd.
         """
         X = self._check_new(X)
         said = check_annotations(y, len(X), self.annotators_)
-        return self._posterior(X, said.recode(self.annotators_, self.classes_))
+        return self._posterior(X, said.recode(self.annotators_, self.classes_, unknown=unknown))
 
     def expertise(self, X: Any) -> Array:
         """Probability that each annotator is right on each item: (n_items, n_annotators)."""
@@ -246,7 +248,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         return Items(Phi, Psi, said)  # type: ignore[arg-type]
 
     def _predict_proba(self, X: Array) -> Array:
-        return self._model.truth.predict(self._fitted.truth, self._items(X).Phi)
+        return np.exp(self._model.truth.log_predict(self._fitted.truth, self._items(X).Phi))
 
     def _posterior(self, X: Array, said: Annotations) -> Array:
         items = self._items(X, said)
@@ -256,12 +258,14 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
     def _log_predictive(self, X: Array, said: Annotations) -> float:
         items = self._items(X, said).labelled()
         evidence = self._model.annotators.predictive(self._fitted.annotators, items.Psi, items.Y)
-        prior = self._model.truth.predict(self._fitted.truth, items.Phi)
-        return float(np.logaddexp.reduce(np.log(prior) + evidence.table, axis=1).sum())
+        log_prior = self._model.truth.log_predict(self._fitted.truth, items.Phi)
+        return float(np.logaddexp.reduce(log_prior + evidence.table, axis=1).sum())
 
     def _previous_posterior(self, X: Array, said: Annotations) -> Array | None:
-        """Return what the previous fit makes of these labels, if warm starting from one."""
+        """Return what the previous fit makes of these labels, if there is one that knows their kind."""
         if not self.warm_start or not hasattr(self, "_fitted"):
+            return None
+        if self._scaler.n_features_in_ != X.shape[1] or not np.array_equal(self.classes_, said.labels):
             return None
         return self._posterior(X, said.recode(self.annotators_, self.classes_, unknown="population"))
 

@@ -61,7 +61,9 @@ def fit_lbfgs(
         return monitor.add(value, start.unflatten(flat).theta)
 
     flat = start.flatten()
-    monitor.add(objective(flat)[0], start.theta)
+    if monitor.add(objective(flat)[0], start.theta):
+        monitor.finish()
+        return start
     best = maximize(objective, flat, 10 * monitor.max_iter, tol=0.0, on_step=on_step)
     monitor.converged = (
         monitor.converged or monitor.n_iter < monitor.max_iter

@@ -59,7 +59,7 @@ class Monitor:
     def add(self, bound: float, theta: Array) -> bool:
         """Record one iteration; return True when the fit is over."""
         self.history.append(float(bound))
-        self._check_rise()
+        self._check_bound()
         self.converged = self._is_small_step(theta)
         self._theta = theta
         if self.callback is not None:
@@ -79,12 +79,17 @@ class Monitor:
     def _rise(self) -> float:
         return self.history[-1] - self.history[-2] if self.n_iter > 1 else np.inf
 
-    def _check_rise(self) -> None:
-        """Object when the bound falls by more than rounding: then a piece is wrong."""
+    def _check_bound(self) -> None:
+        """Object when the bound is no number, or falls by more than rounding: then a piece is wrong."""
+        if not np.isfinite(self.history[-1]):
+            raise FloatingPointError(
+                f"The bound is {self.history[-1]} at iteration {self.n_iter}: a likelihood without limit. "
+                "With GaussianAnnotators raise sigma_floor (0.3 is safe)."
+            )
         if self.exact and self._rise() < -1e-8 * max(abs(self.history[-1]), 1.0):
             warnings.warn(
                 f"The bound fell by {-self._rise():.2g} at iteration {self.n_iter}. A gradient or an "
-                "expectation of one of the pieces is wrong.",
+                "expectation of one of the pieces is wrong, or sigma_floor is too near zero.",
                 DidNotConverge,
                 stacklevel=3,
             )

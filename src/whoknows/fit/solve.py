@@ -18,6 +18,7 @@ from whoknows.fit.objective import Model, Parameters, e_step
 from whoknows.fit.variational import fit_variational, has_bound
 from whoknows.model.belief import Belief
 from whoknows.model.posterior import CategoricalPosterior, Posterior, join
+from whoknows.model.settings import NotCompatible
 
 SOLVERS = ("auto", "vb", "em", "lbfgs")
 VOTE_WEIGHT = 0.8  # log-odds a single vote is worth before anything is known of annotators
@@ -68,6 +69,11 @@ def solve(
         raise ValueError(f"solver must be one of {SOLVERS}; got {solver!r}.")
     if solver == "auto":
         solver = "vb" if has_bound(model) else "em"
+    if model.truth.couples_items and n_chunks > 1:
+        raise NotCompatible(
+            f"{type(model.truth).__name__} couples all items and cannot be fitted in {n_chunks} chunks. "
+            "Use one chunk, or LogisticTruth with SpectralMap: the same prior, item by item."
+        )
     engine = engine or Serial()
     chunks = list(items.chunks(n_chunks))
     posterior = vote(items.Y) if start is None else CategoricalPosterior(start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import log_expit
 
 from whoknows._array import Array
 
@@ -29,9 +29,9 @@ class Belief:
         return np.asarray(np.einsum("ij,ij->i", X @ S, X))
 
 
-def expected_logistic(mean: Array, variance: Array) -> Array:
-    """E[logistic(u)] for u ~ N(mean, variance), by MacKay's approximation."""
-    return np.asarray(expit(mean / np.sqrt(1 + np.pi * variance / 8)))
+def moderated(mean: Array, variance: Array) -> Array:
+    """Return v with logistic(v) ≈ E[logistic(u)] for u ~ N(mean, variance), MacKay's approximation."""
+    return np.asarray(mean / np.sqrt(1 + np.pi * variance / 8))
 
 
 # --- The Pólya-Gamma (Jaakkola-Jordan) bound, exact at u = ±c:

@@ -20,6 +20,7 @@ from whoknows.model.distances import k_means, nearest, squared_distances
 from whoknows.model.settings import NotCompatible, Settings
 
 ANCHOR_SAMPLE = 20_000  # k-means looks at no more items than this
+SPLIT = 1e-7  # how far apart repeated eigenvalues are moved
 SMALLEST_EIGENVALUE = 0.01  # of Φ normalised: below it, extending an eigenvector to new x divides by noise
 
 
@@ -57,7 +58,7 @@ class Graph(Settings):
         raise NotImplementedError
 
 
-@dataclass
+@dataclass(eq=False)
 class GaussianGraph(Graph):
     """Every pair joined: φ_ij = exp(−(x_i − x_j)ᵀ Σ (x_i − x_j)), Eq. (4). For a few thousand items.
 
@@ -127,7 +128,7 @@ class AnchorGraph(Graph):
         return AnchoredGraph(X, k_means(sample, n_anchors, rng), min(self.nearest, n_anchors))
 
 
-@dataclass
+@dataclass(eq=False)
 class PrecomputedGraph(Graph):
     """Weights the caller brings: (n_items, n_items), dense or sparse, symmetric, in the row order of X."""
 
@@ -135,15 +136,20 @@ class PrecomputedGraph(Graph):
 
     def build(self, X: Array, seed: int = 0) -> BuiltGraph:
         """Check that the weights belong to ``X`` and return the graph."""
-        if self.weights.shape != (len(X), len(X)):
+        weights = sp.csr_array(self.weights) if sp.issparse(self.weights) else np.asarray(self.weights, float)
+        if weights.shape != (len(X), len(X)):
             raise ValueError(
-                f"PrecomputedGraph has weights of shape {self.weights.shape}; X has {len(X)} items. "
+                f"PrecomputedGraph has weights of shape {weights.shape}; X has {len(X)} items. "
                 "Give one row and one column for each row of X, labelled or not."
             )
-        asymmetry = abs(self.weights - self.weights.T).max()
-        if asymmetry > 1e-8 * abs(self.weights).max():
+        stored: Any = weights.data if sp.issparse(weights) else weights
+        if not np.isfinite(stored).all() or (stored < 0).any():
+            raise ValueError(
+                "PrecomputedGraph needs finite weights of zero or more: the larger, the more alike two items "
+                "are. Turn distances into weights first, e.g. exp(-d**2)."
+            )
+        if abs(weights - weights.T).max() > 1e-8 * abs(weights).max():
             raise ValueError("PrecomputedGraph needs symmetric weights; use (W + W.T) / 2 or W.maximum(W.T).")
-        weights = sp.csr_array(self.weights) if sp.issparse(self.weights) else np.asarray(self.weights, float)
         return _GivenWeights(weights, X)
 
 
@@ -220,6 +226,8 @@ class _KnnWeights(WeightedGraph):
 @dataclass(frozen=True)
 class _GivenWeights(WeightedGraph):
     def cross(self, X: Array) -> Any:
+        if np.array_equal(X, self.nodes):
+            return self.Phi
         raise NotCompatible(
             "PrecomputedGraph knows only the items it was given and cannot place new ones. "
             "Use KnnGraph or GaussianGraph to predict for new x."
@@ -315,7 +323,10 @@ def _leading_eigenvectors(S: Any, rank: int) -> tuple[Array, Array]:
     """Largest eigenvalues (descending) and eigenvectors of a normalised Φ, the tiny ones dropped."""
     n = S.shape[0]
     if sp.issparse(S) and rank < n // 4:
-        values, vectors = scipy.sparse.linalg.eigsh(S, k=rank, which="LA", v0=np.ones(n) / np.sqrt(n))
+        # Separate clusters repeat the eigenvalue 1, and Lanczos sees repeated ones once: split them a little.
+        rng = np.random.default_rng(0)
+        split = S + sp.diags_array(SPLIT * rng.random(n))
+        values, vectors = scipy.sparse.linalg.eigsh(split, k=rank, which="LA", v0=rng.normal(size=n))
     else:
         values, vectors = scipy.linalg.eigh(S.toarray() if sp.issparse(S) else S)
     order = [i for i in np.argsort(-values)[:rank] if values[i] > SMALLEST_EIGENVALUE]

@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit
 from whoknows._array import Array, Mask, groups, pair_products, pair_sums, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.model.annotators.population import CrowdBelief, Population
-from whoknows.model.belief import Belief, bounded_log_logistic, expected_logistic, omega
+from whoknows.model.belief import Belief, bounded_log_logistic, moderated, omega
 from whoknows.model.evidence import TableEvidence
 from whoknows.model.posterior import Posterior
 from whoknows.model.settings import Settings
@@ -101,16 +101,12 @@ class BernoulliAnnotators(Settings):
     # --- after the fit ---------------------------------------------------------------------------
 
     def evidence_at(self, belief: Belief, X: Array, Y: Annotations) -> TableEvidence:
-        """Return the evidence under a belief; the bound is exact for a point estimate."""
-        return self.bounded_evidence(self.moments(belief, X, Y), Y)
-
-    def predictive(self, belief: Belief, X: Array, Y: Annotations) -> TableEvidence:
-        """Σ_t log P(y_it | x_i, z) with θ integrated out: what unseen labels are scored by."""
+        """Σ_t log P(y_it | x_i, z) with θ integrated out where its covariance is known."""
         mean, second = self.moments(belief, X, Y)
-        spread = second - mean**2
-        return self._table(
-            Y, np.log(expected_logistic(mean, spread)), np.log(expected_logistic(-mean, spread))
-        )
+        eta = moderated(mean, second - mean**2)
+        return self._table(Y, log_expit(eta), log_expit(-eta))
+
+    predictive = evidence_at
 
     def expertise(self, belief: Belief, X: Array, prob: Array) -> Array:
         """Probability that each annotator is right on each item: (n_items, n_annotators + 1).
@@ -123,7 +119,7 @@ class BernoulliAnnotators(Settings):
             accuracy = np.zeros(len(X))
             for z, sign in enumerate(SIGN):
                 a = np.column_stack([X, np.full(len(X), sign)]) if self.two_coin else X
-                accuracy += prob[:, z] * expected_logistic(a @ belief.mean[t], belief.variance_along(a, t))
+                accuracy += prob[:, z] * expit(moderated(a @ belief.mean[t], belief.variance_along(a, t)))
             answers.append(accuracy)
         return np.column_stack(answers)
 

@@ -35,8 +35,8 @@ class TruthModel(Protocol):
     def log_prior(self, xi: Array) -> tuple[float, Array]:
         """log p(ξ | X) and its gradient."""
 
-    def predict(self, known: Any, X: Array) -> Array:
-        """p(z | x) under what a fit has learnt: (n_items, n_classes)."""
+    def log_predict(self, known: Any, X: Array) -> Array:
+        """log p(z | x) under what a fit has learnt: (n_items, n_classes)."""
 
     def posterior_at(self, known: Any, X: Array, evidence: Evidence) -> Array:
         """p(z | x, labels) under what a fit has learnt: (n_items, n_classes)."""

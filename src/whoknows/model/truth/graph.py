@@ -13,7 +13,7 @@ from scipy.stats import norm
 from whoknows._array import Array
 from whoknows.model.distances import nearest
 from whoknows.model.evidence import Evidence, QuadraticEvidence
-from whoknows.model.graph import BuiltGraph, GaussianGraph, Graph
+from whoknows.model.graph import BuiltGraph, Graph, KnnGraph
 from whoknows.model.posterior import GaussianPosterior, Posterior
 from whoknows.model.settings import Settings
 
@@ -41,8 +41,8 @@ class GraphTruth(Settings):
         from its m nearest items alone. EM's bound may then fall.
     """
 
-    graph: Graph = field(default_factory=GaussianGraph)
-    lam: float = 1.0
+    graph: Graph = field(default_factory=KnnGraph)
+    lam: float = 0.05
     jitter: float = 0.01
     neighbors: int | None = None
 
@@ -99,29 +99,26 @@ class GraphTruth(Settings):
 
     # --- after the fit ---------------------------------------------------------------------------
 
-    def predict(self, known: GaussianPosterior, X: Array) -> Array:
-        """P(z > ½) at each x, given what is known of the items z was fitted on: (n_items, 2)."""
-        return self.probability(self._prior_at(known, X))
+    def log_predict(self, known: GaussianPosterior, X: Array) -> Array:
+        """log P(z ≤ ½) and log P(z > ½), given what is known of the items of the fit: (n_items, 2).
+
+        An x that coincides with one of those items is that item.
+        """
+        return _log_probability(self._prior_at(known, X))
 
     def posterior_at(self, known: GaussianPosterior, X: Array, evidence: Evidence) -> Array:
         """The same, with the labels of these items in: (n_items, 2).
 
-        For the very items of the fit the labels replace those of the fit; new items take the graph's
-        word as their prior.
+        For all the items of the fit, in their order, these labels replace those of the fit; other items
+        take the graph's word as their prior.
         """
         assert isinstance(evidence, QuadraticEvidence)
         if np.array_equal(X, self._items()):
-            return self.probability(self.posterior(np.zeros(0), X, evidence))
+            return np.exp(_log_probability(self.posterior(np.zeros(0), X, evidence)))
         prior = self._prior_at(known, X)
         precision = 1 / prior.variance + evidence.precision
         mean = (prior.mean / prior.variance + evidence.pull) / precision
-        return self.probability(GaussianPosterior(mean, 1 / precision))
-
-    @staticmethod
-    def probability(posterior: GaussianPosterior) -> Array:
-        """P(z ≤ ½) and P(z > ½): (n_items, 2)."""
-        one = norm.cdf((posterior.mean - 0.5) / np.sqrt(posterior.variance))
-        return np.column_stack([1 - one, one])
+        return np.exp(_log_probability(GaussianPosterior(mean, 1 / precision)))
 
     def _prior_at(self, known: GaussianPosterior, X: Array) -> GaussianPosterior:
         """Join x to the graph: z(x) is the mean over its neighbours, ½ where it has none.
@@ -132,11 +129,21 @@ class GraphTruth(Settings):
         weights = self._built.tie(X)
         total = np.asarray(weights.sum(axis=1)).ravel() + self.jitter
         mean = 0.5 + (weights @ (known.mean - 0.5)) / total
-        return GaussianPosterior(mean, (weights @ known.variance + self.lam) / total)
+        variance = (weights @ known.variance + self.lam) / total
+        item = nearest(X, self._built.nodes, 1)[0][:, 0]
+        here = (self._built.nodes[item] == X).all(axis=1)
+        mean[here], variance[here] = known.mean[item[here]], known.variance[item[here]]
+        return GaussianPosterior(mean, variance)
 
     def _items(self) -> Array:
         assert self._built is not None
         return self._built.nodes
+
+
+def _log_probability(posterior: GaussianPosterior) -> Array:
+    """log P(z ≤ ½) and log P(z > ½) of each item: (n_items, 2)."""
+    distance = (posterior.mean - 0.5) / np.sqrt(posterior.variance)
+    return np.column_stack([norm.logcdf(-distance), norm.logcdf(distance)])
 
 
 def _condition_on(covariance: Array, evidence: QuadraticEvidence, rows: Array) -> GaussianPosterior:

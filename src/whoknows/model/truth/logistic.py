@@ -11,7 +11,7 @@ import scipy.linalg
 from scipy.special import expit, log_expit
 
 from whoknows._array import Array
-from whoknows.model.belief import Belief, bounded_log_logistic, expected_logistic, omega
+from whoknows.model.belief import Belief, bounded_log_logistic, moderated, omega
 from whoknows.model.evidence import Evidence
 from whoknows.model.graph import Graph
 from whoknows.model.posterior import CategoricalPosterior, Posterior
@@ -77,7 +77,7 @@ class LogisticTruth(Settings):
         return np.zeros(n_features)
 
     def posterior(self, xi: Array, X: Array, evidence: Evidence) -> CategoricalPosterior:
-        """p̃(z) ∝ p(z | x) Π_t p(y | x, z), Eqs. (7), (12), and the log marginal of Eq. (6)."""
+        """p̃(z) ∝ p(z | x) Π_t p(y | x, z), Eqs. (7), (12): Eqs. (1), (2) normalised, Eq. (6) their sum."""
         f = X @ xi
         return CategoricalPosterior.from_log_joint(
             np.column_stack([log_expit(-f), log_expit(f)]) + evidence.table
@@ -90,7 +90,7 @@ class LogisticTruth(Settings):
         return value, X.T @ (q - expit(f))
 
     def log_prior(self, xi: Array) -> tuple[float, Array]:
-        """log p(ξ | X), Eq. (10), up to a constant, and its gradient."""
+        """log p(ξ | X), Eqs. (10), (11), up to a constant, and its gradient."""
         pull = self.precision @ xi
         return -0.5 * float(xi @ pull), -pull
 
@@ -130,11 +130,11 @@ class LogisticTruth(Settings):
 
     # --- after the fit ---------------------------------------------------------------------------
 
-    def predict(self, known: Belief, X: Array) -> Array:
-        """p(z | x), Sec. 3.6, ξ integrated out where its covariance is known: (n_items, 2)."""
-        one = expected_logistic(X @ known.mean, known.variance_along(X))
-        return np.column_stack([1 - one, one])
+    def log_predict(self, known: Belief, X: Array) -> Array:
+        """log p(z | x), Sec. 3.6, ξ integrated out where its covariance is known: (n_items, 2)."""
+        f = moderated(X @ known.mean, known.variance_along(X))
+        return np.column_stack([log_expit(-f), log_expit(f)])
 
     def posterior_at(self, known: Belief, X: Array, evidence: Evidence) -> Array:
-        """p(z | x, labels), Eqs. (7), (12): (n_items, 2). The bound is exact for a point estimate."""
-        return self.bounded_posterior(self.moments(known, X), evidence).prob
+        """p(z | x, labels), Eqs. (7), (12), ξ integrated out likewise: (n_items, 2)."""
+        return CategoricalPosterior.from_log_joint(self.log_predict(known, X) + evidence.table).prob

@@ -1,0 +1,72 @@
+"""Every Python block of README.md and docs runs; every command, extra and link named there exists."""
+
+import doctest
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *(p for p in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in p.parts)]
+FENCE = re.compile(r"(?ms)^(?P<fence>```+)(?P<language>[^\n`]*)\n(?P<code>.*?)^(?P=fence)`*[ ]*$")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+
+
+def blocks(page, *languages):
+    """Yield (line number, code) of the page's blocks in these languages."""
+    text = page.read_text("utf-8")
+    for match in FENCE.finditer(text):
+        if match["language"].strip() in languages:
+            yield text.count("\n", 0, match.start("code")), match["code"]
+
+
+def shell(page):
+    return "\n".join(code for _, code in blocks(page, "bash", "console", "sh", "shell"))
+
+
+@every_page
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    """Blocks of one page share their names; a traceback shows the page's lines."""
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": page.stem}
+    for line, code in blocks(page, "python"):
+        if code.lstrip().startswith(">>>"):
+            flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+            example = doctest.DocTestParser().get_doctest(code, names, page.name, str(page), line)
+            report = []
+            doctest.DocTestRunner(optionflags=flags).run(example, out=report.append, clear_globs=False)
+            assert report == [], "".join(report)
+            names |= example.globs
+        else:
+            exec(compile("\n" * line + code, page, "exec"), names)
+
+
+@every_page
+def test_make_targets_exist(page):
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    assert set(re.findall(r"^(?:\$ )?make ([a-z]+)", shell(page), re.MULTILINE)) <= targets
+
+
+@every_page
+def test_commands_exist(page):
+    for command in sorted(set(re.findall(r"^(?:\$ )?whoknows ([a-z]+)", shell(page), re.MULTILINE))):
+        assert "whoknows" in PROJECT.get("scripts", {}), f"`whoknows {command}`: there is no command line"
+        call = [sys.executable, Path(sys.executable).with_name("whoknows"), command, "--help"]
+        assert subprocess.run(call, check=False).returncode == 0, f"`whoknows {command}` does not exist"
+
+
+@every_page
+def test_extras_exist(page):
+    named = re.findall(r"whoknows\[([\w,-]+)\]", page.read_text("utf-8"))
+    assert {extra for group in named for extra in group.split(",")} <= set(PROJECT["optional-dependencies"])
+
+
+@every_page
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\((?!\w+:)([^)#\s]+)", FENCE.sub("", page.read_text("utf-8")))
+    assert [link for link in links if not (page.parent / link).exists()] == []
