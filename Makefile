@@ -18,7 +18,7 @@ DOCS := .venv/.docs-$(KEY)
 help:
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 
-demo: $(BASE)  ## a first look: who knows what, on data made on the spot
+demo: $(BASE)  ## a first look: who knows what, on bundled data and simulated annotators
 	$(PY) examples/demo.py
 
 # One thread a process: with more, parallel tests only get in their own way.

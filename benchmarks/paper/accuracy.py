@@ -50,7 +50,7 @@ METHODS = {
     "linear ID": crowd(truth="id", map="linear"),
     "spectral ID": crowd(truth="id", map="spectral"),
     "constant": crowd(truth="id", map="linear", annotators=BernoulliAnnotators(varies_with_x=False)),
-    "as printed": crowd(truth="lgp", map="linear", annotators="gaussian"),
+    "Gaussian LGP": crowd(truth="lgp", map="linear", annotators="gaussian"),
 }
 
 

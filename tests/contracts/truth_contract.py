@@ -40,11 +40,6 @@ def some_xi(piece):
     return start + np.random.default_rng(9).normal(size=start.shape)
 
 
-def as_known(piece, xi, posterior):
-    """What a fit would have learnt: q(ξ), or for GP the items' own posterior."""
-    return posterior if piece.couples_items else Belief(xi)
-
-
 class TruthContract:
     """Tests of a single piece; ``piece`` comes from the subclass."""
 
@@ -133,12 +128,22 @@ class TruthContract:
             one = norm.cdf((posterior.mean - 0.5) / np.sqrt(posterior.variance))
         else:
             one = posterior.prob[:, 1]
-        found = truth.posterior_at(as_known(piece, xi, posterior), X, EVIDENCE)
+        found = truth.posterior_at(truth.learnt(xi, posterior, EVIDENCE), X, EVIDENCE)
         np.testing.assert_allclose(found, np.column_stack([1 - one, one]), atol=1e-10)
+
+    def test_the_posterior_of_some_items_is_that_of_all_read_there(self, piece):
+        truth, xi, X = prepared(piece), some_xi(piece), seen_by(piece)
+        known = truth.learnt(xi, truth.posterior(xi, X, EVIDENCE), EVIDENCE)
+        rows = np.array([4, 0, 2])
+        some = QuadraticEvidence(
+            *(getattr(EVIDENCE, part)[rows] for part in ("precision", "pull", "constant"))
+        )
+        whole = truth.posterior_at(known, X, EVIDENCE)
+        np.testing.assert_allclose(truth.posterior_at(known, X[rows], some), whole[rows], atol=1e-10)
 
     def test_predictions_are_probabilities_anywhere(self, piece):
         truth, xi = prepared(piece), some_xi(piece)
-        known = as_known(piece, xi, truth.posterior(xi, seen_by(piece), EVIDENCE))
+        known = truth.learnt(xi, truth.posterior(xi, seen_by(piece), EVIDENCE), EVIDENCE)
         new = np.random.default_rng(3).normal(size=(9, 2)) * 5
         X = new if piece.couples_items else with_ones(new)
         none = QuadraticEvidence(np.zeros(9), np.zeros(9), np.zeros(9))

@@ -101,6 +101,20 @@ def test_label_zero_is_not_missing():
     np.testing.assert_array_equal(y.to_matrix(), [[0.0], [0.0]])
 
 
+@pytest.mark.parametrize("item", [[2, 0, 1, 2], np.array([2, 0, 1, 2]), [2.0, 0.0, 1.0, 2.0]], ids=str)
+def test_items_that_are_row_numbers_default_to_their_order(item):
+    y = Annotations.from_arrays(item, ["p", "p", "p", "q"], ["c", "a", "b", "d"])
+    assert y.items.tolist() == [0, 1, 2]
+    assert y.to_matrix().tolist() == [["a", None], ["b", None], ["c", "d"]]
+
+
+@pytest.mark.parametrize(
+    "item", [[2, 1], [3, 0, 1], [1, 0, "2"], [True, False], ["1", "0"], [0.5, 0]], ids=str
+)
+def test_items_that_are_not_exactly_the_row_numbers_stay_in_order_of_appearance(item):
+    assert Annotations.from_arrays(item, ["p"] * len(item), [0] * len(item)).items.tolist() == item
+
+
 def test_items_default_to_first_appearance_annotators_and_labels_to_sorted():
     y = Annotations.from_arrays(["z", "a", "z"], ["q", "p", "p"], [2, 10, 2])
     assert y.items.tolist() == ["z", "a"]
@@ -294,6 +308,21 @@ def test_annotators_and_labels_outside_their_vocabulary_are_named():
         Annotations.from_arrays([0], ["x"], [0], annotators=["y"])
     with pytest.raises(ValueError, match="One label is not in labels=: 2"):
         Annotations.from_arrays([0, 1], [0, 0], [0, 2], labels=[0, 1])
+
+
+def test_ids_of_another_kind_than_their_vocabulary_are_told_so():
+    message = (
+        "2 items are not in items=: 1, 2; the table holds int ids, items= holds str. "
+        "Turn both into one kind, e.g. with .astype(str)."
+    )
+    with pytest.raises(ValueError, match=exactly(message)):
+        Annotations.from_arrays([1, 2], ["x", "x"], [0, 1], items=["2", "1", "0"])
+    with pytest.raises(ValueError, match="the table holds str ids, annotators= holds int"):
+        Annotations.from_arrays([1, 2], ["0", "1"], [0, 1]).recode([0, 1, 2], [0, 1])
+    with pytest.raises(ValueError, match="the table holds int labels, labels= holds str"):
+        Annotations.from_arrays([1, 2], ["x", "x"], [0, 1], labels=["0", "1"])
+    with pytest.raises(ValueError, match=r"2 items are not in items=: 1, 2\. Add to items="):
+        Annotations.from_arrays([1, 2], ["x", "x"], [0, 1], items=["1", "3"])
 
 
 @pytest.mark.parametrize("name", ["items", "annotators", "labels"])

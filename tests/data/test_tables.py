@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from tests.data.test_annotations import annotations, exactly
 from whoknows.data import Annotations
+from whoknows.data.tables import not_numbers
 
 nan = np.nan
 make_table = pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -38,6 +39,18 @@ def test_a_long_table_of_any_library_reads_the_same(table):
 def test_columns_are_found_by_alias_in_any_case(names):
     df = pl.DataFrame(dict(zip(names, LONG.values(), strict=True))).with_columns(extra=1)
     assert Annotations.from_frame(df) == Annotations.from_arrays(*LONG.values())
+
+
+@make_table
+def test_columns_are_found_with_a_byte_order_mark_and_spaces_around(table):
+    df = table(dict(zip(["\ufeffitem", " Annotator ", "label\r"], LONG.values(), strict=True)))
+    assert Annotations.from_frame(df) == Annotations.from_arrays(*LONG.values())
+
+
+def test_a_long_table_with_row_numbers_shuffled_is_in_their_order():
+    df = pd.DataFrame({"item": [0, 1, 2, 3], "annotator": "x", "label": [0, 1, 1, 0]})
+    assert Annotations.from_frame(df.iloc[[3, 1, 0, 2]]) == Annotations.from_frame(df)
+    assert Annotations.from_frame(df, items=[3, 1, 0, 2]).items.tolist() == [3, 1, 0, 2]
 
 
 def test_the_name_of_the_role_goes_before_its_aliases():
@@ -167,6 +180,17 @@ def test_duplicates_in_a_frame_can_be_resolved():
     with pytest.raises(ValueError, match=r"Annotator 'x' labelled item 'a' twice \(0 and 1\)"):
         Annotations.from_frame(df)
     assert matrix_of(Annotations.from_frame(df, duplicates="last")) == [[1.0]]
+
+
+@make_table
+def test_columns_that_hold_no_numbers_are_found_with_their_first_such_value(table):
+    columns = {"x": [0.5, 1], "flag": [True, False], "written": ["1", "2e3"], "city": ["7", "Rome"]}
+    assert not_numbers(table(columns)) == {"city": "Rome"}
+    assert not_numbers(table({"gap": [None, 1.5], "text": [None, "a"]})) == {"text": "a"}
+
+
+def test_columns_whose_names_repeat_are_left_to_the_next_reader():
+    assert not_numbers(pd.DataFrame([["a", 1]], columns=["x", "x"])) == {}
 
 
 # --- writing --------------------------------------------------------------------------------------------
@@ -315,6 +339,19 @@ def test_wide_frames_of_strings_and_booleans_work(table):
     assert y.n_annotations == 3
     with pytest.raises(ValueError, match="booleans or numbers, got both"):
         Annotations.from_matrix(table({"a": [True, False], "b": [0, 1]}))
+
+
+@make_table
+def test_a_long_table_is_no_matrix(table):
+    message = (
+        "Expected one row an item and one column an annotator, got a long table with the columns "
+        "'item', 'annotator', 'label'. Use Annotations.from_frame(table, items=ids_of_the_rows_of_X)."
+    )
+    with pytest.raises(ValueError, match=exactly(message)):
+        Annotations.from_matrix(table(LONG))
+    with pytest.raises(ValueError, match="long table with the columns 'Worker', 'value', 'task_id'"):
+        Annotations.from_matrix(table({"Worker": [1], "value": [0], "task_id": [1]}))
+    assert Annotations.from_matrix(table({"rater": [0], "item": [1], "anna": [1]})).shape == (1, 3)
 
 
 def test_a_pandas_index_is_the_items_unless_it_counts_rows():

@@ -1,10 +1,15 @@
 """What a user gets wrong: the message says what was expected, what came, and what to do."""
 
+import re
+from datetime import datetime
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold, cross_val_score
 
 from tests.estimators.worlds import line_world, said_in
 from whoknows import (
@@ -18,6 +23,7 @@ from whoknows import (
     NotCompatible,
     PrecomputedGraph,
 )
+from whoknows.estimators.checks import check_annotations, check_binary, check_features, row_ids
 
 
 @pytest.fixture
@@ -29,7 +35,7 @@ class TestX:
     def test_nan_in_x_names_the_column(self, world):
         X, y, _ = world
         X[7, 1] = np.nan
-        with pytest.raises(ValueError, match=r"contains NaN .* in column 1 \(first in row 7\)"):
+        with pytest.raises(ValueError, match=r"X contains NaN in column 1 \(first in row 7\)"):
             CrowdClassifier().fit(X, y)
         frame = pd.DataFrame(X, columns=["age", "dose"])
         with pytest.raises(ValueError, match=r"in column 'dose' \(first in row 7\).*SimpleImputer"):
@@ -39,8 +45,65 @@ class TestX:
         X, y, _ = world
         model = CrowdClassifier().fit(X, y)
         X[3, 0] = np.inf
-        with pytest.raises(ValueError, match=r"contains infinity .* in column 0 \(first in row 3\)"):
+        with pytest.raises(ValueError, match=r"X contains infinity in column 0 \(first in row 3\)"):
             model.predict(X)
+
+    def test_nan_beside_infinity_names_both(self, world):
+        X, y, _ = world
+        X[3, 0], X[4, 1] = np.inf, np.nan
+        with pytest.raises(
+            ValueError, match=r"X contains NaN and infinity in column 0, 1 \(first in row 3\)"
+        ):
+            CrowdClassifier().fit(X, y)
+
+    @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
+    def test_text_and_dates_in_a_frame_are_named(self, table, world):
+        X, y, _ = world
+        day = datetime(2020, 1, 31)
+        frame = table({"age": X[:, 0], "city": ["3"] * 39 + ["Paris"], "when": [day] * 40, "ok": [True] * 40})
+        message = (
+            r"numbers in every column of X, got 'Paris' in column 'city', .*2020.* in column 'when'\."
+            r" Encode such columns, e\.g\. with sklearn\.preprocessing\.OneHotEncoder, or drop them"
+        )
+        with pytest.raises(ValueError, match=message):
+            CrowdClassifier().fit(frame, y)
+
+    def test_long_text_is_cut_and_many_columns_are_counted(self, world):
+        _, y, _ = world
+        frame = pd.DataFrame({f"c{k}": ["x" * 100] * 40 for k in range(7)})
+        with pytest.raises(
+            ValueError, match=r"got 'x{39}… in column 'c0', .* and in 2 more columns\. Encode"
+        ):
+            CrowdClassifier().fit(frame, y)
+
+    @pytest.mark.parametrize("dtype", [object, str])
+    def test_text_in_an_array_is_named_by_column_number(self, dtype, world):
+        X, y, _ = world
+        X = X.astype(dtype)
+        X[5, 1] = "n/a"
+        with pytest.raises(ValueError, match=r"got 'n/a' in column 1\. Encode"):
+            CrowdClassifier().fit(X, y)
+
+    @pytest.mark.parametrize("dtype", [object, "datetime64[ns]", "datetime64[D]"])
+    def test_dates_in_an_array_are_named_by_column_number(self, dtype, world):
+        days = np.full((40, 2), np.datetime64("2020-01-31", "us")).astype(dtype)
+        with pytest.raises(ValueError, match=r"got .*2020.* in column 0, .*2020.* in column 1\. Encode"):
+            CrowdClassifier().fit(days, world[1])
+
+    def test_numbers_in_any_clothes_are_numbers(self, world):
+        X, _, _ = world
+        clothes = {
+            "float": X[:, 0],
+            "object": X[:, 0].astype(object),
+            "text": X[:, 0].astype(str),
+            "bool": X[:, 0] > 3,
+            "whole": pd.array([1] * 40, dtype="Int64"),
+            "category": pd.Categorical([1, 2] * 20),
+        }
+        got = check_features(CrowdClassifier(), pd.DataFrame(clothes), reset=True)
+        np.testing.assert_array_equal(got[:, 1], X[:, 0])
+        np.testing.assert_array_equal(got[:, 2], X[:, 0])
+        assert got[:, 3:].max() == 2
 
     def test_sparse_x_says_to_reduce_it(self, world):
         X, y, _ = world
@@ -81,6 +144,67 @@ class TestY:
         with pytest.raises(ValueError, match=r"Only binary.*3 classes, 0, 1, 2.*one against the rest"):
             CrowdClassifier().fit(X, y)
 
+    def test_minus_one_may_mean_no_label(self, world):
+        X, y, _ = world
+        hint = r"-1, 0, 1\..* If -1 means no label, use Annotations\.from_matrix\(y, missing_label=-1\)\."
+        with pytest.raises(ValueError, match=hint):
+            CrowdClassifier().fit(X, np.where(np.isnan(y), -1, y))
+
+    @pytest.mark.parametrize(
+        ("labels", "pair"),
+        [([" yes", "Yes", "yes"], "'yes' and ' yes'"), (["no", "Yes", "yes"], "'yes' and 'Yes'")],
+    )
+    def test_labels_that_differ_only_by_spaces_or_case(self, labels, pair):
+        said = Annotations.from_arrays(range(3), ["x"] * 3, labels)
+        with pytest.raises(ValueError, match=f"{pair} differ only by spaces or case; clean them first"):
+            check_binary(said)
+
+    def test_an_id_column_in_a_wide_table(self, world):
+        X, y, _ = world
+        frame = pd.DataFrame(y, columns=["anna", "bob", "cleo"])
+        frame.insert(0, "img", [f"img_{row}" for row in range(40)])
+        hint = r"Column 'img' differs in every row: if it names the items, use y\.set_index\('img'\)\."
+        with pytest.raises(ValueError, match=hint):
+            CrowdClassifier().fit(X, frame)
+
+    def test_other_classes_get_no_hint(self, world):
+        X, y, _ = world
+        y[0] = 2
+        with pytest.raises(ValueError, match=r"one against the rest\.$"):
+            CrowdClassifier().fit(X, pd.DataFrame(y, columns=["anna", "bob", "cleo"]))
+
+    def test_rows_of_different_lengths(self, world):
+        X, _, _ = world
+        with pytest.raises(ValueError, match=r"Expected 2 labels in every row, as in row 0, got 1 in row 1"):
+            CrowdClassifier().fit(X, [[0, 1], [0]] * 20)
+
+    def test_a_long_table(self, world):
+        X, y, _ = world
+        message = (
+            r"got a long table with the columns 'item', 'annotator', 'label'\. Use Annotations\.from_frame"
+        )
+        with pytest.raises(ValueError, match=message):
+            CrowdClassifier().fit(X, said_in(y).to_frame())
+
+    def test_a_matrix_of_another_width_than_the_model_knows(self, world):
+        X, y, _ = world
+        model = CrowdClassifier(map="linear").fit(X, y)
+        message = (
+            "y has {}; the model knows 3 annotators. "
+            "Use Annotations or a DataFrame to say whose labels these are."
+        )
+        for given, width in [(y[:, :2], "2 columns"), (y[:, 0], "one column"), (y[:, :1], "one column")]:
+            with pytest.raises(ValueError, match=message.format(width)):
+                model.posterior(X, given)
+        named = pd.DataFrame(y[:, 1:], columns=[1, 2])
+        assert model.posterior(X, named).shape == (40, 2)
+
+    def test_one_dimension_is_about_the_one_annotator_the_model_knows(self, world):
+        _, y, _ = world
+        assert check_annotations(y[:, 0], 40, annotators=["anna"]).annotators.tolist() == ["anna"]
+        with pytest.raises(ValueError, match="y has 3 columns; the model knows 1 annotator\\."):
+            check_annotations(y, 40, annotators=["anna"])
+
     def test_real_valued_labels(self, world):
         X, y, _ = world
         with pytest.raises(ValueError, match="Unknown label type: continuous"):
@@ -109,6 +233,77 @@ class TestY:
         model = CrowdClassifier().fit(X, y)
         with pytest.raises(ValueError, match="needs at least one label"):
             model.score(X, said_in(np.full_like(y, np.nan)))
+
+
+class TestRowOrder:
+    """X and y that both bring ids."""
+
+    @pytest.fixture
+    def wide(self):
+        return pd.DataFrame({"anna": [0, 1, 1], "bob": [1, 1, 0]}, index=["a", "b", "c"])
+
+    def test_only_a_pandas_index_that_says_something_is_ids(self, wide):
+        assert row_ids(wide) == ["a", "b", "c"]
+        assert row_ids(wide["anna"]) == ["a", "b", "c"]
+        assert row_ids(wide.reset_index(drop=True).iloc[[2, 0]]) == [2, 0]
+        for X in (wide.reset_index(), wide.to_numpy(), [[0]], ((0,),), pl.DataFrame({"x": [0]}), "abc", None):
+            assert row_ids(X) is None
+
+    def test_another_order_is_refused_whatever_brings_the_ids(self, wide):
+        message = re.escape(
+            "y's items are X's rows in another order (row 0 of X is 'b', the first item of y is 'a'). "
+            "Pass items=X.index to Annotations.from_frame, or reorder one of them."
+        )
+        for y in (Annotations.from_matrix(wide), wide, wide["anna"]):
+            with pytest.raises(ValueError, match=message):
+                check_annotations(y, 3, index=["b", "a", "c"])
+            assert check_annotations(y, 3, index=pd.Index(["a", "b", "c"])).n_items == 3
+        with pytest.raises(ValueError, match="row 1 of X is 'c', item 1 of y is 'b'"):
+            check_annotations(wide, 3, index=["a", "c", "b"])
+
+    def test_numbers_in_another_order_are_refused(self, wide):
+        with pytest.raises(ValueError, match="row 0 of X is 7, the first item of y is 5"):
+            check_annotations(wide.set_axis([5, 7, 9]), 3, index=[7, 5, 9])
+
+    def test_other_ids_are_named(self, wide):
+        with pytest.raises(ValueError, match="X and y name different items: 'd' only in X; 'a' only in y"):
+            check_annotations(wide, 3, index=["b", "c", "d"])
+        with pytest.raises(
+            ValueError, match=r"'x1', 'x2', 'x3' only in X; 'a', 'b', 'c' only in y.*reset_index"
+        ):
+            check_annotations(wide, 3, index=["x1", "x2", "x3"])
+        long = Annotations.from_arrays(list("abcdx"), ["anna"] * 5, [0, 1, 0, 1, 0])
+        with pytest.raises(ValueError, match="'f', 'g', 'h', … only in X; 'a', 'b', 'c', … only in y"):
+            check_annotations(long, 5, index=list("fghix"))
+
+    def test_items_that_count_rows_are_no_ids(self, wide):
+        for index in (["a", "b", "c"], [2, 0, 1]):
+            for y in (wide.to_numpy(), wide.to_numpy().tolist(), wide.reset_index(drop=True)):
+                assert check_annotations(y, 3, index=index).n_items == 3
+                assert check_annotations(Annotations.from_matrix(y), 3, index=index).n_items == 3
+
+    @pytest.mark.parametrize("x_has_ids", [True, False])
+    @pytest.mark.parametrize("y_has_ids", [True, False])
+    def test_cross_validation_takes_ids_apart_from_row_numbers(self, x_has_ids, y_has_ids, world):
+        X, y, _ = world
+        ids = [f"img_{row}" for row in range(40)]
+        frame = pd.DataFrame(X, columns=["u", "v"], index=ids if x_has_ids else None)
+        said = said_in(y, items=ids if y_has_ids else None)
+        cv = KFold(2, shuffle=True, random_state=0)
+        scores = cross_val_score(CrowdClassifier(map="linear"), frame, said, cv=cv, error_score="raise")
+        assert np.isfinite(scores).all()
+
+    def test_a_shuffled_long_table_meets_the_rows_of_x(self, world):
+        X, y, _ = world
+        y[:, 0] = np.where(np.isnan(y[:, 0]), 0, y[:, 0])
+        said = said_in(y)
+        shuffled = Annotations.from_frame(said.to_frame().sample(frac=1, random_state=0))
+        np.testing.assert_array_equal(shuffled.to_matrix(), y)
+        named = pd.DataFrame(X, columns=["u", "v"], index=[f"img_{row}" for row in range(40)])
+        table = said.to_frame().assign(item=lambda t: "img_" + t["item"].astype(str))
+        backwards = Annotations.from_frame(table[::-1])
+        with pytest.raises(ValueError, match="row 0 of X is 'img_0', the first item of y is 'img_39'"):
+            CrowdClassifier().fit(named, backwards)
 
 
 class TestBeforeFit:
@@ -156,7 +351,7 @@ class TestPieces:
             ),
             ({"truth": LogisticTruth}, r"truth must be .*got <class"),
             ({"truth": KnnGraph()}, r"truth must be .*got KnnGraph"),
-            ({"annotators": 3}, "annotators must be 'auto', 'bernoulli', 'gaussian' or a piece"),
+            ({"annotators": 3}, "annotators must be 'auto', 'bernoulli', 'confusion', 'gaussian' or a piece"),
             ({"map": "cubic"}, "map must be 'rbf', 'linear', 'spectral' or a piece"),
             ({"solver": "sgd"}, "solver must be one of .*got 'sgd'"),
             ({"stop": "never"}, "stop must be one of .*got 'never'"),

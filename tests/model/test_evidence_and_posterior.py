@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from whoknows.model.evidence import QuadraticEvidence
-from whoknows.model.posterior import CategoricalPosterior, GaussianPosterior, join
+from whoknows.model.posterior import CategoricalPosterior, GaussianPosterior
 
 
 def test_a_quadratic_read_as_a_table_is_its_value_at_zero_and_one():
@@ -48,28 +48,3 @@ def test_a_certain_item_has_no_entropy_and_no_variance():
 def test_entropy_of_a_gaussian_is_differential():
     posterior = GaussianPosterior(np.zeros(2), np.array([0.5, 3.0]))
     np.testing.assert_allclose(posterior.entropy, [norm(0, s).entropy() for s in np.sqrt([0.5, 3.0])])
-
-
-@pytest.mark.parametrize("cut", [1, 3])
-def test_joining_chunks_gives_the_whole(cut):
-    log_joint = np.random.default_rng(0).normal(size=(6, 2))
-    whole = CategoricalPosterior.from_log_joint(log_joint)
-    parts = [
-        CategoricalPosterior.from_log_joint(log_joint[:cut]),
-        CategoricalPosterior.from_log_joint(log_joint[cut:]),
-    ]
-    joined = join(parts)
-    np.testing.assert_allclose(joined.prob, whole.prob)
-    assert joined.log_marginal == pytest.approx(whole.log_marginal)
-    assert join([whole]) is whole
-
-
-def test_joining_gaussians_keeps_their_order():
-    a, b = (
-        GaussianPosterior(np.arange(2.0), np.ones(2), 1.0),
-        GaussianPosterior(np.arange(3.0), np.ones(3), 2.0),
-    )
-    joined = join([a, b])
-    np.testing.assert_array_equal(joined.mean, [0, 1, 0, 1, 2])
-    assert len(joined.variance) == 5
-    assert joined.log_marginal == 3.0

@@ -93,7 +93,8 @@ class Annotations:
         item, annotator, label : sequences of hashables, shape (n_rows,)
             Ids of any kind; labels of any kind.
         items : sequence of shape (n_items,), optional
-            All items in the row order of X, also those nobody labelled. Default: order of first appearance.
+            All items in the row order of X, also those nobody labelled. Default: 0, 1, …, n - 1 if those are
+            the ids, in whatever order they come; else order of first appearance.
         annotators : sequence of shape (n_annotators,), optional
             All annotators. Default: those in the table, sorted where they can be.
         labels : sequence of shape (n_classes,), optional
@@ -120,9 +121,9 @@ class Annotations:
         Parameters
         ----------
         df : dataframe
-            Columns are found by name, in any case: item, task, example or id; annotator, worker, user,
-            coder or rater (all of these also with _id); label, value or answer. The role's own name, if
-            there, goes before the others.
+            Columns are found by name, in any case and with spaces around it: item, task, example or id;
+            annotator, worker, user, coder or rater (all of these also with _id); label, value or answer.
+            The role's own name, if there, goes before the others.
         columns : mapping, optional
             Column names by role where the names do not tell, such as ``{"item": "img", "label": "grade"}``.
         items, annotators, labels, duplicates

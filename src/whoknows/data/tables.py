@@ -59,9 +59,9 @@ def match_columns(present: Sequence[Any], given: Mapping[str, str]) -> dict[str,
 
 
 def _match(role: str, free: Sequence[Any], present: Sequence[Any]) -> Any:
-    """Find the one column that plays a role, case-insensitively."""
+    """Find the one column that plays a role, whatever its case and whatever stands around its name."""
     for accepted in ((role,), ALIASES[role]):
-        found = [name for name in free if str(name).lower() in accepted]
+        found = [name for name in free if _bare(name) in accepted]
         if len(found) == 1:
             return found[0]
         if found:
@@ -71,6 +71,11 @@ def _match(role: str, free: Sequence[Any], present: Sequence[Any]) -> Any:
         f"Expected one column for the {role} ({role}, {', '.join(ALIASES[role])}), {problem}. "
         f"The table has {show(present, 20)}. Say which one it is: columns={{{role!r}: ...}}."
     )
+
+
+def _bare(name: Any) -> str:
+    """Lower-case name of a column without the spaces and the byte order mark that files leave around it."""
+    return str(name).strip("\ufeff \t\r\n").lower()
 
 
 def read_matrix(y: Any) -> tuple[Ids, Ids | None, Ids | None]:
@@ -92,7 +97,7 @@ def read_matrix(y: Any) -> tuple[Ids, Ids | None, Ids | None]:
     _refuse_what_hides_missing(y)
     if isinstance(y, (list, tuple)):
         return _from_rows(y), None, None
-    if not isinstance(y, np.ndarray) and _is_frame(y):
+    if not isinstance(y, np.ndarray) and is_frame(y):
         return _read_wide(y)
     if hasattr(y, "shape") and len(y.shape) > 1 and not isinstance(y, np.ndarray):
         y = np.asarray(y)
@@ -132,6 +137,41 @@ def observed_cells(matrix: Ids, missing_label: Any) -> tuple[Codes, Codes, Coded
         label = factorize(matrix[present], "label")
     row, column = present.nonzero()
     return row.astype(np.int32), column.astype(np.int32), label
+
+
+def not_numbers(frame: Any) -> dict[Any, Any]:
+    """Columns of a dataframe that hold something other than numbers and booleans, and the first such value.
+
+    Numbers written as strings are numbers. Names that repeat are left to whoever reads the table next.
+    """
+    import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        table = _open(frame)
+    except DuplicateError:
+        return {}
+    others = [name for name, kind in table.schema.items() if not (kind.is_numeric() or kind == nw.Boolean)]
+    first = {name: first_not_a_number(table[name].to_list()) for name in others}
+    return {name: value for name, value in first.items() if value is not None}
+
+
+def first_not_a_number(values: Sequence[Any]) -> Any:
+    """First value that cannot be read as a real number, None if there is none; None itself is missing."""
+    try:
+        np.fromiter(values, dtype=object, count=len(values)).astype(float)
+    except (TypeError, ValueError):
+        return next((value for value in values if value is not None and not _is_real(value)), None)
+    return None
+
+
+def _is_real(value: Any) -> bool:
+    """Whether a value can be read as a real number."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def write_long(columns: Mapping[str, Ids], backend: str | None) -> Any:
@@ -194,7 +234,7 @@ def _open(frame: Any) -> Any:
         ) from None
 
 
-def _is_frame(y: Any) -> bool:
+def is_frame(y: Any) -> bool:
     """Whether y is a dataframe that narwhals knows."""
     import narwhals.stable.v2 as nw
 
@@ -218,6 +258,7 @@ def _read_wide(frame: Any) -> tuple[Ids, Ids, Ids | None]:
     import narwhals.stable.v2 as nw
 
     table = _open(frame)
+    _refuse_long(table.columns)
     columns = [_column(series) for series in table.iter_columns()]
     kinds = {column.dtype.kind for column in columns}
     one_kind = len(kinds) == 1  # booleans beside numbers stay what they are
@@ -225,11 +266,25 @@ def _read_wide(frame: Any) -> tuple[Ids, Ids, Ids | None]:
     for place, column in enumerate(columns):
         matrix[:, place] = column
     index = nw.maybe_get_index(table)
-    items = None if index is None or _counts_rows(index) else as_column(index, "index")
+    items = None if index is None or counts_rows(index) else as_column(index, "index")
     return matrix, as_column(list(table.columns), "columns"), items
 
 
-def _counts_rows(index: Any) -> bool:
+def _refuse_long(names: Sequence[Any]) -> None:
+    """Refuse a table whose columns are an item, an annotator and a label, and nothing else."""
+    if len(names) != len(ALIASES):
+        return
+    try:
+        match_columns(names, {})
+    except ValueError:
+        return
+    raise ValueError(
+        "Expected one row an item and one column an annotator, got a long table with the columns "
+        f"{show(names)}. Use Annotations.from_frame(table, items=ids_of_the_rows_of_X)."
+    )
+
+
+def counts_rows(index: Any) -> bool:
     """Whether a pandas index is the default 0, 1, 2, …."""
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 

@@ -17,6 +17,7 @@ from whoknows.data.vocabulary import (
     look_up,
     make_vocabulary,
     plain_labels,
+    row_numbers_first,
     show,
     sorted_if_possible,
     tight_array,
@@ -49,7 +50,11 @@ def triples(
     _check_lengths(columns, vocabularies[0])
     item, annotator, label = _labelled_rows(*columns)
     label = Coded(label.codes, plain_labels(label.values))
-    defaults = (item.values, sorted_if_possible(annotator.values), sorted_if_possible(label.values))
+    defaults = (
+        row_numbers_first(item.values),
+        sorted_if_possible(annotator.values),
+        sorted_if_possible(label.values),
+    )
     items, annotators, labels = (
         tight_array(default) if given is None else make_vocabulary(given, name)
         for given, default, name in zip(

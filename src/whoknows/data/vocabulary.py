@@ -71,8 +71,25 @@ def look_up(column: Coded, vocabulary: Ids, role: str, advice: str | None) -> Co
     if unknown.size and advice is not None:
         names = show(column.values[place] for place in unknown)
         counted = f"{unknown.size} {role}s are" if unknown.size > 1 else f"One {role} is"
+        kinds = _kinds_that_differ([column.values[place] for place in unknown], elements(vocabulary))
+        if kinds:
+            raise ValueError(
+                f"{counted} not in {role}s=: {names}; the table holds {kinds[0]} "
+                f"{'labels' if role == 'label' else 'ids'}, {role}s= holds {kinds[1]}. "
+                "Turn both into one kind, e.g. with .astype(str)."
+            )
         raise ValueError(f"{counted} not in {role}s=: {names}. {advice}")
     return code[column.codes]
+
+
+def _kinds_that_differ(unknown: list[Any], known: list[Any]) -> tuple[str, str] | None:
+    """Types of values that a vocabulary lacks but would hold if all of them were strings."""
+    twins = {str(value): value for value in known}
+    if not all(str(value) in twins for value in unknown):
+        return None
+    mine = sorted({type(value).__name__ for value in unknown})
+    theirs = sorted({type(twins[str(value)]).__name__ for value in unknown})
+    return " and ".join(mine), " and ".join(theirs)
 
 
 def name_axis(codes: Codes, size: int, found: Any, given: Any, role: str) -> tuple[Coded, Any]:
@@ -138,6 +155,14 @@ def sorted_if_possible(values: list[Hashable]) -> list[Hashable]:
         return sorted(values)  # type: ignore[type-var]
     except TypeError:
         return values
+
+
+def row_numbers_first(values: list[Hashable]) -> list[Hashable]:
+    """Sort ids that are exactly the row numbers 0, 1, …, n - 1; leave others in order of appearance."""
+    if not all(type(value) in (int, float) for value in values):
+        return values
+    ordered = sorted_if_possible(values)
+    return ordered if ordered == list(range(len(values))) else values
 
 
 def plain_labels(values: list[Hashable]) -> list[Hashable]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from datetime import date, timedelta
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from sklearn.utils.validation import validate_data
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.tables import counts_rows, first_not_a_number, is_frame, not_numbers
+from whoknows.data.vocabulary import show
 
 MOST_FEATURES = 5_000
 
@@ -23,6 +27,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
             "X is sparse; a dense array was expected. Reduce it first, e.g. with "
             "sklearn.decomposition.TruncatedSVD(100).fit_transform(X)."
         )
+    _refuse_text(X)
     X = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
     if X.shape[1] > MOST_FEATURES:
         raise ValueError(
@@ -33,6 +38,37 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
     return X
 
 
+def _refuse_text(X: Any) -> None:
+    """Name the columns of a frame or of an array of objects that hold text or dates."""
+    if is_frame(X):
+        found = not_numbers(X)
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and len(X) and X.dtype.kind in "OUSmM":
+        found = _not_numbers_of_array(X)
+    else:
+        return
+    if not found:
+        return
+    shown = [f"{_cut(repr(value))} in column {name!r}" for name, value in list(found.items())[:5]]
+    more = f" and in {len(found) - 5} more columns" if len(found) > 5 else ""
+    raise ValueError(
+        f"Expected numbers in every column of X, got {', '.join(shown)}{more}. Encode such columns, e.g. "
+        "with sklearn.preprocessing.OneHotEncoder, or drop them."
+    )
+
+
+def _not_numbers_of_array(X: Any) -> dict[int, Any]:
+    """Columns with text or dates, and the first of them; what else is no number is left to scikit-learn."""
+    if X.dtype.kind in "mM":
+        return dict(enumerate(X[0]))
+    first = {column: first_not_a_number(X[:, column].tolist()) for column in range(X.shape[1])}
+    text = (str, bytes, date, timedelta, np.datetime64, np.timedelta64)
+    return {column: value for column, value in first.items() if isinstance(value, text)}
+
+
+def _cut(text: str, longest: int = 40) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}…"
+
+
 def _check_finite(estimator: Any, X: Array) -> None:
     bad = ~np.isfinite(X)
     if not bad.any():
@@ -41,17 +77,28 @@ def _check_finite(estimator: Any, X: Array) -> None:
     names = getattr(estimator, "feature_names_in_", None)
     shown = [repr(str(names[c])) if names is not None else str(c) for c in columns[:5]]
     more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
-    kind = "NaN" if np.isnan(X[bad]).any() else "infinity"
+    missing = np.isnan(X[bad])
+    kind = "NaN" if missing.all() else "NaN and infinity" if missing.any() else "infinity"
+    fill = "fill them, e.g. with sklearn.impute.SimpleImputer" if missing.any() else "replace them"
     raise ValueError(
-        f"Input X contains {kind} or inf values in column {', '.join(shown)}{more} (first in row {row}). "
-        "Every item needs every feature: fill them, e.g. with sklearn.impute.SimpleImputer, or drop columns."
+        f"Input X contains {kind} in column {', '.join(shown)}{more} (first in row {row}). "
+        f"Every item needs every feature: {fill}, or drop columns."
     )
 
 
-def check_annotations(y: Any, n_items: int, annotators: Any = None) -> Annotations:
+def row_ids(X: Any) -> list[Any] | None:
+    """Return the ids that X brings for its rows: a pandas index that does more than count them."""
+    index = getattr(X, "index", None)
+    if callable(index) or not hasattr(index, "tolist") or counts_rows(index):
+        return None
+    return index.tolist()
+
+
+def check_annotations(y: Any, n_items: int, annotators: Any = None, index: Any = None) -> Annotations:
     """Return y as Annotations with one item for each row of X.
 
-    ``annotators`` are those a fitted model knows; a bare matrix with as many columns is about them.
+    ``annotators`` are those a fitted model knows; a bare matrix is about them and needs as many columns.
+    ``index`` are the ids of the rows of X, see `row_ids`; if y brings ids too, they must agree.
     """
     if y is None:
         raise ValueError(
@@ -64,21 +111,82 @@ def check_annotations(y: Any, n_items: int, annotators: Any = None) -> Annotatio
             f"X has {n_items} rows and y has {said.n_items} items; they must be the same items in the same "
             "order. For a long table use Annotations.from_frame(table, items=ids_of_the_rows_of_X)."
         )
+    items = said.items.tolist() if isinstance(y, Annotations) or _is_named(y) else row_ids(y)
+    if index is not None and items is not None:
+        _check_same_rows(list(index), items)
     return said
 
 
+def _check_same_rows(rows: list[Any], items: list[Any]) -> None:
+    """Refuse ids of X and y that contradict each other.
+
+    Numbers may count rows, of a table that has since been split or shuffled, so only numbers that are the
+    same set in another order contradict.
+    """
+    if rows == items or items == list(range(len(items))):
+        return
+    in_x, in_y = set(rows), set(items)
+    if in_x == in_y:
+        place = next(place for place, row in enumerate(rows) if row != items[place])
+        which = "the first item" if place == 0 else f"item {place}"
+        raise ValueError(
+            f"y's items are X's rows in another order (row {place} of X is {rows[place]!r}, {which} of y is "
+            f"{items[place]!r}). Pass items=X.index to Annotations.from_frame, or reorder one of them."
+        )
+    if _may_count_rows(rows) or _may_count_rows(items):
+        return
+    sides = (("X", in_x - in_y, rows), ("y", in_y - in_x, items))
+    only = [
+        f"{show([row for row in dict.fromkeys(ids) if row in alone], 3)} only in {side}"
+        for side, alone, ids in sides
+        if alone
+    ]
+    raise ValueError(
+        f"X and y name different items: {'; '.join(only)}. They must be the same items in the same order: "
+        "pass items=X.index to Annotations.from_frame. If they are, and X's index means something else, pass "
+        "X.reset_index(drop=True)."
+    )
+
+
+def _may_count_rows(ids: list[Any]) -> bool:
+    return all(isinstance(value, (Real, np.number)) for value in ids)
+
+
+def _is_named(y: Any) -> bool:
+    return is_frame(y) or hasattr(y, "columns")
+
+
 def _from_array(y: Any, annotators: Any) -> Annotations:
-    named = hasattr(y, "columns")
+    named = _is_named(y)
     y = np.asarray(y) if hasattr(y, "__array__") and not named else y
-    shape = np.shape(y)
+    shape = _shape(y)
+    about = None if named or len(shape) not in (1, 2) else annotators
+    if about is not None:
+        _check_width(1 if len(shape) == 1 else shape[1], len(about))
     if len(shape) == 2 and shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected: taken as one annotator.",
             DataConversionWarning,
             stacklevel=4,
         )
-    same = annotators is not None and len(shape) == 2 and shape[1] == len(annotators)
-    return Annotations.from_matrix(y, annotators=annotators if same and not named else None)
+    return Annotations.from_matrix(y, annotators=about)
+
+
+def _shape(y: Any) -> tuple[int, ...]:
+    """Shape of y, () for rows of different lengths: `Annotations.from_matrix` knows how to complain."""
+    try:
+        return np.shape(y)
+    except ValueError:
+        return ()
+
+
+def _check_width(width: int, known: int) -> None:
+    if width != known:
+        columns = "one column" if width == 1 else f"{width} columns"
+        raise ValueError(
+            f"y has {columns}; the model knows {known} annotator{'s' if known > 1 else ''}. "
+            "Use Annotations or a DataFrame to say whose labels these are."
+        )
 
 
 def check_binary(said: Annotations) -> None:
@@ -97,12 +205,47 @@ def check_binary(said: Annotations) -> None:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
             f"{said.n_classes} classes, {_shown(said.labels)}. Merge classes, or fit one against the rest."
+            f"{_hint(said)}"
         )
     if said.n_classes < 2:
         raise ValueError(
             f"All labels are of one class, {_shown(said.labels)}; two are needed. If there is another that "
             "nobody gave, name both with Annotations.from_...(…, labels=[…, …])."
         )
+
+
+def _hint(said: Annotations) -> str:
+    """Say what may have made too many classes, with a space before each sentence."""
+    labels, hints = said.labels.tolist(), []
+    if said.labels.dtype.kind in "iu" and len(labels) > 2 and -1 in labels:
+        hints.append("If -1 means no label, use Annotations.from_matrix(y, missing_label=-1).")
+    twins = _twins(labels)
+    if twins:
+        hints.append(f"{twins[0]!r} and {twins[-1]!r} differ only by spaces or case; clean them first.")
+    ids = _id_column(said)
+    if ids is not None:
+        hints.append(f"Column {ids!r} differs in every row: if it names the items, use y.set_index({ids!r}).")
+    return "".join(f" {hint}" for hint in hints)
+
+
+def _twins(labels: list[Any]) -> list[str]:
+    """Return the first strings that are the same but for spaces around them and case, the plainest first."""
+    alike: dict[str, list[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            alike.setdefault(label.strip().casefold(), []).append(label)
+    first = next((group for group in alike.values() if len(group) > 1), [])
+    return sorted(first, key=lambda label: (label != label.strip(), label != label.lower(), label))
+
+
+def _id_column(said: Annotations) -> Any:
+    """Return the named annotator who says something else of every item, None if there is none."""
+    if said.n_items < 3 or said.n_classes < said.n_items or said.annotators.dtype.kind in "iu":
+        return None
+    said_by = np.unique(np.column_stack([said.annotator, said.label]), axis=0)[:, 0]
+    distinct = np.bincount(said_by[said_by >= 0], minlength=said.n_annotators)
+    found = np.flatnonzero(distinct == said.n_items)
+    return said.annotators.tolist()[found[0]] if found.size else None
 
 
 def _shown(labels: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -9,16 +10,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, check_random_state
+from threadpoolctl import threadpool_limits
 
 from whoknows._array import Array, with_constant
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.checks import check_annotations, check_binary, check_features
+from whoknows.estimators.checks import check_annotations, check_binary, check_features, row_ids
 from whoknows.estimators.pieces import resolve_annotators, resolve_map, resolve_truth
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.solve import solve
-from whoknows.model.maps import LinearFeatures
+from whoknows.model.annotators import GaussianAnnotators
+from whoknows.model.maps import Features, LinearFeatures
 from whoknows.model.settings import NotCompatible
 
 COEFFICIENTS = ("coef_", "intercept_", "annotator_coef_", "annotator_intercept_")
@@ -130,25 +133,31 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         callback : callable(iteration, bound, seconds), optional
             Called after every iteration; return True to stop there.
         """
+        index = row_ids(X)
         X = check_features(self, X, reset=True)
-        said = check_annotations(y, len(X))
+        said = check_annotations(y, len(X), index=index)
         check_binary(said)
+        learnt = _Learnt.of_items(self, X, said.n_classes)
+        monitor = Monitor(self.max_iter, self.tol, self.stop, callback, exact=_is_exact(learnt.model.truth))
         start = self._previous_posterior(X, said)
+        items = every = learnt.items(X, said)
+        if not learnt.model.truth.couples_items:
+            items, start = every.labelled(), None if start is None else start[said.labelled]
+        with threadpool_limits(
+            1, user_api="blas"
+        ):  # many small products: more threads only wait for each other
+            fitted = solve(learnt.model, items, start, monitor, self.solver)
+        # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.
+        self._learnt, self._fitted = learnt, fitted
         self.classes_, self.annotators_ = said.labels, said.annotators
-        self._prepare(X)
-        monitor = Monitor(self.max_iter, self.tol, self.stop, callback, exact=_is_exact(self._model.truth))
-        items = self._items(X, said)
-        if not self._model.truth.couples_items:
-            items, start = items.labelled(), None if start is None else start[said.labelled]
-        self._fitted = solve(self._model, items, start, monitor, self.solver)
-        self.solver_, self.bound_history_, self.n_iter_ = self._fitted.solver, monitor.history, monitor.n_iter
-        self.posterior_ = self._posterior(X, said)
+        self.solver_, self.bound_history_, self.n_iter_ = fitted.solver, monitor.history, monitor.n_iter
+        self.posterior_ = self._posterior(every)
         self._set_coefficients()
         return self
 
     def predict_proba(self, X: Any) -> Array:
         """p(z | x) of each item, labels aside: (n_items, 2), columns as in ``classes_``."""
-        return self._predict_proba(self._check_new(X))
+        return np.exp(self._log_predict(self._learnt_items(X)))
 
     def predict(self, X: Any) -> Any:
         """Return the likelier class of each item: (n_items,)."""
@@ -166,26 +175,24 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         unknown : {"error", "population"}
             An annotator the fit did not see is an error, or counts as one of the crowd.
         """
-        X = self._check_new(X)
-        said = check_annotations(y, len(X), self.annotators_)
-        return self._posterior(X, said.recode(self.annotators_, self.classes_, unknown=unknown))
+        return self._posterior(self._learnt_items(X, y, unknown))
 
     def expertise(self, X: Any) -> Array:
         """Probability that each annotator is right on each item: (n_items, n_annotators)."""
-        X = self._check_new(X)
-        psi = self._items(X).Psi
-        return self._model.annotators.expertise(self._fitted.annotators, psi, self._predict_proba(X))[:, :-1]
+        items = self._learnt_items(X)
+        prob = np.exp(self._log_predict(items))
+        return self._learnt.model.annotators.expertise(self._fitted.annotators, items.Psi, prob)[:, :-1]
 
     def annotator_scale(self, X: Any) -> Array:
         """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators)."""
-        X = self._check_new(X)
-        model = self._model.annotators
-        if not hasattr(model, "scale"):
+        items = self._learnt_items(X)
+        model = self._learnt.model.annotators
+        if not isinstance(model, GaussianAnnotators):
             raise NotCompatible(
                 f"annotator_scale is σ of Eq. (15), which {type(model).__name__} does not have. "
                 "Use annotators='gaussian', or expertise(X), which every annotator model has."
             )
-        return model.scale(self._fitted.annotators.mean, self._items(X).Psi)[:, :-1]
+        return model.scale(self._fitted.annotators.mean, items.Psi)[:, :-1]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy on a truth vector; on annotations, how well they are foretold.
@@ -199,12 +206,12 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         """
         if not isinstance(y, Annotations) and np.ndim(y) == 1:
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-        X = self._check_new(X)
-        said = check_annotations(y, len(X), self.annotators_)
-        said = said.recode(self.annotators_, self.classes_, unknown="population")
-        if said.n_annotations == 0:
+        if sample_weight is not None:
+            raise ValueError("sample_weight goes with a truth vector; annotations are scored label by label.")
+        items = self._learnt_items(X, y, unknown="population").labelled()
+        if items.Y.n_annotations == 0:
             raise ValueError("score on annotations needs at least one label; y has none.")
-        return self._log_predictive(X, said) / said.n_annotations
+        return self._log_predictive(items) / items.Y.n_annotations
 
     def __getattr__(self, name: str) -> Any:
         """Say why a coefficient is not there."""
@@ -216,79 +223,106 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn: two classes."""
+        """Tell scikit-learn: any number of classes."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit has come to its end."""
+        return "_fitted" in vars(self)
+
     # --- inside, on checked input ------------------------------------------------------------------
 
-    def _check_new(self, X: Any) -> Array:
+    def _learnt_items(self, X: Any, y: Any = None, unknown: str = "error") -> Items:
+        """Check X, and labels if there are any, and return what the model sees of them."""
         check_is_fitted(self)
-        return check_features(self, X, reset=False)
+        index = row_ids(X)
+        X = check_features(self, X, reset=False)
+        if y is None:
+            return self._learnt.items(X)
+        said = check_annotations(y, len(X), self.annotators_, index)
+        return self._learnt.items(X, said.recode(self.annotators_, self.classes_, unknown=unknown))
 
-    def _prepare(self, X: Array) -> None:
-        """Learn from all items, labelled or not, what does not depend on labels: scale, maps, graph."""
-        truth = resolve_truth(self.truth, len(X))
-        annotators = resolve_annotators(self.annotators, truth)
-        chosen = resolve_map(self.map)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._scaler = StandardScaler(with_mean=self.standardize, with_std=self.standardize).fit(X)
-        X = self._scaler.transform(X)
-        self._features = chosen.prepare(X, seed, leading=annotators.directions)
-        Model(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
-        self._model = Model(annotators, truth.prepare(X, with_constant(self._features.transform(X)), seed))
+    def _log_predict(self, items: Items) -> Array:
+        return self._learnt.model.truth.log_predict(self._fitted.truth, items.Phi)
 
-    def _items(self, X: Array, said: Annotations | None = None) -> Items:
-        """Return what truth and annotators see of checked X."""
-        X = self._scaler.transform(X)
-        features = self._features.transform(X)
-        Phi = X if self._model.truth.couples_items else with_constant(features)
-        Psi = with_constant(features[:, : self._model.annotators.directions])
-        return Items(Phi, Psi, said)  # type: ignore[arg-type]
+    def _posterior(self, items: Items) -> Array:
+        evidence = self._learnt.model.annotators.evidence_at(self._fitted.annotators, items.Psi, items.Y)
+        return self._learnt.model.truth.posterior_at(self._fitted.truth, items.Phi, evidence)
 
-    def _predict_proba(self, X: Array) -> Array:
-        return np.exp(self._model.truth.log_predict(self._fitted.truth, self._items(X).Phi))
-
-    def _posterior(self, X: Array, said: Annotations) -> Array:
-        items = self._items(X, said)
-        evidence = self._model.annotators.evidence_at(self._fitted.annotators, items.Psi, said)
-        return self._model.truth.posterior_at(self._fitted.truth, items.Phi, evidence)
-
-    def _log_predictive(self, X: Array, said: Annotations) -> float:
-        items = self._items(X, said).labelled()
-        evidence = self._model.annotators.predictive(self._fitted.annotators, items.Psi, items.Y)
-        log_prior = self._model.truth.log_predict(self._fitted.truth, items.Phi)
-        return float(np.logaddexp.reduce(log_prior + evidence.table, axis=1).sum())
+    def _log_predictive(self, items: Items) -> float:
+        evidence = self._learnt.model.annotators.predictive(self._fitted.annotators, items.Psi, items.Y)
+        return float(np.logaddexp.reduce(self._log_predict(items) + evidence.table, axis=1).sum())
 
     def _previous_posterior(self, X: Array, said: Annotations) -> Array | None:
         """Return what the previous fit makes of these labels, if there is one that knows their kind."""
-        if not self.warm_start or not hasattr(self, "_fitted"):
+        if not (self.warm_start and self.__sklearn_is_fitted__()):
             return None
-        if self._scaler.n_features_in_ != X.shape[1] or not np.array_equal(self.classes_, said.labels):
+        if self._learnt.n_features != X.shape[1] or not np.array_equal(self.classes_, said.labels):
             return None
-        return self._posterior(X, said.recode(self.annotators_, self.classes_, unknown="population"))
+        known = said.recode(self.annotators_, self.classes_, unknown="population")
+        return self._posterior(self._learnt.items(X, known))
 
     def _set_coefficients(self) -> None:
         """Coefficients in the units of the X the user gave; only a linear map has them."""
         for name in COEFFICIENTS:
             vars(self).pop(name, None)
-        if not isinstance(self._features, LinearFeatures):
+        features, model = self._learnt.features, self._learnt.model
+        if not isinstance(features, LinearFeatures):
             return
-        annotators, M = self._model.annotators, self._features.matrix
-        leading = M[:, : annotators.directions]
-        w, gamma = annotators.coefficients(self._fitted.annotators.mean[:-1], leading.shape[1] + 1)
-        self.annotator_coef_, self.annotator_intercept_ = self._to_input_units(w @ leading.T, gamma)
-        if not self._model.truth.couples_items:
-            xi = self._fitted.truth.mean  # type: ignore[union-attr]
-            self.coef_, self.intercept_ = self._to_input_units((M @ xi[:-1])[None], xi[-1:])
+        leading = features.matrix[:, : model.annotators.directions]
+        w, gamma = model.annotators.coefficients(self._fitted.annotators.mean[:-1], leading.shape[1] + 1)
+        to_units = self._learnt.to_input_units
+        self.annotator_coef_, self.annotator_intercept_ = to_units(w @ leading.T, gamma)
+        if not model.truth.couples_items:
+            xi = self._fitted.truth.mean.reshape(features.matrix.shape[1] + 1, -1)
+            self.coef_, self.intercept_ = to_units((features.matrix @ xi[:-1]).T, xi[-1])
 
-    def _to_input_units(self, slopes: Array, intercepts: Array) -> tuple[Array, Array]:
-        if not self.standardize:
+
+@dataclass(frozen=True)
+class _Learnt:
+    """What a fit takes from all items, labelled or not, before it looks at a label."""
+
+    scaler: StandardScaler
+    features: Features
+    model: Model
+    n_features: int
+
+    @classmethod
+    def of_items(cls, settings: CrowdClassifier, X: Array, n_classes: int) -> _Learnt:
+        truth = resolve_truth(settings.truth, len(X)).for_classes(n_classes)
+        annotators = resolve_annotators(settings.annotators, truth, n_classes).for_classes(n_classes)
+        chosen = resolve_map(settings.map)
+        Model(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
+        seed = int(check_random_state(settings.random_state).randint(2**31 - 1))
+        scaler = StandardScaler(with_mean=settings.standardize, with_std=settings.standardize).fit(X)
+        scaled = scaler.transform(X)
+        features = chosen.prepare(scaled, seed, leading=annotators.directions)
+        truth = truth.prepare(scaled, with_constant(features.transform(scaled)), seed)
+        return cls(scaler, features, Model(annotators, truth), X.shape[1])
+
+    def items(self, X: Array, said: Annotations | None = None) -> Items:
+        """Return what truth and annotators see of checked X, with or without labels."""
+        X = self.scaler.transform(X)
+        features = self.features.transform(X)
+        Phi = X if self.model.truth.couples_items else with_constant(features)
+        Psi = with_constant(features[:, : self.model.annotators.directions])
+        return Items(Phi, Psi, _silence(len(X)) if said is None else said)
+
+    def to_input_units(self, slopes: Array, intercepts: Array) -> tuple[Array, Array]:
+        """Turn coefficients of the scaled x into those of the user's x."""
+        if self.scaler.scale_ is None:
             return slopes, intercepts
-        slopes = slopes / self._scaler.scale_
-        return slopes, intercepts - slopes @ self._scaler.mean_
+        slopes = slopes / self.scaler.scale_
+        return slopes, intercepts - slopes @ self.scaler.mean_
 
 
 def _is_exact(truth: Any) -> bool:
     return getattr(truth, "neighbors", None) is None
+
+
+def _silence(n_items: int) -> Annotations:
+    """Return annotations in which nobody says anything."""
+    none = np.zeros(0, dtype=np.int32)
+    return Annotations(none, none, none, np.arange(n_items), np.arange(0), np.arange(0))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from whoknows.model.annotators import BernoulliAnnotators, GaussianAnnotators
+from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, GaussianAnnotators
 from whoknows.model.graph import AnchorGraph, KnnGraph
-from whoknows.model.maps import LinearMap, Map, RbfMap, SpectralMap
+from whoknows.model.maps import LinearMap, RbfMap, SpectralMap
+from whoknows.model.settings import Settings
 from whoknows.model.truth import GraphTruth, LogisticTruth
 
-MOST_ITEMS_FOR_KNN = 20_000  # beyond, exact neighbours take longer than the fit: anchors instead
+MOST_ITEMS_FOR_KNN = 10_000  # beyond, exact neighbours take longer than the fit: anchors instead
 
 
 def resolve_truth(choice: Any, n_items: int) -> Any:
@@ -20,26 +21,30 @@ def resolve_truth(choice: Any, n_items: int) -> Any:
     return _resolve("truth", choice, words, "expected_log_truth")
 
 
-def resolve_annotators(choice: Any, truth: Any) -> Any:
+def resolve_annotators(choice: Any, truth: Any, n_classes: int) -> Any:
     """Return the annotator model that ``choice`` names; "auto" is the best one the truth can use."""
     natural = GaussianAnnotators if truth.accepts == "quadratic" else BernoulliAnnotators
-    words = {"auto": natural, "bernoulli": BernoulliAnnotators, "gaussian": GaussianAnnotators}
+    words = {
+        "auto": natural if n_classes == 2 else ConfusionAnnotators,
+        "bernoulli": BernoulliAnnotators,
+        "confusion": ConfusionAnnotators,
+        "gaussian": GaussianAnnotators,
+    }
     return _resolve("annotators", choice, words, "expected_log_lik")
 
 
-def resolve_map(choice: Any) -> Map:
+def resolve_map(choice: Any) -> Any:
     """Return the map that ``choice`` names, or ``choice`` itself."""
-    words = {"rbf": RbfMap, "linear": LinearMap, "spectral": SpectralMap}
-    found: Map = _resolve("map", choice, words, "prepare")
-    return found
+    return _resolve("map", choice, {"rbf": RbfMap, "linear": LinearMap, "spectral": SpectralMap}, "is_map")
 
 
 def _resolve(name: str, choice: Any, words: dict[str, Callable[[], Any]], method: str) -> Any:
+    """Return the piece a word stands for, or the piece itself, its settings checked."""
     if isinstance(choice, str) and choice in words:
         return words[choice]()
-    if isinstance(choice, (str, type)) or not hasattr(choice, method):
+    if not isinstance(choice, Settings) or not hasattr(choice, method):
         example = type(next(iter(words.values()))()).__name__
         raise ValueError(
             f"{name} must be {', '.join(map(repr, words))} or a piece such as {example}(); got {choice!r}."
         )
-    return choice
+    return choice.check()

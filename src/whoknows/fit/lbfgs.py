@@ -55,7 +55,7 @@ def fit_lbfgs(
         parameters = start.unflatten(flat)
         value, d_theta, d_xi = engine.sum(marginal, chunks, model, parameters)
         prior, prior_theta, prior_xi = log_prior(model, parameters)
-        return value + prior, np.concatenate([(d_theta + prior_theta).ravel(), d_xi + prior_xi])
+        return value + prior, np.concatenate([(d_theta + prior_theta).ravel(), (d_xi + prior_xi).ravel()])
 
     def on_step(value: float, flat: Array) -> bool:
         return monitor.add(value, start.unflatten(flat).theta)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from whoknows._array import Array
+from whoknows.model.settings import COUNT, NOT_NEGATIVE
 
 Callback = Callable[[int, float, float], bool | None]
 
@@ -44,6 +45,9 @@ class Monitor:
     ) -> None:
         if stop not in STOPPING_RULES:
             raise ValueError(f"stop must be one of {STOPPING_RULES}; got {stop!r}.")
+        for name, value, (words, holds) in (("max_iter", max_iter, COUNT), ("tol", tol, NOT_NEGATIVE)):
+            if not holds(value):
+                raise ValueError(f"{name} must be {words}; got {value!r}.")
         self.max_iter, self.tol, self.stop, self.callback, self.exact = max_iter, tol, stop, callback, exact
         self.history: list[float] = []
         self.converged = False
@@ -83,8 +87,8 @@ class Monitor:
         """Object when the bound is no number, or falls by more than rounding: then a piece is wrong."""
         if not np.isfinite(self.history[-1]):
             raise FloatingPointError(
-                f"The bound is {self.history[-1]} at iteration {self.n_iter}: a likelihood without limit. "
-                "With GaussianAnnotators raise sigma_floor (0.3 is safe)."
+                f"The bound is {self.history[-1]} at iteration {self.n_iter}: a likelihood without limit, or "
+                "features too large to square. Of GaussianAnnotators raise sigma_floor (0.3 is safe)."
             )
         if self.exact and self._rise() < -1e-8 * max(abs(self.history[-1]), 1.0):
             warnings.warn(

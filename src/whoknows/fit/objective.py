@@ -33,18 +33,19 @@ class Model:
 
 @dataclass(frozen=True)
 class Parameters:
-    """θ of the annotators, (n_annotators + 1, n_columns), and ξ of the truth, (n_truth_features,)."""
+    """θ of the annotators, (n_annotators + 1, n_columns), and ξ of the truth."""
 
     theta: Array
     xi: Array
 
     def flatten(self) -> Array:
         """Return θ and ξ as one flat vector."""
-        return np.concatenate([self.theta.ravel(), self.xi])
+        return np.concatenate([self.theta.ravel(), self.xi.ravel()])
 
     def unflatten(self, flat: Array) -> Parameters:
         """Return the parameters in a vector laid out like this one's."""
-        return Parameters(flat[: self.theta.size].reshape(self.theta.shape), flat[self.theta.size :])
+        theta, xi = flat[: self.theta.size], flat[self.theta.size :]
+        return Parameters(theta.reshape(self.theta.shape), xi.reshape(self.xi.shape))
 
 
 def e_step(items: Items, model: Model, parameters: Parameters) -> Posterior:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.fit.crossfit import fit_crossfit
 from whoknows.fit.em import fit_em, m_step
 from whoknows.fit.engines import Engine, Serial
 from whoknows.fit.items import Items
 from whoknows.fit.lbfgs import fit_lbfgs
 from whoknows.fit.monitor import Monitor
-from whoknows.fit.objective import Model, Parameters, e_step
+from whoknows.fit.objective import Model, Parameters
 from whoknows.fit.variational import fit_variational, has_bound
 from whoknows.model.belief import Belief
-from whoknows.model.posterior import CategoricalPosterior, Posterior, join
+from whoknows.model.posterior import CategoricalPosterior, Posterior
 from whoknows.model.settings import NotCompatible
 
-SOLVERS = ("auto", "vb", "em", "lbfgs")
+SOLVERS = ("auto", "vb", "em", "lbfgs", "crossfit")
 VOTE_WEIGHT = 0.8  # log-odds a single vote is worth before anything is known of annotators
 VOTE_CERTAINTY = 0.98  # the vote alone never makes an item more certain than this
 
@@ -33,14 +35,14 @@ class Fitted:
     ----------
     annotators : Belief
         q(θ): a row for each annotator and a last one for an annotator never seen.
-    truth : Belief or GaussianPosterior
-        q(ξ); for GP, whose truth has no parameters, the posterior of the items themselves.
+    truth : Belief or Smoothed
+        q(ξ); for GP, whose truth has no parameters, what is known of the items themselves.
     solver : str
         Which solver it was.
     """
 
     annotators: Belief
-    truth: Belief | Posterior
+    truth: Any
     solver: str
 
 
@@ -61,14 +63,14 @@ def solve(
     engine: Engine | None = None,
     n_chunks: int = 1,
 ) -> Fitted:
-    """Fit ``model`` to ``items`` by ``solver``: "vb", "em", "lbfgs", or "auto", vb where it has a bound.
+    """Fit ``model`` to ``items`` by one of `SOLVERS`; "auto" is the best the pieces allow.
 
     ``start`` (n_items, n_classes) is a first guess at the posterior; None takes the vote.
     """
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {SOLVERS}; got {solver!r}.")
     if solver == "auto":
-        solver = "vb" if has_bound(model) else "em"
+        solver = _best_solver(model, items.Y.n_classes)
     if model.truth.couples_items and n_chunks > 1:
         raise NotCompatible(
             f"{type(model.truth).__name__} couples all items and cannot be fitted in {n_chunks} chunks. "
@@ -82,9 +84,19 @@ def solve(
         theta, xi = fit_variational(model, chunks, posteriors, monitor, engine)
         return Fitted(theta, xi, solver)
     parameters = _first_guess(model, chunks, posteriors, engine)
+    if solver == "crossfit":
+        theta, known = fit_crossfit(model, chunks, posteriors, parameters, monitor, engine)
+        return Fitted(theta, known, solver)
     climb = fit_em if solver == "em" else fit_lbfgs
     parameters = climb(model, chunks, parameters, monitor, engine)
-    return Fitted(Belief(parameters.theta), _known_truth(model, chunks, parameters), solver)
+    return Fitted(Belief(parameters.theta), _learnt(model, chunks, parameters), solver)
+
+
+def _best_solver(model: Model, n_classes: int) -> str:
+    """Variational where there is a bound; of more classes cross-fitted; Algorithm 1 for the rest."""
+    if has_bound(model):
+        return "vb"
+    return "em" if n_classes == 2 else "crossfit"
 
 
 def _first_guess(
@@ -96,7 +108,9 @@ def _first_guess(
     return m_step(model, chunks, posteriors, Parameters(theta, xi), engine)
 
 
-def _known_truth(model: Model, chunks: Sequence[Items], parameters: Parameters) -> Belief | Posterior:
-    if model.truth.couples_items:
-        return join([e_step(items, model, parameters) for items in chunks])
-    return Belief(parameters.xi)
+def _learnt(model: Model, chunks: Sequence[Items], parameters: Parameters) -> Any:
+    """Return what the truth keeps; where items hang together there is one chunk, and it matters."""
+    items = chunks[0]
+    evidence = model.annotators.evidence(parameters.theta, items.Psi, items.Y)
+    posterior = model.truth.posterior(parameters.xi, items.Phi, evidence)
+    return model.truth.learnt(parameters.xi, posterior, evidence)

@@ -23,7 +23,7 @@ from whoknows.model.truth import BoundedTruth
 
 def has_bound(model: Model) -> bool:
     """Whether both pieces have the quadratic bound this solver needs."""
-    return isinstance(model.annotators, BoundedAnnotators) and isinstance(model.truth, BoundedTruth)
+    return not _without_bound(model)
 
 
 def fit_variational(
@@ -68,10 +68,20 @@ def _statistics(items: Items, model: Any, posterior: Posterior, eta: Any, f: Any
 
 
 def _refuse_without_bound(model: Model) -> None:
-    pieces = ((model.annotators, BoundedAnnotators), (model.truth, BoundedTruth))
-    missing = [type(piece).__name__ for piece, protocol in pieces if not isinstance(piece, protocol)]
+    missing = _without_bound(model)
     if missing:
         raise NotCompatible(
             f"solver='vb' has no bound for {' and '.join(missing)}. Use solver='em' or 'lbfgs', or "
-            "BernoulliAnnotators with LogisticTruth (truth='id' or 'lgp', annotators='bernoulli')."
+            "BernoulliAnnotators with LogisticTruth (truth='id' or 'lgp', annotators='bernoulli') and two "
+            "classes."
         )
+
+
+def _without_bound(model: Model) -> list[str]:
+    """Names of the pieces this solver cannot take."""
+    pieces: tuple[tuple[Any, Any], ...] = ((model.annotators, BoundedAnnotators), (model.truth, BoundedTruth))
+    return [
+        type(piece).__name__
+        for piece, protocol in pieces
+        if not (isinstance(piece, protocol) and piece.has_bound)
+    ]

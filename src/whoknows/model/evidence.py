@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whoknows._array import Array
+
+Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,13 @@ class QuadraticEvidence:
     precision: Array
     pull: Array
     constant: Array
+
+    def replace(self, rows: Rows, other: QuadraticEvidence, other_rows: Rows) -> QuadraticEvidence:
+        """Return a copy whose ``rows`` are ``other_rows`` of another evidence."""
+        replaced = QuadraticEvidence(self.precision.copy(), self.pull.copy(), self.constant.copy())
+        for name in ("precision", "pull", "constant"):
+            getattr(replaced, name)[rows] = getattr(other, name)[other_rows]
+        return replaced
 
     @property
     def table(self) -> Array:

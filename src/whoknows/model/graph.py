@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -16,8 +16,8 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 
 from whoknows._array import Array
-from whoknows.model.distances import k_means, nearest, squared_distances
-from whoknows.model.settings import NotCompatible, Settings
+from whoknows.model.distances import draw, k_means, nearest, neighbors, squared_distances
+from whoknows.model.settings import COUNT, NotCompatible, Rules, Settings
 
 ANCHOR_SAMPLE = 20_000  # k-means looks at no more items than this
 SPLIT = 1e-7  # how far apart repeated eigenvalues are moved
@@ -73,6 +73,8 @@ class GaussianGraph(Graph):
     metric: Array | None = None
     neighbor: int = 7
 
+    rules: ClassVar[Rules] = {"neighbor": COUNT}
+
     def build(self, X: Array, seed: int = 0) -> BuiltGraph:
         """Return the dense graph of the items in ``X``."""
         root = _metric_root(self.metric, X, self.neighbor)
@@ -90,15 +92,16 @@ class KnnGraph(Graph):
 
     k: int = 10
 
+    rules: ClassVar[Rules] = {"k": COUNT}
+
     def build(self, X: Array, seed: int = 0) -> BuiltGraph:
         """Return the sparse graph of the items in ``X``."""
         k = min(self.k, len(X) - 1)
         if k < 1:
             return _KnnWeights(sp.csr_array((len(X), len(X))), X, 1, np.ones(len(X)))
-        index, squared = nearest(X, X, k + 1)
+        index, squared = neighbors(X, k)
         scale = _root(squared[:, -1])
-        apart = np.where(index != np.arange(len(X))[:, None], squared, np.inf)
-        directed = _knn_weights(index, apart, scale, scale)
+        directed = _knn_weights(index, squared, scale, scale)
         return _KnnWeights(directed.maximum(directed.T).tocsr(), X, k, scale)
 
 
@@ -112,7 +115,7 @@ class AnchorGraph(Graph):
     Parameters
     ----------
     anchors : int
-        Centres found by k-means; never more than a third of the items.
+        Centres found by k-means; no more than a third of the items, unless those are very few.
     nearest : int
         Anchors an item is tied to, with weights exp(−d² / d²_last) that sum to one.
     """
@@ -120,12 +123,14 @@ class AnchorGraph(Graph):
     anchors: int = 400
     nearest: int = 5
 
+    rules: ClassVar[Rules] = {"anchors": COUNT, "nearest": COUNT}
+
     def build(self, X: Array, seed: int = 0) -> BuiltGraph:
         """Return the anchor graph of the items in ``X``."""
         n_anchors = min(len(X), max(self.nearest + 1, min(self.anchors, len(X) // 3)))
         rng = np.random.default_rng(seed)
-        sample = X if len(X) <= ANCHOR_SAMPLE else X[rng.choice(len(X), ANCHOR_SAMPLE, replace=False)]
-        return AnchoredGraph(X, k_means(sample, n_anchors, rng), min(self.nearest, n_anchors))
+        anchors = k_means(draw(X, ANCHOR_SAMPLE, rng), n_anchors, rng)
+        return AnchoredGraph(X, anchors, min(self.nearest, n_anchors))
 
 
 @dataclass(eq=False)

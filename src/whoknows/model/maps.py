@@ -1,21 +1,21 @@
 """Maps: what truth and annotators see of x. A map is settings; ``prepare`` learns features from all items.
 
-Features have a mean squared length of about one over the items, so that a prior variance means the same
-for every map and every data set.
+Features have a mean squared length of about one over standardised items, so that a prior variance means
+the same for every map and every data set. (A linear map leaves unstandardised x in its own units.)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import scipy.linalg
 
 from whoknows._array import Array
-from whoknows.model.distances import squared_distances
+from whoknows.model.distances import blocks, draw, squared_distances
 from whoknows.model.graph import AnchorGraph, BuiltGraph, Graph
-from whoknows.model.settings import Settings
+from whoknows.model.settings import COUNT, POSITIVE, Rules, Settings, is_a
 
 
 class Features(Protocol):
@@ -27,6 +27,8 @@ class Features(Protocol):
 
 class Map(Settings):
     """Settings of a map; subclasses say what is learnt of the items."""
+
+    is_map: ClassVar[bool] = True
 
     def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> Features:
         """Learn features from the items in ``X`` (n_items, D), labelled or not.
@@ -83,10 +85,11 @@ class RbfMap(Map):
     rank: int = 80
     landmarks: int = 600
 
+    rules: ClassVar[Rules] = {"width": POSITIVE, "rank": COUNT, "landmarks": COUNT}
+
     def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> RbfFeatures:
         """Draw landmarks among the items and diagonalise the kernel on them."""
-        chosen = np.random.default_rng(seed).choice(len(X), min(self.landmarks, len(X)), replace=False)
-        nodes = X[np.sort(chosen)]
+        nodes = draw(X, self.landmarks, np.random.default_rng(seed))
         squared = squared_distances(nodes, nodes)
         typical = np.median(squared[~np.eye(len(nodes), dtype=bool)]) if len(nodes) > 1 else 0.0
         scale = self.width * (typical if typical > 0 else 1.0)
@@ -109,8 +112,11 @@ class RbfFeatures:
 
     def transform(self, X: Array) -> Array:
         """Return the kernel's eigenvectors at each x."""
-        kernel = np.exp(-squared_distances(X, self.nodes) / self.scale)
-        return np.asarray((kernel @ self.root - self.centre) / self.length)
+        parts = [self._kernel(X[rows]) @ self.root for rows in blocks(len(X), len(self.nodes))]
+        return np.asarray((np.vstack(parts) - self.centre) / self.length)
+
+    def _kernel(self, X: Array) -> Array:
+        return np.asarray(np.exp(-squared_distances(X, self.nodes) / self.scale))
 
 
 # --- spectral ------------------------------------------------------------------------------------
@@ -127,6 +133,8 @@ class SpectralMap(Map):
     graph: Graph = field(default_factory=AnchorGraph)
     rank: int = 80
     eps: float = 0.005
+
+    rules: ClassVar[Rules] = {"graph": is_a(Graph), "rank": COUNT, "eps": POSITIVE}
 
     def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> SpectralFeatures:
         """Build the graph of the items and diagonalise it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -63,17 +62,3 @@ class GaussianPosterior:
 
 
 Posterior = CategoricalPosterior | GaussianPosterior
-
-
-def join(posteriors: Sequence[Posterior]) -> Posterior:
-    """Put the posteriors of consecutive chunks of items together."""
-    if len(posteriors) == 1:
-        return posteriors[0]
-    log_marginal = sum(p.log_marginal for p in posteriors)
-    if isinstance(posteriors[0], CategoricalPosterior):
-        return CategoricalPosterior(np.vstack([p.prob for p in posteriors]), log_marginal)  # type: ignore[union-attr]
-    return GaussianPosterior(
-        np.concatenate([p.mean for p in posteriors]),
-        np.concatenate([p.variance for p in posteriors]),
-        log_marginal,
-    )

@@ -1,13 +1,57 @@
-"""get_params / set_params for the pieces, so that clone and grid search reach into them."""
+"""get_params / set_params for the pieces, so that clone and grid search reach into them; and their limits."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, Self
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+Rule = tuple[str, Callable[[Any], bool]]  # in words, and as a test
+Rules = dict[str, Rule]
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real) and bool(np.isfinite(float(value)))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and int(value) >= 1
+
+
+POSITIVE: Rule = ("a number above 0", lambda value: _is_number(value) and value > 0)
+NOT_NEGATIVE: Rule = ("a number of 0 or more", lambda value: _is_number(value) and value >= 0)
+SHARE: Rule = ("a number from 0 up to, but not, 1", lambda value: _is_number(value) and 0 <= value < 1)
+COUNT: Rule = ("a whole number of 1 or more", _is_count)
+
+
+def or_none(rule: Rule) -> Rule:
+    """Return the rule, with None allowed."""
+    return f"{rule[0]}, or None", lambda value: value is None or rule[1](value)
+
+
+def is_a(kind: type) -> Rule:
+    """Return the rule that a setting is a piece of this kind."""
+    return f"a {kind.__name__}", lambda value: isinstance(value, kind)
 
 
 class Settings:
     """A dataclass of hyper-parameters that scikit-learn can read and set, nested ones included."""
+
+    rules: ClassVar[Rules] = {}
+
+    def check(self) -> Self:
+        """Refuse settings that mean nothing, nested ones included; return self."""
+        for name, (words, holds) in self.rules.items():
+            value = getattr(self, name)
+            if not holds(value):
+                raise ValueError(f"{type(self).__name__}.{name} must be {words}; got {value!r}.")
+        for value in self.get_params(deep=False).values():
+            if isinstance(value, Settings):
+                value.check()
+        return self
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings by name; nested ones as ``outer__inner`` too."""

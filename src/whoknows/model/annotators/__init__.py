@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
 from whoknows.model.annotators.bernoulli import BernoulliAnnotators
+from whoknows.model.annotators.confusion import ConfusionAnnotators
 from whoknows.model.annotators.gaussian import GaussianAnnotators
 from whoknows.model.annotators.population import CrowdBelief, Population
 from whoknows.model.belief import Belief
@@ -17,6 +18,7 @@ __all__ = [
     "AnnotatorModel",
     "BernoulliAnnotators",
     "BoundedAnnotators",
+    "ConfusionAnnotators",
     "GaussianAnnotators",
     "Population",
 ]
@@ -27,6 +29,9 @@ class AnnotatorModel(Protocol):
 
     gives: ClassVar[str]
     directions: int
+
+    def for_classes(self, n_classes: int) -> Self:
+        """Return the same for so many classes, or refuse."""
 
     def init(self, n_features: int, n_annotators: int) -> Array:
         """Return θ before any label."""
@@ -58,6 +63,10 @@ class AnnotatorModel(Protocol):
 @runtime_checkable
 class BoundedAnnotators(Protocol):
     """What the variational solver asks on top: a bound that is quadratic in θ."""
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether it has one, as set."""
 
     def prior_belief(self, n_features: int, active: Mask) -> CrowdBelief:
         """q(θ) before any label."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -14,24 +15,23 @@ from whoknows.model.annotators.population import CrowdBelief, Population
 from whoknows.model.belief import Belief, bounded_log_logistic, moderated, omega
 from whoknows.model.evidence import TableEvidence
 from whoknows.model.posterior import Posterior
-from whoknows.model.settings import Settings
-
-SIGN = np.array([-1.0, 1.0])  # 2z − 1 for z = 0, 1
+from whoknows.model.settings import COUNT, Rules, Settings, is_a
 
 
 @dataclass
 class BernoulliAnnotators(Settings):
     """p(y = z | x, z, t) = logistic(w_tᵀx + γ_t): the alternative the paper names after Eq. (15).
 
-    Below one half an annotator is an adversary, and the model uses that. θ has a row (w_t, γ_t) for each
-    annotator and a last one for the crowd; with ``two_coin`` a further column k_t.
+    Below one half an annotator is an adversary, and the model uses that. Of more than two classes a wrong
+    label may be any of the others. θ has a row (w_t, γ_t) for each annotator and a last one for the crowd;
+    with ``two_coin`` further columns k_t.
 
     Parameters
     ----------
     varies_with_x : bool
         False: one accuracy an annotator (w_t = 0), the paper's «ML original».
     two_coin : bool
-        Add (2z − 1) k_t to the log-odds: a different accuracy on each class.
+        A different accuracy on each class: add (2z − 1) k_t to the log-odds, or k_tz of more classes.
     directions : int
         Expertise depends on no more than this many leading features of the map.
     population : Population
@@ -44,46 +44,61 @@ class BernoulliAnnotators(Settings):
     population: Population = field(default_factory=Population)
 
     gives: ClassVar[str] = "table"
+    rules: ClassVar[Rules] = {"directions": COUNT, "population": is_a(Population)}
+
+    _n_classes: int = field(default=2, init=False, repr=False, compare=False)
+
+    def for_classes(self, n_classes: int) -> Self:
+        """Return a copy for labels of so many classes."""
+        prepared = copy.copy(self)
+        prepared._n_classes = n_classes
+        return prepared
 
     # --- point estimates -------------------------------------------------------------------------
 
     def init(self, n_features: int, n_annotators: int) -> Array:
         """θ before any label: (n_annotators + 1, n_columns). ``n_features`` counts the constant."""
         n_slopes = n_features - 1 if self.varies_with_x else 0
-        return self.population.start(n_annotators, n_slopes, 1 + self.two_coin)
+        return self.population.start(n_annotators, n_slopes, self._n_intercepts)
 
     def evidence(self, theta: Array, X: Array, Y: Annotations) -> TableEvidence:
-        """Σ_t log p(y_it | x_i, z) for z = 0, 1: the product of Eqs. (2), (7), (12) in log space."""
+        """Σ_t log p(y_it | x_i, z) for every z: the product of Eqs. (2), (7), (12) in log space."""
         eta = self._log_odds(theta, X, Y)
-        return self._table(Y, log_expit(eta), log_expit(-eta))
+        return self._table(theta, Y, log_expit(eta), log_expit(-eta))
 
     def expected_log_lik(
         self, theta: Array, X: Array, Y: Annotations, posterior: Posterior
     ) -> tuple[float, Array]:
         """E_p̃(z)[Σ log p(y | x, z)], the first term of Eq. (13), and its gradient in θ."""
         q, right, eta = posterior.prob[Y.item], self._right(Y), self._log_odds(theta, X, Y)  # type: ignore[union-attr]
-        value = float((q * log_expit(np.where(right, eta, -eta))).sum())
+        if_wrong = log_expit(-eta) + self._log_wrong(theta, Y)
+        value = float((q * np.where(right, log_expit(eta), if_wrong)).sum())
         return value, self._pull_back(q * (right - expit(eta)), X, Y, len(theta))
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """log p(θ) of the population, and its gradient."""
-        return self.population.log_prior(theta, self._n_slopes(theta.shape[1]))
+        return self.population.log_prior(theta, theta.shape[1] - self._n_intercepts)
 
     # --- variational -----------------------------------------------------------------------------
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether the variational solver can take it."""
+        return True
 
     def prior_belief(self, n_features: int, active: Mask) -> CrowdBelief:
         """q(θ) before any label; ``active`` says which annotators will have one."""
         n_slopes = n_features - 1 if self.varies_with_x else 0
-        return CrowdBelief.prior(self.population, active, n_slopes, 1 + self.two_coin)
+        return CrowdBelief.prior(self.population, active, n_slopes, self._n_intercepts)
 
     def moments(self, belief: Belief, X: Array, Y: Annotations) -> tuple[Array, Array]:
-        """E[η] and E[η²] of each label's log-odds under z = 0, 1: two (n_annotations, 2)."""
+        """E[η] and E[η²] of each label's log-odds: two (n_annotations, n_classes), or one column for all."""
         mean = self._log_odds(belief.mean, X, Y)
         return mean, mean**2 + self._variance(belief, X, Y)
 
     def bounded_evidence(self, moments: tuple[Array, Array], Y: Annotations) -> TableEvidence:
         """E_q(θ)[Σ_t log p(y | x, z)] from below, by the Pólya-Gamma bound."""
-        return self._table(Y, *bounded_log_logistic(*moments))
+        return self._table(np.zeros((Y.n_annotators + 1, 0)), Y, *bounded_log_logistic(*moments))
 
     def statistics(
         self, moments: tuple[Array, Array], X: Array, Y: Annotations, posterior: Posterior
@@ -104,74 +119,102 @@ class BernoulliAnnotators(Settings):
         """Σ_t log P(y_it | x_i, z) with θ integrated out where its covariance is known."""
         mean, second = self.moments(belief, X, Y)
         eta = moderated(mean, second - mean**2)
-        return self._table(Y, log_expit(eta), log_expit(-eta))
+        return self._table(belief.mean, Y, log_expit(eta), log_expit(-eta))
 
     predictive = evidence_at
 
     def expertise(self, belief: Belief, X: Array, prob: Array) -> Array:
         """Probability that each annotator is right on each item: (n_items, n_annotators + 1).
 
-        ``prob`` (n_items, 2) is p(z | x); two-coin accuracy is averaged over it.
+        ``prob`` (n_items, n_classes) is p(z | x); accuracy that differs by class is averaged over it.
         """
+        accuracy = self.accuracy(belief, X)
+        return np.asarray((accuracy * prob[:, None, :]).sum(axis=2))
+
+    def accuracy(self, belief: Belief, X: Array) -> Array:
+        """P(right | x, z): (n_items, n_annotators + 1, n_classes), one column if it is the same for all."""
         X = self._features(X)
-        answers = []
-        for t in range(len(belief.mean)):
-            accuracy = np.zeros(len(X))
-            for z, sign in enumerate(SIGN):
-                a = np.column_stack([X, np.full(len(X), sign)]) if self.two_coin else X
-                accuracy += prob[:, z] * expit(moderated(a @ belief.mean[t], belief.variance_along(a, t)))
-            answers.append(accuracy)
-        return np.column_stack(answers)
+        designs = [self._with_code(X, code) for code in self._distinct_codes]
+        by_annotator = [
+            [moderated(a @ belief.mean[t, : a.shape[1]], belief.variance_along(a, t)) for a in designs]
+            for t in range(len(belief.mean))
+        ]
+        return np.asarray(expit(np.array(by_annotator).transpose(2, 0, 1)))
 
     def coefficients(self, theta: Array, n_features: int) -> tuple[Array, Array]:
         """w (n_annotators + 1, n_features − 1) and γ (n_annotators + 1,) of the log-odds of being right."""
-        n_slopes = self._n_slopes(theta.shape[1])
+        n_slopes = theta.shape[1] - self._n_intercepts
         slopes = theta[:, :n_slopes] if n_slopes else np.zeros((len(theta), n_features - 1))
         return slopes, theta[:, n_slopes]
 
-    # --- the log-odds η_z = w_tᵀx + γ_t + (2z − 1) k_t, on observed pairs -------------------------
+    # --- the log-odds η_z = w_tᵀx + γ_t + k_tᵀ code_z, on observed pairs ----------------------------
+
+    @property
+    def _codes(self) -> Array:
+        """How the class shifts the log-odds: (n_classes, n_extra). Two coins: ∓1; more: one each."""
+        if not self.two_coin:
+            return np.zeros((self._n_classes, 0))
+        return np.array([[-1.0], [1.0]]) if self._n_classes == 2 else np.eye(self._n_classes)
+
+    @property
+    def _distinct_codes(self) -> Array:
+        return self._codes if self.two_coin else self._codes[:1]
+
+    @property
+    def _n_intercepts(self) -> int:
+        """Columns of θ that are no slopes."""
+        return 1 + int(self._codes.shape[1])
 
     def _features(self, X: Array) -> Array:
         return X if self.varies_with_x else X[:, -1:]
 
-    def _n_slopes(self, n_columns: int) -> int:
-        return n_columns - 1 - self.two_coin
+    @staticmethod
+    def _with_code(X: Array, code: Array) -> Array:
+        """a_z: the features, and the code of a class beside them."""
+        return np.column_stack([X, np.tile(code, (len(X), 1))]) if code.size else X
 
     def _right(self, Y: Annotations) -> Mask:
-        """Whether the label is right if z = 0, and if z = 1."""
-        return np.asarray(Y.label[:, None] == np.arange(2))
+        """Whether the label is right, for every class the truth may be: (n_annotations, n_classes)."""
+        return np.asarray(Y.label[:, None] == np.arange(self._n_classes))
 
     def _log_odds(self, theta: Array, X: Array, Y: Annotations) -> Array:
         X = self._features(X)
         eta = pair_products(X, theta[:, : X.shape[1]], Y.item, Y.annotator)[:, None]
-        bias = theta[Y.annotator, -1][:, None] if self.two_coin else 0.0
-        return np.asarray(eta + SIGN * bias)
+        if not self.two_coin:
+            return eta
+        shift = theta[Y.annotator, X.shape[1] : X.shape[1] + self._codes.shape[1]]
+        return np.asarray(eta + shift @ self._codes.T)
 
     def _variance(self, belief: Belief, X: Array, Y: Annotations) -> Array:
-        X, variance = self._features(X), np.zeros((Y.n_annotations, 2))
+        variance = np.zeros((Y.n_annotations, len(self._distinct_codes)))
+        if belief.covariance is None:
+            return variance
+        X = self._features(X)
         for t, pairs in enumerate(groups(Y.annotator % len(belief.mean), len(belief.mean))):
-            x = X[Y.item[pairs]]
-            for z, sign in enumerate(SIGN):
-                a = np.column_stack([x, np.full(len(x), sign)]) if self.two_coin else x
-                variance[pairs, z] = belief.variance_along(a, t)
+            for z, code in enumerate(self._distinct_codes):
+                variance[pairs, z] = belief.variance_along(self._with_code(X[Y.item[pairs]], code), t)
         return variance
 
-    def _table(self, Y: Annotations, if_right: Array, if_wrong: Array) -> TableEvidence:
-        return TableEvidence(segment_sum(np.where(self._right(Y), if_right, if_wrong), Y.item, Y.n_items))
+    def _log_wrong(self, theta: Array, Y: Annotations) -> Array | float:
+        """log P(y | x, z, wrong): evenly over the other classes."""
+        return -float(np.log(self._n_classes - 1))
+
+    def _table(self, theta: Array, Y: Annotations, if_right: Array, if_wrong: Array) -> TableEvidence:
+        terms = np.where(self._right(Y), if_right, if_wrong + self._log_wrong(theta, Y))
+        return TableEvidence(segment_sum(terms, Y.item, Y.n_items))
 
     def _pull_back(self, residual: Array, X: Array, Y: Annotations, n_rows: int) -> Array:
         """Σ over labels and z of residual · a_z: a gradient in η becomes one in θ."""
-        X = self._features(X)
-        pulled = pair_sums(residual.sum(axis=1), X, Y.item, Y.annotator, n_rows)
+        pulled = pair_sums(residual.sum(axis=1), self._features(X), Y.item, Y.annotator, n_rows)
         if not self.two_coin:
             return pulled
-        return np.column_stack([pulled, segment_sum(residual @ SIGN, Y.annotator, n_rows)])
+        return np.column_stack([pulled, segment_sum(residual @ self._codes, Y.annotator, n_rows)])
 
     def _gram(self, x: Array, weight: Array) -> Array:
         """Σ over one annotator's labels and z of weight_z a_z a_zᵀ."""
-        total = weight.sum(axis=1)
-        gram = x.T @ (x * total[:, None])
+        gram = x.T @ (x * weight.sum(axis=1)[:, None])
         if not self.two_coin:
             return np.asarray(gram)
-        cross = x.T @ (weight @ SIGN)
-        return np.block([[gram, cross[:, None]], [cross[None], total.sum()]])
+        codes = self._codes
+        cross = x.T @ (weight @ codes)
+        return np.block([[gram, cross], [cross.T, codes.T @ (codes * weight.sum(axis=0)[:, None])]])

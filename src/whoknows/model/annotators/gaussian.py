@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -14,7 +14,7 @@ from whoknows.model.annotators.population import Population
 from whoknows.model.belief import Belief
 from whoknows.model.evidence import QuadraticEvidence, TableEvidence
 from whoknows.model.posterior import Posterior
-from whoknows.model.settings import Settings
+from whoknows.model.settings import COUNT, SHARE, NotCompatible, Rules, Settings, is_a
 
 LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
@@ -44,6 +44,16 @@ class GaussianAnnotators(Settings):
     population: Population = field(default_factory=lambda: Population(centre=0.0))
 
     gives: ClassVar[str] = "quadratic"
+    rules: ClassVar[Rules] = {"sigma_floor": SHARE, "directions": COUNT, "population": is_a(Population)}
+
+    def for_classes(self, n_classes: int) -> Self:
+        """Return self for two classes; refuse more, whose codes are no numbers."""
+        if n_classes > 2:
+            raise NotCompatible(
+                f"GaussianAnnotators take labels for numbers, 0 and 1; there are {n_classes} classes. "
+                "Use annotators='confusion'."
+            )
+        return self
 
     def init(self, n_features: int, n_annotators: int) -> Array:
         """w = 0 and γ at the crowd's centre, as Algorithm 1 begins; ``n_features`` counts the constant."""

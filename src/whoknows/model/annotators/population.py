@@ -8,15 +8,17 @@ then any further intercept-like columns (two-coin bias).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
 from whoknows._array import Array, Mask
 from whoknows.model.belief import Belief
-from whoknows.model.settings import Settings
+from whoknows.model.settings import POSITIVE, Rules, Settings
 
 BOLD_STEPS = 3  # towards the precision of slopes, tried in every update
+SMALL_MOVE = 1e-3  # of its logarithm: not worth another step
 
 
 @dataclass
@@ -42,6 +44,14 @@ class Population(Settings):
     deviation_variance: float = 0.5
     precision_shape: float = 2.0
     precision_rate: float = 2.0
+
+    rules: ClassVar[Rules] = {
+        "centre_variance": POSITIVE,
+        "slope_variance": POSITIVE,
+        "deviation_variance": POSITIVE,
+        "precision_shape": POSITIVE,
+        "precision_rate": POSITIVE,
+    }
 
     def start(self, n_annotators: int, n_slopes: int, n_intercepts: int = 1) -> Array:
         """Everybody at the centre: (n_annotators + 1, n_slopes + n_intercepts)."""
@@ -130,7 +140,9 @@ class CrowdBelief:
         plain = bold = self._step(gram, pull)
         precision = self.shape / self.rate
         for _ in range(BOLD_STEPS if self.n_slopes else 0):
-            precision = bold._well_determined_precision(precision)
+            before, precision = precision, bold._well_determined_precision(precision)
+            if abs(np.log(precision / before)) < SMALL_MOVE:
+                break
             bold = replace(bold, rate=bold.shape / precision)._step(gram, pull)
         return max(plain, bold, key=lambda belief: belief._objective(gram, pull))
 

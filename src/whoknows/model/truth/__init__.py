@@ -20,6 +20,9 @@ class TruthModel(Protocol):
     accepts: ClassVar[str]
     couples_items: ClassVar[bool]
 
+    def for_classes(self, n_classes: int) -> Self:
+        """Return the same for so many classes, or refuse."""
+
     def prepare(self, X: Array, features: Array, seed: int = 0) -> Self:
         """Return a copy that holds what it needs of all items: A of Eq. (10), or Δ of Eq. (3)."""
 
@@ -35,6 +38,9 @@ class TruthModel(Protocol):
     def log_prior(self, xi: Array) -> tuple[float, Array]:
         """log p(ξ | X) and its gradient."""
 
+    def learnt(self, xi: Array, posterior: Posterior, evidence: Evidence) -> Any:
+        """Return what predictions need, from the end of a point-estimate fit."""
+
     def log_predict(self, known: Any, X: Array) -> Array:
         """log p(z | x) under what a fit has learnt: (n_items, n_classes)."""
 
@@ -45,6 +51,10 @@ class TruthModel(Protocol):
 @runtime_checkable
 class BoundedTruth(Protocol):
     """What the variational solver asks on top: a bound that is quadratic in ξ."""
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether it has one, as set."""
 
     def prior_belief(self) -> Belief:
         """q(ξ) before any label."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
 from scipy.stats import norm
 
-from whoknows._array import Array
-from whoknows.model.distances import nearest
+from whoknows._array import Array, Mask
+from whoknows.model.distances import nearest, neighbors
 from whoknows.model.evidence import Evidence, QuadraticEvidence
 from whoknows.model.graph import BuiltGraph, Graph, KnnGraph
 from whoknows.model.posterior import GaussianPosterior, Posterior
-from whoknows.model.settings import Settings
+from whoknows.model.settings import COUNT, POSITIVE, NotCompatible, Rules, Settings, is_a, or_none
 
 MOST_ITEMS = 10_000  # a dense covariance of more items does not fit a laptop
 
@@ -48,10 +48,25 @@ class GraphTruth(Settings):
 
     accepts: ClassVar[str] = "quadratic"
     couples_items: ClassVar[bool] = True
+    rules: ClassVar[Rules] = {
+        "graph": is_a(Graph),
+        "lam": POSITIVE,
+        "jitter": POSITIVE,
+        "neighbors": or_none(COUNT),
+    }
 
     _built: BuiltGraph | None = field(default=None, init=False, repr=False, compare=False)
     _covariance: Array | None = field(default=None, init=False, repr=False, compare=False)
     _near: Array | None = field(default=None, init=False, repr=False, compare=False)
+
+    def for_classes(self, n_classes: int) -> Self:
+        """Return self for two classes; refuse more, which a real z cannot stand for."""
+        if n_classes > 2:
+            raise NotCompatible(
+                f"GraphTruth has a real z between two classes; there are {n_classes}. Use truth='id' with "
+                "map='spectral': the same prior, for any number of classes."
+            )
+        return self
 
     def prepare(self, X: Array, features: Array | None = None, seed: int = 0) -> Self:
         """Return a copy that holds the prior covariance λ (Δ + jitter)⁻¹ of all items in ``X``."""
@@ -65,7 +80,8 @@ class GraphTruth(Settings):
         Delta = prepared._built.laplacian() + self.jitter * np.eye(len(X))
         prepared._covariance = self.lam * scipy.linalg.inv(Delta)
         if self.neighbors is not None:
-            prepared._near = nearest(X, X, min(self.neighbors + 1, len(X)))[0]
+            others = neighbors(X, min(self.neighbors, len(X) - 1))[0]
+            prepared._near = np.column_stack([np.arange(len(X)), others])
         return prepared
 
     @property
@@ -99,25 +115,30 @@ class GraphTruth(Settings):
 
     # --- after the fit ---------------------------------------------------------------------------
 
-    def log_predict(self, known: GaussianPosterior, X: Array) -> Array:
+    def learnt(self, xi: Array, posterior: Posterior, evidence: Evidence) -> Smoothed:
+        """Keep what the fit found out of its items: there are no parameters to keep."""
+        assert isinstance(posterior, GaussianPosterior)
+        assert isinstance(evidence, QuadraticEvidence)
+        return Smoothed(posterior, evidence)
+
+    def log_predict(self, known: Smoothed, X: Array) -> Array:
         """log P(z ≤ ½) and log P(z > ½), given what is known of the items of the fit: (n_items, 2).
 
         An x that coincides with one of those items is that item.
         """
-        return _log_probability(self._prior_at(known, X))
+        return _log_probability(self._prior_at(known.posterior, X))
 
-    def posterior_at(self, known: GaussianPosterior, X: Array, evidence: Evidence) -> Array:
+    def posterior_at(self, known: Smoothed, X: Array, evidence: Evidence) -> Array:
         """The same, with the labels of these items in: (n_items, 2).
 
-        For all the items of the fit, in their order, these labels replace those of the fit; other items
-        take the graph's word as their prior.
+        Labels of an item of the fit replace those it had; a new item takes the graph's word as its prior.
         """
         assert isinstance(evidence, QuadraticEvidence)
-        if np.array_equal(X, self._items()):
-            return np.exp(_log_probability(self.posterior(np.zeros(0), X, evidence)))
-        prior = self._prior_at(known, X)
-        precision = 1 / prior.variance + evidence.precision
-        mean = (prior.mean / prior.variance + evidence.pull) / precision
+        item, here = self._find(X)
+        replaced = known.evidence.replace(item[here], evidence, np.flatnonzero(here))
+        smoothed = self._prior_at(self.posterior(np.zeros(0), X, replaced), X)
+        precision = 1 / smoothed.variance + np.where(here, 0.0, evidence.precision)
+        mean = (smoothed.mean / smoothed.variance + np.where(here, 0.0, evidence.pull)) / precision
         return np.exp(_log_probability(GaussianPosterior(mean, 1 / precision)))
 
     def _prior_at(self, known: GaussianPosterior, X: Array) -> GaussianPosterior:
@@ -130,14 +151,23 @@ class GraphTruth(Settings):
         total = np.asarray(weights.sum(axis=1)).ravel() + self.jitter
         mean = 0.5 + (weights @ (known.mean - 0.5)) / total
         variance = (weights @ known.variance + self.lam) / total
-        item = nearest(X, self._built.nodes, 1)[0][:, 0]
-        here = (self._built.nodes[item] == X).all(axis=1)
+        item, here = self._find(X)
         mean[here], variance[here] = known.mean[item[here]], known.variance[item[here]]
         return GaussianPosterior(mean, variance)
 
-    def _items(self) -> Array:
+    def _find(self, X: Array) -> tuple[Any, Mask]:
+        """Return the item of the fit nearest to each x, and whether x is that very item."""
         assert self._built is not None
-        return self._built.nodes
+        item = nearest(X, self._built.nodes, 1)[0][:, 0]
+        return item, np.asarray((self._built.nodes[item] == X).all(axis=1))
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """What a fit of `GraphTruth` leaves behind: the items' posterior, and the evidence it rests on."""
+
+    posterior: GaussianPosterior
+    evidence: QuadraticEvidence
 
 
 def _log_probability(posterior: GaussianPosterior) -> Array:

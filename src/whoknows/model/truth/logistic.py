@@ -8,19 +8,21 @@ from typing import ClassVar, Self
 
 import numpy as np
 import scipy.linalg
-from scipy.special import expit, log_expit
+from scipy.special import log_expit, log_softmax
 
 from whoknows._array import Array
 from whoknows.model.belief import Belief, bounded_log_logistic, moderated, omega
 from whoknows.model.evidence import Evidence
 from whoknows.model.graph import Graph
 from whoknows.model.posterior import CategoricalPosterior, Posterior
-from whoknows.model.settings import Settings
+from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, Rules, Settings, is_a, or_none
+
+LEAST_LEFT = 0.02  # of an item's variance when it is left out: more leverage than this is not believed
 
 
 @dataclass
 class LogisticTruth(Settings):
-    """p(z = 1 | x) = logistic(ξᵀx), Eqs. (9), (18); with a graph, ξ has the prior of Eq. (10).
+    """p(z = 1 | x) = logistic(ξᵀx), Eqs. (9), (18), or softmax(ξᵀx); with a graph, ξ has Eq. (10)'s prior.
 
     Without a graph this is the paper's ID, with one its LGP. Both keep a ridge: A alone leaves directions
     free. The prior is p(ξ) ∝ exp(−½ ξᵀξ / variance − strength ξᵀAξ); x carries a constant last column,
@@ -45,8 +47,21 @@ class LogisticTruth(Settings):
 
     accepts: ClassVar[str] = "table"
     couples_items: ClassVar[bool] = False
+    rules: ClassVar[Rules] = {
+        "graph": or_none(is_a(Graph)),
+        "strength": NOT_NEGATIVE,
+        "variance": POSITIVE,
+        "intercept_variance": POSITIVE,
+    }
 
     _precision: Array | None = field(default=None, init=False, repr=False, compare=False)
+    _n_classes: int = field(default=2, init=False, repr=False, compare=False)
+
+    def for_classes(self, n_classes: int) -> Self:
+        """Return a copy for so many classes; of more than two, ξ has a column each."""
+        prepared = copy.copy(self)
+        prepared._n_classes = n_classes
+        return prepared
 
     def prepare(self, X: Array, features: Array, seed: int = 0) -> Self:
         """Return a copy that holds the prior's precision matrix, Eq. (10).
@@ -73,28 +88,61 @@ class LogisticTruth(Settings):
     # --- point estimates -------------------------------------------------------------------------
 
     def init(self, n_features: int) -> Array:
-        """ξ = 0, (n_features,)."""
-        return np.zeros(n_features)
+        """ξ = 0: (n_features,), or (n_features, n_classes) of more than two."""
+        return np.zeros(n_features if self._n_classes == 2 else (n_features, self._n_classes))
 
     def posterior(self, xi: Array, X: Array, evidence: Evidence) -> CategoricalPosterior:
         """p̃(z) ∝ p(z | x) Π_t p(y | x, z), Eqs. (7), (12): Eqs. (1), (2) normalised, Eq. (6) their sum."""
-        f = X @ xi
-        return CategoricalPosterior.from_log_joint(
-            np.column_stack([log_expit(-f), log_expit(f)]) + evidence.table
-        )
+        return CategoricalPosterior.from_log_joint(log_classes(X @ xi) + evidence.table)
 
     def expected_log_truth(self, xi: Array, X: Array, posterior: Posterior) -> tuple[float, Array]:
         """E_p̃(z)[Σ_i log p(z_i | x_i)], the second term of Eq. (13), and its gradient Σ (p̃ − p) x."""
-        f, q = X @ xi, posterior.mean
-        value = float((q * log_expit(f) + (1 - q) * log_expit(-f)).sum())
-        return value, X.T @ (q - expit(f))
+        q, log_p = posterior.prob, log_classes(X @ xi)  # type: ignore[union-attr]
+        residual = q - np.exp(log_p)
+        return float((q * log_p).sum()), X.T @ (residual if xi.ndim == 2 else residual[:, 1])
 
     def log_prior(self, xi: Array) -> tuple[float, Array]:
         """log p(ξ | X), Eqs. (10), (11), up to a constant, and its gradient."""
         pull = self.precision @ xi
-        return -0.5 * float(xi @ pull), -pull
+        return -0.5 * float((xi * pull).sum()), -pull
+
+    # --- cross-fitting: what ξ would say of an item had it not seen its labels -------------------
+
+    def curvature(self, xi: Array, X: Array) -> Array:
+        """−∂² of the expected log truth, Σ p (1 − p) x xᵀ of each class: (n_features, n_features, …)."""
+        p = np.exp(log_classes(X @ xi))[:, 1:] if xi.ndim == 1 else np.exp(log_classes(X @ xi))
+        return np.stack([X.T @ (X * (p_k * (1 - p_k))[:, None]) for p_k in p.T])
+
+    def laplace_covariance(self, curvature: Array) -> Array:
+        """Covariance of ξ around its maximum, class by class: (n_outputs, n_features, n_features)."""
+        return np.asarray(np.linalg.inv(curvature + self.precision))
+
+    def leave_one_out(self, xi: Array, X: Array, posterior: Posterior, covariance: Array) -> Array:
+        """log p(z_i | x_i) under ξ fitted without item i, to first order: (n_items, n_classes).
+
+        f_−i = f_i − v / (1 − h v) · (p̃_i − p_i), v = xᵀ covariance x, h = p (1 − p) (approximate
+        leave-one-out, exact for least squares).
+        """
+        f = (X @ xi).reshape(len(X), -1)
+        log_p = log_classes(X @ xi)
+        outputs = slice(None) if xi.ndim == 2 else slice(1, None)
+        p, q = np.exp(log_p)[:, outputs], posterior.prob[:, outputs]  # type: ignore[union-attr]
+        v = np.stack([np.einsum("ij,ij->i", X @ S, X) for S in covariance], axis=1)
+        away = v / np.maximum(1 - p * (1 - p) * v, LEAST_LEFT)
+        f = f - away * (q - p)
+        return log_classes(f if xi.ndim == 2 else f[:, 0])
+
+    def cross_fitted(self, xi: Array, X: list[Array], held_out: list[Array]) -> CrossFitted:
+        """Keep ξ, and what it would say of the items of the fit without their labels."""
+        seen = {row.tobytes(): i for i, row in enumerate(np.vstack(X))}
+        return CrossFitted(xi, None, seen, np.vstack(held_out))
 
     # --- variational -----------------------------------------------------------------------------
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether the variational solver can take it: two classes."""
+        return self._n_classes == 2
 
     def prior_belief(self) -> Belief:
         """q(ξ) before any label: the prior itself."""
@@ -130,11 +178,41 @@ class LogisticTruth(Settings):
 
     # --- after the fit ---------------------------------------------------------------------------
 
+    def learnt(self, xi: Array, posterior: Posterior, evidence: Evidence) -> Belief:
+        """Keep ξ, as a point estimate."""
+        return Belief(xi)
+
     def log_predict(self, known: Belief, X: Array) -> Array:
-        """log p(z | x), Sec. 3.6, ξ integrated out where its covariance is known: (n_items, 2)."""
-        f = moderated(X @ known.mean, known.variance_along(X))
-        return np.column_stack([log_expit(-f), log_expit(f)])
+        """log p(z | x), Sec. 3.6, ξ integrated out where its covariance is known: (n_items, n_classes)."""
+        f = X @ known.mean
+        return log_classes(moderated(f, known.variance_along(X)) if f.ndim == 1 else f)
 
     def posterior_at(self, known: Belief, X: Array, evidence: Evidence) -> Array:
-        """p(z | x, labels), Eqs. (7), (12), ξ integrated out likewise: (n_items, 2)."""
-        return CategoricalPosterior.from_log_joint(self.log_predict(known, X) + evidence.table).prob
+        """p(z | x, labels), Eqs. (7), (12), ξ integrated out likewise: (n_items, n_classes)."""
+        log_prior = self.log_predict(known, X)
+        if isinstance(known, CrossFitted):
+            log_prior = known.without_own_labels(X, log_prior)
+        return CategoricalPosterior.from_log_joint(log_prior + evidence.table).prob
+
+
+@dataclass(frozen=True)
+class CrossFitted(Belief):
+    """ξ, and for the items of the fit log p(z | x) as it would be without their own labels.
+
+    ``seen`` finds an item by its features, ``held_out`` is (n_items, n_classes).
+    """
+
+    seen: dict[bytes, int] = field(default_factory=dict)
+    held_out: Array = field(default_factory=lambda: np.zeros((0, 2)))
+
+    def without_own_labels(self, X: Array, log_prior: Array) -> Array:
+        """Replace the rows of ``log_prior`` that belong to items of the fit."""
+        item = np.array([self.seen.get(row.tobytes(), -1) for row in np.ascontiguousarray(X)], dtype=int)
+        return np.where(item[:, None] >= 0, self.held_out[item], log_prior)
+
+
+def log_classes(f: Array) -> Array:
+    """log p(z) of each class: logistic of one column of log-odds, softmax of several."""
+    if f.ndim == 1:
+        return np.column_stack([log_expit(-f), log_expit(f)])
+    return np.asarray(log_softmax(f, axis=1))
