@@ -7,7 +7,12 @@ if TYPE_CHECKING:
     from whoknows.data.annotations import Annotations
     from whoknows.estimators.crowd import CrowdClassifier
     from whoknows.fit.monitor import DidNotConverge
-    from whoknows.model.annotators import BernoulliAnnotators, GaussianAnnotators, Population
+    from whoknows.model.annotators import (
+        BernoulliAnnotators,
+        ConfusionAnnotators,
+        GaussianAnnotators,
+        Population,
+    )
     from whoknows.model.graph import AnchorGraph, GaussianGraph, KnnGraph, PrecomputedGraph
     from whoknows.model.maps import LinearMap, RbfMap, SpectralMap
     from whoknows.model.settings import NotCompatible
@@ -22,6 +27,7 @@ _HOMES = {
     "LogisticTruth": "model.truth",
     "GraphTruth": "model.truth",
     "BernoulliAnnotators": "model.annotators",
+    "ConfusionAnnotators": "model.annotators",
     "GaussianAnnotators": "model.annotators",
     "Population": "model.annotators",
     "LinearMap": "model.maps",
@@ -39,6 +45,7 @@ __all__ = [
     "AnchorGraph",
     "Annotations",
     "BernoulliAnnotators",
+    "ConfusionAnnotators",
     "CrowdClassifier",
     "DidNotConverge",
     "GaussianAnnotators",

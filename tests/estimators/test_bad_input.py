@@ -23,7 +23,7 @@ from whoknows import (
     NotCompatible,
     PrecomputedGraph,
 )
-from whoknows.estimators.checks import check_annotations, check_binary, check_features, row_ids
+from whoknows.estimators.checks import check_annotations, check_classes, check_features, row_ids
 
 
 @pytest.fixture
@@ -138,16 +138,12 @@ class TestY:
         assert model.classes_.tolist() == [0, 1]
         assert set(model.predict(X)) == {1}
 
-    def test_more_than_two_classes(self, world):
-        X, y, _ = world
-        y[0] = 2
-        with pytest.raises(ValueError, match=r"Only binary.*3 classes, 0, 1, 2.*one against the rest"):
-            CrowdClassifier().fit(X, y)
-
     def test_minus_one_may_mean_no_label(self, world):
         X, y, _ = world
-        hint = r"-1, 0, 1\..* If -1 means no label, use Annotations\.from_matrix\(y, missing_label=-1\)\."
-        with pytest.raises(ValueError, match=hint):
+        hint = (
+            r"3 classes: -1, 0, 1\. If -1 means no label, use Annotations\.from_matrix\(y, missing_label=-1"
+        )
+        with pytest.warns(UserWarning, match=hint):
             CrowdClassifier().fit(X, np.where(np.isnan(y), -1, y))
 
     @pytest.mark.parametrize(
@@ -156,22 +152,31 @@ class TestY:
     )
     def test_labels_that_differ_only_by_spaces_or_case(self, labels, pair):
         said = Annotations.from_arrays(range(3), ["x"] * 3, labels)
-        with pytest.raises(ValueError, match=f"{pair} differ only by spaces or case; clean them first"):
-            check_binary(said)
+        with pytest.warns(UserWarning, match=f"{pair} differ only by spaces or case; clean them first"):
+            check_classes(said)
 
     def test_an_id_column_in_a_wide_table(self, world):
-        X, y, _ = world
+        _, y, _ = world
         frame = pd.DataFrame(y, columns=["anna", "bob", "cleo"])
         frame.insert(0, "img", [f"img_{row}" for row in range(40)])
         hint = r"Column 'img' differs in every row: if it names the items, use y\.set_index\('img'\)\."
-        with pytest.raises(ValueError, match=hint):
-            CrowdClassifier().fit(X, frame)
+        with pytest.warns(UserWarning, match=hint):
+            check_classes(Annotations.from_matrix(frame))
 
-    def test_other_classes_get_no_hint(self, world):
+    def test_gp_and_gaussian_annotators_refuse_a_third_class(self, world):
         X, y, _ = world
         y[0] = 2
-        with pytest.raises(ValueError, match=r"one against the rest\.$"):
-            CrowdClassifier().fit(X, pd.DataFrame(y, columns=["anna", "bob", "cleo"]))
+        with pytest.raises(NotCompatible, match=r"GraphTruth .*there are 3.*map='spectral'"):
+            CrowdClassifier(truth="gp").fit(X, y)
+        with pytest.raises(NotCompatible, match=r"GaussianAnnotators .*3 classes.*'confusion'"):
+            CrowdClassifier(annotators="gaussian").fit(X, y)
+        with pytest.raises(NotCompatible, match=r"no bound for ConfusionAnnotators and LogisticTruth"):
+            CrowdClassifier(solver="vb").fit(X, y)
+
+    def test_confusion_of_somebody_unknown(self, world):
+        X, y, _ = world
+        with pytest.raises(ValueError, match=r"annotator must be one of \[0, 1, 2\] .*got 'zoe'"):
+            CrowdClassifier().fit(X, y).confusion("zoe")
 
     def test_rows_of_different_lengths(self, world):
         X, _, _ = world

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import roc_auc_score
@@ -99,6 +99,55 @@ class TestWhatIsLearnt:
         lazy = model.expertise(X)[:, 3]
         assert lazy[z == 1].mean() > 0.75
         assert lazy[z == 0].mean() < 0.35
+
+
+class TestManyClasses:
+    """Three classes in the plane, five annotators; one calls every "c" a "b"."""
+
+    @pytest.fixture
+    def world(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(240, 2))
+        z = (X @ rng.normal(size=(2, 3)) * 3).argmax(axis=1)
+        right = rng.random((240, 5)) < [0.9, 0.8, 0.7, 0.6, 0.95]
+        y = np.where(right, z[:, None], (z[:, None] + rng.integers(1, 3, (240, 5))) % 3)
+        y[(z == 2), 4] = 1
+        said = np.array(["a", "b", "c"], dtype=object)[y]
+        said[80:] = None
+        return X, said, z
+
+    @pytest.mark.parametrize("truth", ["id", "lgp"])
+    @pytest.mark.parametrize("map_", MAPS)
+    @pytest.mark.parametrize("annotators", ["auto", "bernoulli"])
+    def test_every_map_and_truth_learns_them(self, world, truth, map_, annotators):
+        X, said, z = world
+        model = CrowdClassifier(truth=truth, map=map_, annotators=annotators).fit(X, said)
+        assert model.solver_ == "crossfit"
+        assert model.classes_.tolist() == ["a", "b", "c"]
+        assert np.mean(model.predict(X) == model.classes_[z]) > 0.75
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+        np.testing.assert_allclose(model.posterior(X, said), model.posterior_, atol=1e-12)
+        assert model.expertise(X).shape == (240, 5)
+
+    def test_confusion_shows_who_mistakes_what(self, world):
+        X, said, _ = world
+        model = CrowdClassifier(map="linear").fit(X, said)
+        matrix = model.confusion(4)
+        np.testing.assert_allclose(matrix.sum(axis=1), 1)
+        assert matrix[2, 1] > 0.6 > matrix[0, 1]
+
+    def test_some_rows_of_the_fit_have_the_posterior_they_had_in_it(self, world):
+        X, said, _ = world
+        model = CrowdClassifier().fit(X, said)
+        rows = np.array([7, 200, 3])
+        np.testing.assert_allclose(model.posterior(X[rows], said[rows]), model.posterior_[rows], atol=1e-12)
+
+    def test_linear_logits_are_in_the_units_of_X(self, world):
+        X, said, _ = world
+        model = CrowdClassifier(map="linear").fit(X, said)
+        np.testing.assert_allclose(
+            model.predict_proba(X), softmax(X @ model.coef_.T + model.intercept_, axis=1), atol=1e-9
+        )
 
 
 class TestCoefficients:

@@ -11,7 +11,7 @@ ESTIMATORS = [
     CrowdClassifier(truth="gp"),
     CrowdClassifier(truth="id", map="spectral"),
     CrowdClassifier(truth="lgp", map="linear", solver="em"),
-    CrowdClassifier(truth="id", annotators="gaussian", solver="lbfgs"),
+    CrowdClassifier(truth="id", annotators="bernoulli", map="linear", solver="lbfgs"),
 ]
 
 

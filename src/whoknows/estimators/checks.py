@@ -189,8 +189,8 @@ def _check_width(width: int, known: int) -> None:
         )
 
 
-def check_binary(said: Annotations) -> None:
-    """Refuse labels a two-class model cannot learn from."""
+def check_classes(said: Annotations) -> None:
+    """Refuse labels a classifier cannot learn from; warn of classes that look like a slip."""
     if said.n_annotations == 0:
         raise ValueError(
             f"None of the {said.n_items} items has a label: nothing can be learnt. Check missing_label, and "
@@ -201,21 +201,18 @@ def check_binary(said: Annotations) -> None:
             f"Unknown label type: continuous. Labels such as {said.labels[0]} are real numbers; a classifier "
             "needs classes. Round them, or name them as strings."
         )
-    if said.n_classes > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: "
-            f"{said.n_classes} classes, {_shown(said.labels)}. Merge classes, or fit one against the rest."
-            f"{_hint(said)}"
-        )
     if said.n_classes < 2:
         raise ValueError(
             f"All labels are of one class, {_shown(said.labels)}; two are needed. If there is another that "
             "nobody gave, name both with Annotations.from_...(…, labels=[…, …])."
         )
+    hint = _hint(said)
+    if hint:
+        warnings.warn(f"There are {said.n_classes} classes: {_shown(said.labels)}.{hint}", stacklevel=3)
 
 
 def _hint(said: Annotations) -> str:
-    """Say what may have made too many classes, with a space before each sentence."""
+    """Say what may have made more classes than were meant, with a space before each sentence."""
     labels, hints = said.labels.tolist(), []
     if said.labels.dtype.kind in "iu" and len(labels) > 2 and -1 in labels:
         hints.append("If -1 means no label, use Annotations.from_matrix(y, missing_label=-1).")

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from whoknows._array import Array, with_constant
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.checks import check_annotations, check_binary, check_features, row_ids
+from whoknows.estimators.checks import check_annotations, check_classes, check_features, row_ids
 from whoknows.estimators.pieces import resolve_annotators, resolve_map, resolve_truth
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback, Monitor
@@ -23,6 +23,7 @@ from whoknows.fit.solve import solve
 from whoknows.model.annotators import GaussianAnnotators
 from whoknows.model.maps import Features, LinearFeatures
 from whoknows.model.settings import NotCompatible
+from whoknows.model.truth import GraphTruth
 
 COEFFICIENTS = ("coef_", "intercept_", "annotator_coef_", "annotator_intercept_")
 
@@ -40,15 +41,18 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         What the truth is given x. "id": logistic, items independent, Eq. (18). "lgp": the same with a graph
         prior on its weights, through which unlabelled items count, Eqs. (9), (10). "gp": smooth on the graph
         of items, Eqs. (3), (5). Or `LogisticTruth(...)`, `GraphTruth(...)`.
-    annotators : {"auto", "bernoulli", "gaussian"} or annotator model
-        What annotators say given the truth. "auto" is "bernoulli", but "gaussian" for "gp", which needs it.
+    annotators : {"auto", "bernoulli", "confusion", "gaussian"} or annotator model
+        What annotators say given the truth. "auto" is "bernoulli" for two classes ("gaussian" for "gp", which
+        needs it) and "confusion" for more.
     map : {"rbf", "linear", "spectral"} or map
         What truth and annotators see of x. "rbf": any smooth function of x. "linear": x itself, with
         coefficients to read. "spectral": the graph's eigenvectors, where unlabelled items pay most if items
         lie in clusters.
-    solver : {"auto", "vb", "em", "lbfgs"}
+    solver : {"auto", "vb", "em", "lbfgs", "crossfit"}
         "vb": variational, with uncertainty. "em": Algorithm 1. "lbfgs": the marginal likelihood directly.
-        "auto" is "vb" wherever it has a bound (Bernoulli annotators, logistic truth), "em" elsewhere.
+        "crossfit": EM in which an item's posterior uses a classifier that did not see its labels. "auto" is
+        "vb" wherever it has a bound (two classes, Bernoulli annotators, logistic truth), "crossfit" for more
+        classes, "em" elsewhere.
     max_iter : int
         Iterations at most; `DidNotConverge` warns when they were not enough.
     tol : float
@@ -65,17 +69,20 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : (2,)
-        The two labels.
+    classes_ : (n_classes,)
+        The labels.
     annotators_ : (n_annotators,)
         Their ids, the columns of `expertise`.
-    coef_, intercept_ : (1, n_features), (1,)
-        Log-odds of the second class, in the units of X. Only with map="linear"; not for "gp".
+    coef_, intercept_ : (1, n_features), (1,), or (n_classes, n_features), (n_classes,)
+        Log-odds of the second of two classes, or the logits of each, in the units of X. Only with
+        map="linear"; not for "gp".
     annotator_coef_, annotator_intercept_ : (n_annotators, n_features), (n_annotators,)
         w_t and γ_t in the units of X: log-odds of being right (Bernoulli), or the logit of Eq. (15)
         (Gaussian). Only with map="linear".
-    posterior_ : (n_items, 2)
+    posterior_ : (n_items, n_classes)
         Truth of every item of the fit, labelled or not.
+    confusion_ : (n_annotators, n_classes, n_classes)
+        p(label | truth) of each annotator, averaged over the items; see `confusion`.
     bound_history_ : list of float
         What the solver climbed, one value an iteration.
     n_iter_ : int
@@ -136,7 +143,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         index = row_ids(X)
         X = check_features(self, X, reset=True)
         said = check_annotations(y, len(X), index=index)
-        check_binary(said)
+        check_classes(said)
         learnt = _Learnt.of_items(self, X, said.n_classes)
         monitor = Monitor(self.max_iter, self.tol, self.stop, callback, exact=_is_exact(learnt.model.truth))
         start = self._previous_posterior(X, said)
@@ -152,11 +159,12 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, self.annotators_ = said.labels, said.annotators
         self.solver_, self.bound_history_, self.n_iter_ = fitted.solver, monitor.history, monitor.n_iter
         self.posterior_ = self._posterior(every)
+        self.confusion_ = learnt.model.annotators.confusion(fitted.annotators, every.Psi)[:-1]
         self._set_coefficients()
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """p(z | x) of each item, labels aside: (n_items, 2), columns as in ``classes_``."""
+        """p(z | x) of each item, labels aside: (n_items, n_classes), columns as in ``classes_``."""
         return np.exp(self._log_predict(self._learnt_items(X)))
 
     def predict(self, X: Any) -> Any:
@@ -165,7 +173,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[likeliest]
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
-        """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, 2); without labels, p(z | x).
+        """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, n_classes); without labels, p(z | x).
 
         Parameters
         ----------
@@ -182,6 +190,17 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         items = self._learnt_items(X)
         prob = np.exp(self._log_predict(items))
         return self._learnt.model.annotators.expertise(self._fitted.annotators, items.Psi, prob)[:, :-1]
+
+    def confusion(self, annotator: Any) -> Array:
+        """p(label | truth) of one annotator, averaged over the items of the fit: (n_classes, n_classes).
+
+        Rows are the truth, columns the label, both as in ``classes_``.
+        """
+        check_is_fitted(self)
+        known = self.annotators_.tolist()
+        if annotator not in known:
+            raise ValueError(f"annotator must be one of {known[:5]} (annotators_); got {annotator!r}.")
+        return self.confusion_[known.index(annotator)]
 
     def annotator_scale(self, X: Any) -> Array:
         """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators)."""
@@ -223,9 +242,9 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn: any number of classes."""
+        """Tell scikit-learn how many classes this truth can take."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = not (self.truth == "gp" or isinstance(self.truth, GraphTruth))
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:

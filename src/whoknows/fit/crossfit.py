@@ -36,7 +36,7 @@ def fit_crossfit(
         raise NotCompatible(
             f"solver='crossfit' needs LogisticTruth; got {type(truth).__name__}. Use solver='em'."
         )
-    parameters = start
+    parameters, monitor.exact = start, False
     while True:
         parameters = m_step(model, chunks, posteriors, parameters, engine)
         (curvature,) = engine.sum(_curvature, chunks, truth, parameters.xi)
@@ -45,16 +45,22 @@ def fit_crossfit(
             truth.leave_one_out(parameters.xi, items.Phi, posterior, covariance)
             for items, posterior in zip(chunks, posteriors, strict=True)
         ]
-        posteriors = [
+        fresh = [
             CategoricalPosterior.from_log_joint(
                 log_prior + model.annotators.evidence(parameters.theta, items.Psi, items.Y).table
             )
             for items, log_prior in zip(chunks, held_out, strict=True)
         ]
-        if monitor.add(sum(p.log_marginal for p in posteriors), parameters.theta):
+        posteriors = [_half_way(old, new) for old, new in zip(posteriors, fresh, strict=True)]
+        if monitor.add(sum(p.log_marginal for p in fresh), parameters.theta):
             monitor.finish()
             known = truth.cross_fitted(parameters.xi, [items.Phi for items in chunks], held_out)
             return Belief(parameters.theta), known
+
+
+def _half_way(old: Posterior, new: CategoricalPosterior) -> CategoricalPosterior:
+    """Damp the step: items that lean on each other would otherwise swap their minds for ever."""
+    return CategoricalPosterior(0.5 * (old.prob + new.prob))  # type: ignore[union-attr]
 
 
 def _curvature(items: Items, truth: LogisticTruth, xi: Array) -> tuple[Array]:

@@ -56,6 +56,9 @@ class AnnotatorModel(Protocol):
     def expertise(self, belief: Belief, X: Array, prob: Array) -> Array:
         """Probability that each annotator, and in the last column a stranger, is right on each item."""
 
+    def confusion(self, belief: Belief, X: Array) -> Array:
+        """p(y | z, t), averaged over the items: (n_annotators + 1, n_classes, n_classes)."""
+
     def coefficients(self, theta: Array, n_features: int) -> tuple[Array, Array]:
         """Return w and γ of each row of θ."""
 

@@ -141,6 +141,13 @@ class BernoulliAnnotators(Settings):
         ]
         return np.asarray(expit(np.array(by_annotator).transpose(2, 0, 1)))
 
+    def confusion(self, belief: Belief, X: Array) -> Array:
+        """p(y | z, t), averaged over the items: (n_annotators + 1, n_classes, n_classes), rows the truth."""
+        shape = (len(belief.mean), self._n_classes)
+        accuracy = np.broadcast_to(self.accuracy(belief, X).mean(axis=0), shape)[:, :, None]
+        mistakes = np.exp(self._log_mistakes(belief.mean))
+        return np.asarray(mistakes * (1 - accuracy) + np.eye(self._n_classes) * accuracy)
+
     def coefficients(self, theta: Array, n_features: int) -> tuple[Array, Array]:
         """w (n_annotators + 1, n_features − 1) and γ (n_annotators + 1,) of the log-odds of being right."""
         n_slopes = theta.shape[1] - self._n_intercepts
@@ -194,6 +201,12 @@ class BernoulliAnnotators(Settings):
             for z, code in enumerate(self._distinct_codes):
                 variance[pairs, z] = belief.variance_along(self._with_code(X[Y.item[pairs]], code), t)
         return variance
+
+    def _log_mistakes(self, theta: Array) -> Array:
+        """log P(y = l | z = k, wrong), −∞ on the diagonal: (n_annotators + 1, n_classes, n_classes)."""
+        K = self._n_classes
+        even = np.where(np.eye(K, dtype=bool), -np.inf, -np.log(K - 1))
+        return np.broadcast_to(even, (len(theta), K, K))
 
     def _log_wrong(self, theta: Array, Y: Annotations) -> Array | float:
         """log P(y | x, z, wrong): evenly over the other classes."""

@@ -11,7 +11,6 @@ from scipy.special import log_softmax
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.model.annotators.bernoulli import BernoulliAnnotators
-from whoknows.model.belief import Belief
 from whoknows.model.posterior import Posterior
 from whoknows.model.settings import Rules
 
@@ -58,12 +57,6 @@ class ConfusionAnnotators(BernoulliAnnotators):
             excess[-1] = excess.sum(axis=0)
             excess[:-1] = 0
         return value, np.column_stack([gradient, excess.reshape(len(theta), -1)])
-
-    def confusion(self, belief: Belief, X: Array) -> Array:
-        """p(y | z, t), averaged over the items: (n_annotators + 1, n_classes, n_classes), rows the truth."""
-        accuracy = np.broadcast_to(self.accuracy(belief, X).mean(axis=0), (len(belief.mean), self._n_classes))
-        off = np.exp(self._log_mistakes(belief.mean)) * (1 - accuracy)[:, :, None]
-        return np.asarray(off + accuracy[:, :, None] * np.eye(self._n_classes))
 
     # --- mistakes r_t[z, l]: the last n_classes² columns of θ, the diagonal unused -----------------
 

@@ -104,6 +104,11 @@ class GaussianAnnotators(Settings):
         """
         return np.asarray(expit(0.5 / self.scale(belief.mean, X) ** 2))
 
+    def confusion(self, belief: Belief, X: Array) -> Array:
+        """p(y | z, t), averaged over the items: (n_annotators + 1, 2, 2), rows the truth."""
+        right = self.expertise(belief, X, np.zeros((len(X), 2))).mean(axis=0)[:, None, None]
+        return np.asarray(right * np.eye(2) + (1 - right) * (1 - np.eye(2)))
+
     def coefficients(self, theta: Array, n_features: int) -> tuple[Array, Array]:
         """w_t (n_annotators + 1, n_features − 1) and γ_t (n_annotators + 1,) of Eq. (15)."""
         slopes = theta[:, :-1] if self.varies_with_x else np.zeros((len(theta), n_features - 1))

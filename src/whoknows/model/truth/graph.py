@@ -63,7 +63,8 @@ class GraphTruth(Settings):
         """Return self for two classes; refuse more, which a real z cannot stand for."""
         if n_classes > 2:
             raise NotCompatible(
-                f"GraphTruth has a real z between two classes; there are {n_classes}. Use truth='id' with "
+                "Only binary classification is supported. The type of the target is multiclass. GraphTruth "
+                f"has a real z between two classes; there are {n_classes}. Use truth='id' with "
                 "map='spectral': the same prior, for any number of classes."
             )
         return self
