@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from whoknows.data import Annotations
-from whoknows.insight import agreement as module
 from whoknows.insight import (
     agreement_table,
     cohen_kappa,
+    copying,
     copying_suspects,
     fleiss_kappa,
     krippendorff_alpha,
+    meetings,
     pairwise_agreement,
     percent_agreement,
 )
@@ -201,9 +202,9 @@ def test_pairwise_agreement_is_cohen_kappa_of_each_pair(said):
 
 
 def test_pairwise_agreement_is_the_same_in_small_blocks(monkeypatch):
-    monkeypatch.setattr(module, "_PAIRS_AT_ONCE", 20)
+    monkeypatch.setattr(meetings, "_PAIRS_AT_ONCE", 20)
     said = random_crowd(2, n_annotators=30, missing=0.8)
-    assert len(module._Meetings(said)._blocks) > 5
+    assert len(meetings.Meetings(said)._blocks) > 5
     check_pairs(said, pairwise_agreement(said))
 
 
@@ -447,7 +448,7 @@ def test_adjusted_p_values_are_those_of_benjamini_and_hochberg():
         *(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344),
         *(0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.000),
     ]
-    adjusted = module._benjamini_hochberg(np.array(p))
+    adjusted = copying._benjamini_hochberg(np.array(p))
     assert np.sum(adjusted < 0.05) == 4
     assert adjusted[:2] == pytest.approx([0.0015, 0.003])
     assert np.all(np.diff(adjusted) >= 0)

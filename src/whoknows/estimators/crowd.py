@@ -25,6 +25,7 @@ from whoknows.model.maps import Features, LinearFeatures
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import GraphTruth
 
+TYPICAL_ITEMS = 1000  # what a confusion matrix is averaged over
 COEFFICIENTS = ("coef_", "intercept_", "annotator_coef_", "annotator_intercept_")
 
 
@@ -81,8 +82,6 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         (Gaussian). Only with map="linear".
     posterior_ : (n_items, n_classes)
         Truth of every item of the fit, labelled or not.
-    confusion_ : (n_annotators, n_classes, n_classes)
-        p(label | truth) of each annotator, averaged over the items; see `confusion`.
     bound_history_ : list of float
         What the solver climbed, one value an iteration.
     n_iter_ : int
@@ -159,7 +158,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, self.annotators_ = said.labels, said.annotators
         self.solver_, self.bound_history_, self.n_iter_ = fitted.solver, monitor.history, monitor.n_iter
         self.posterior_ = self._posterior(every)
-        self.confusion_ = learnt.model.annotators.confusion(fitted.annotators, every.Psi)[:-1]
+        self._typical = every.Psi[:: max(len(X) // TYPICAL_ITEMS, 1)]
         self._set_coefficients()
         return self
 
@@ -192,15 +191,16 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         return self._learnt.model.annotators.expertise(self._fitted.annotators, items.Psi, prob)[:, :-1]
 
     def confusion(self, annotator: Any) -> Array:
-        """p(label | truth) of one annotator, averaged over the items of the fit: (n_classes, n_classes).
+        """p(label | truth) of one annotator, averaged over items of the fit: (n_classes, n_classes).
 
-        Rows are the truth, columns the label, both as in ``classes_``.
+        Rows are the truth, columns the label, both as in ``classes_``. Of many items, a thousand are taken.
         """
         check_is_fitted(self)
         known = self.annotators_.tolist()
         if annotator not in known:
             raise ValueError(f"annotator must be one of {known[:5]} (annotators_); got {annotator!r}.")
-        return self.confusion_[known.index(annotator)]
+        belief = self._fitted.annotators.of(known.index(annotator))
+        return self._learnt.model.annotators.confusion(belief, self._typical)[0]
 
     def annotator_scale(self, X: Any) -> Array:
         """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators)."""

@@ -21,6 +21,11 @@ class Belief:
     mean: Array
     covariance: Array | None = None
 
+    def of(self, row: int) -> Belief:
+        """Return the belief about one annotator alone."""
+        covariance = None if self.covariance is None else self.covariance[[row]]
+        return Belief(self.mean[[row]], covariance)
+
     def variance_along(self, X: Array, row: int | None = None) -> Array:
         """Var[x · coefficients] for each row x of ``X``: (n_items,)."""
         if self.covariance is None:
