@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from whoknows.data.annotations import Annotations
     from whoknows.estimators.crowd import CrowdClassifier
+    from whoknows.estimators.regressor import CrowdRegressor
     from whoknows.fit.monitor import DidNotConverge
     from whoknows.model.annotators import (
         BernoulliAnnotators,
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Annotations": "data.annotations",
     "CrowdClassifier": "estimators.crowd",
+    "CrowdRegressor": "estimators.regressor",
     "LogisticTruth": "model.truth",
     "GraphTruth": "model.truth",
     "BernoulliAnnotators": "model.annotators",
@@ -47,6 +49,7 @@ __all__ = [
     "BernoulliAnnotators",
     "ConfusionAnnotators",
     "CrowdClassifier",
+    "CrowdRegressor",
     "DidNotConverge",
     "GaussianAnnotators",
     "GaussianGraph",

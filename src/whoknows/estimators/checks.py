@@ -189,17 +189,22 @@ def _check_width(width: int, known: int) -> None:
         )
 
 
-def check_classes(said: Annotations) -> None:
-    """Refuse labels a classifier cannot learn from; warn of classes that look like a slip."""
+def check_some_labels(said: Annotations) -> None:
+    """Refuse annotations in which nobody says anything."""
     if said.n_annotations == 0:
         raise ValueError(
             f"None of the {said.n_items} items has a label: nothing can be learnt. Check missing_label, and "
             "that item ids of labels and features match."
         )
+
+
+def check_classes(said: Annotations) -> None:
+    """Refuse labels a classifier cannot learn from; warn of classes that look like a slip."""
+    check_some_labels(said)
     if said.labels.dtype.kind == "f":
         raise ValueError(
             f"Unknown label type: continuous. Labels such as {said.labels[0]} are real numbers; a classifier "
-            "needs classes. Round them, or name them as strings."
+            "needs classes. Use CrowdRegressor; or round them, or name them as strings."
         )
     if said.n_classes < 2:
         raise ValueError(

@@ -8,20 +8,20 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from whoknows._array import Array, with_constant
+from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.checks import check_annotations, check_classes, check_features, row_ids
-from whoknows.estimators.pieces import resolve_annotators, resolve_map, resolve_truth
+from whoknows.estimators.pieces import resolve_annotators, resolve_truth
+from whoknows.estimators.seen import Seen, silence
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.solve import solve
 from whoknows.model.annotators import GaussianAnnotators
-from whoknows.model.maps import Features, LinearFeatures
+from whoknows.model.maps import LinearFeatures
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import GraphTruth
 
@@ -278,7 +278,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         """Return what the previous fit makes of these labels, if there is one that knows their kind."""
         if not (self.warm_start and self.__sklearn_is_fitted__()):
             return None
-        if self._learnt.n_features != X.shape[1] or not np.array_equal(self.classes_, said.labels):
+        if self._learnt.seen.n_features != X.shape[1] or not np.array_equal(self.classes_, said.labels):
             return None
         known = said.recode(self.annotators_, self.classes_, unknown="population")
         return self._posterior(self._learnt.items(X, known))
@@ -287,12 +287,12 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         """Coefficients in the units of the X the user gave; only a linear map has them."""
         for name in COEFFICIENTS:
             vars(self).pop(name, None)
-        features, model = self._learnt.features, self._learnt.model
+        features, model = self._learnt.seen.features, self._learnt.model
         if not isinstance(features, LinearFeatures):
             return
         leading = features.matrix[:, : model.annotators.directions]
         w, gamma = model.annotators.coefficients(self._fitted.annotators.mean[:-1], leading.shape[1] + 1)
-        to_units = self._learnt.to_input_units
+        to_units = self._learnt.seen.to_input_units
         self.annotator_coef_, self.annotator_intercept_ = to_units(w @ leading.T, gamma)
         if not model.truth.couples_items:
             xi = self._fitted.truth.mean.reshape(features.matrix.shape[1] + 1, -1)
@@ -301,47 +301,26 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class _Learnt:
-    """What a fit takes from all items, labelled or not, before it looks at a label."""
+    """What does not depend on labels: how items are seen, and the model prepared for them."""
 
-    scaler: StandardScaler
-    features: Features
+    seen: Seen
     model: Model
-    n_features: int
 
     @classmethod
     def of_items(cls, settings: CrowdClassifier, X: Array, n_classes: int) -> _Learnt:
         truth = resolve_truth(settings.truth, len(X)).for_classes(n_classes)
         annotators = resolve_annotators(settings.annotators, truth, n_classes).for_classes(n_classes)
-        chosen = resolve_map(settings.map)
         Model(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
-        seed = int(check_random_state(settings.random_state).randint(2**31 - 1))
-        scaler = StandardScaler(with_mean=settings.standardize, with_std=settings.standardize).fit(X)
-        scaled = scaler.transform(X)
-        features = chosen.prepare(scaled, seed, leading=annotators.directions)
-        truth = truth.prepare(scaled, with_constant(features.transform(scaled)), seed)
-        return cls(scaler, features, Model(annotators, truth), X.shape[1])
+        seen = Seen.of_items(settings, X, annotators.directions)
+        return cls(seen, Model(annotators, truth.prepare(seen.scaled(X), seen.views(X)[0], seen.seed)))
 
     def items(self, X: Array, said: Annotations | None = None) -> Items:
         """Return what truth and annotators see of checked X, with or without labels."""
-        X = self.scaler.transform(X)
-        features = self.features.transform(X)
-        Phi = X if self.model.truth.couples_items else with_constant(features)
-        Psi = with_constant(features[:, : self.model.annotators.directions])
-        return Items(Phi, Psi, _silence(len(X)) if said is None else said)
-
-    def to_input_units(self, slopes: Array, intercepts: Array) -> tuple[Array, Array]:
-        """Turn coefficients of the scaled x into those of the user's x."""
-        if self.scaler.scale_ is None:
-            return slopes, intercepts
-        slopes = slopes / self.scaler.scale_
-        return slopes, intercepts - slopes @ self.scaler.mean_
+        Phi, Psi = self.seen.views(X)
+        if self.model.truth.couples_items:
+            Phi = self.seen.scaled(X)
+        return Items(Phi, Psi, silence(len(X)) if said is None else said)
 
 
 def _is_exact(truth: Any) -> bool:
     return getattr(truth, "neighbors", None) is None
-
-
-def _silence(n_items: int) -> Annotations:
-    """Return annotations in which nobody says anything."""
-    none = np.zeros(0, dtype=np.int32)
-    return Annotations(none, none, none, np.arange(n_items), np.arange(0), np.arange(0))

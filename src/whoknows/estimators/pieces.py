@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, GaussianAnnotators
-from whoknows.model.graph import AnchorGraph, KnnGraph
+from whoknows.model.graph import AnchorGraph, Graph, KnnGraph
 from whoknows.model.maps import LinearMap, RbfMap, SpectralMap
 from whoknows.model.settings import Settings
 from whoknows.model.truth import GraphTruth, LogisticTruth
@@ -14,11 +14,15 @@ from whoknows.model.truth import GraphTruth, LogisticTruth
 MOST_ITEMS_FOR_KNN = 10_000  # beyond, exact neighbours take longer than the fit: anchors instead
 
 
+def graph_of(n_items: int) -> Graph:
+    """Return the graph of so many items: each and its nearest, or joined through anchors."""
+    return KnnGraph() if n_items <= MOST_ITEMS_FOR_KNN else AnchorGraph()
+
+
 def resolve_truth(choice: Any, n_items: int) -> Any:
     """Return the truth model that ``choice`` names, or ``choice`` itself."""
-    graph = KnnGraph() if n_items <= MOST_ITEMS_FOR_KNN else AnchorGraph()
-    words = {"id": LogisticTruth, "lgp": lambda: LogisticTruth(graph=graph), "gp": GraphTruth}
-    return _resolve("truth", choice, words, "expected_log_truth")
+    words = {"id": LogisticTruth, "lgp": lambda: LogisticTruth(graph=graph_of(n_items)), "gp": GraphTruth}
+    return resolve("truth", choice, words, "expected_log_truth")
 
 
 def resolve_annotators(choice: Any, truth: Any, n_classes: int) -> Any:
@@ -30,15 +34,15 @@ def resolve_annotators(choice: Any, truth: Any, n_classes: int) -> Any:
         "confusion": ConfusionAnnotators,
         "gaussian": GaussianAnnotators,
     }
-    return _resolve("annotators", choice, words, "expected_log_lik")
+    return resolve("annotators", choice, words, "expected_log_lik")
 
 
 def resolve_map(choice: Any) -> Any:
     """Return the map that ``choice`` names, or ``choice`` itself."""
-    return _resolve("map", choice, {"rbf": RbfMap, "linear": LinearMap, "spectral": SpectralMap}, "is_map")
+    return resolve("map", choice, {"rbf": RbfMap, "linear": LinearMap, "spectral": SpectralMap}, "is_map")
 
 
-def _resolve(name: str, choice: Any, words: dict[str, Callable[[], Any]], method: str) -> Any:
+def resolve(name: str, choice: Any, words: dict[str, Callable[[], Any]], method: str) -> Any:
     """Return the piece a word stands for, or the piece itself, its settings checked."""
     if isinstance(choice, str) and choice in words:
         return words[choice]()

@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol, Self, runtime_checkable
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
 from whoknows.model.annotators.bernoulli import BernoulliAnnotators
+from whoknows.model.annotators.biased import BiasedAnnotators
 from whoknows.model.annotators.confusion import ConfusionAnnotators
 from whoknows.model.annotators.gaussian import GaussianAnnotators
 from whoknows.model.annotators.population import CrowdBelief, Population
@@ -17,6 +18,7 @@ from whoknows.model.posterior import Posterior
 __all__ = [
     "AnnotatorModel",
     "BernoulliAnnotators",
+    "BiasedAnnotators",
     "BoundedAnnotators",
     "ConfusionAnnotators",
     "GaussianAnnotators",

@@ -9,9 +9,10 @@ from whoknows.model.belief import Belief
 from whoknows.model.evidence import Evidence
 from whoknows.model.posterior import CategoricalPosterior, Posterior
 from whoknows.model.truth.graph import GraphTruth
+from whoknows.model.truth.linear import LinearTruth
 from whoknows.model.truth.logistic import LogisticTruth
 
-__all__ = ["BoundedTruth", "GraphTruth", "LogisticTruth", "TruthModel"]
+__all__ = ["BoundedTruth", "GraphTruth", "LinearTruth", "LogisticTruth", "TruthModel"]
 
 
 class TruthModel(Protocol):

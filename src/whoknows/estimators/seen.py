@@ -1,0 +1,72 @@
+"""What a fit takes from all items, labelled or not, before it looks at a label: their scale and a map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_random_state
+
+from whoknows._array import Array, with_constant
+from whoknows.data.annotations import Annotations
+from whoknows.estimators.pieces import resolve_map
+from whoknows.model.maps import Features
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Items as a model sees them.
+
+    Attributes
+    ----------
+    scaler : StandardScaler
+        Brings columns to mean 0 and variance 1, or leaves them.
+    features : Features
+        The map, learnt from the scaled items.
+    directions : int
+        How many leading features expertise may depend on.
+    seed : int
+        For whatever else draws from the items.
+    """
+
+    scaler: StandardScaler
+    features: Features
+    directions: int
+    seed: int
+
+    @classmethod
+    def of_items(cls, settings: Any, X: Array, directions: int) -> Seen:
+        """Learn scale and map from checked X (n_items, D), with an estimator's settings."""
+        seed = int(check_random_state(settings.random_state).randint(2**31 - 1))
+        scaler = StandardScaler(with_mean=settings.standardize, with_std=settings.standardize).fit(X)
+        features = resolve_map(settings.map).prepare(scaler.transform(X), seed, leading=directions)
+        return cls(scaler, features, directions, seed)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of X."""
+        return int(self.scaler.n_features_in_)
+
+    def scaled(self, X: Array) -> Array:
+        """X in units the graph can measure distances in."""
+        return np.asarray(self.scaler.transform(X))
+
+    def views(self, X: Array) -> tuple[Array, Array]:
+        """What the truth sees of checked X, and what expertise may depend on; constants last."""
+        features = self.features.transform(self.scaled(X))
+        return with_constant(features), with_constant(features[:, : self.directions])
+
+    def to_input_units(self, slopes: Array, intercepts: Array) -> tuple[Array, Array]:
+        """Turn coefficients of the scaled x into those of the user's x."""
+        if self.scaler.scale_ is None:
+            return slopes, intercepts
+        slopes = slopes / self.scaler.scale_
+        return slopes, intercepts - slopes @ self.scaler.mean_
+
+
+def silence(n_items: int) -> Annotations:
+    """Return annotations in which nobody says anything."""
+    none = np.zeros(0, dtype=np.int32)
+    return Annotations(none, none, none, np.arange(n_items), np.arange(0), np.arange(0.0))
