@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whoknows.data.annotations import Annotations
+    from whoknows.estimators.auto import AutoCrowdClassifier
     from whoknows.estimators.crowd import CrowdClassifier
     from whoknows.estimators.regressor import CrowdRegressor
     from whoknows.fit.monitor import DidNotConverge
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 # Name → where it lives. Imported on first use, so that the command line starts at once.
 _HOMES = {
     "Annotations": "data.annotations",
+    "AutoCrowdClassifier": "estimators.auto",
     "CrowdClassifier": "estimators.crowd",
     "CrowdRegressor": "estimators.regressor",
     "LogisticTruth": "model.truth",
@@ -46,6 +48,7 @@ _HOMES = {
 __all__ = [
     "AnchorGraph",
     "Annotations",
+    "AutoCrowdClassifier",
     "BernoulliAnnotators",
     "ConfusionAnnotators",
     "CrowdClassifier",

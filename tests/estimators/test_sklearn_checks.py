@@ -3,9 +3,10 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from whoknows import CrowdClassifier
+from whoknows import AutoCrowdClassifier, CrowdClassifier
 
 ESTIMATORS = [
+    AutoCrowdClassifier(selection=False),
     CrowdClassifier(truth="id"),
     CrowdClassifier(truth="lgp"),
     CrowdClassifier(truth="gp"),

@@ -143,7 +143,13 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         X = check_features(self, X, reset=True)
         said = check_annotations(y, len(X), index=index)
         check_classes(said)
-        learnt = _Learnt.of_items(self, X, said.n_classes)
+        return self._fit(X, said, callback)
+
+    def _fit(
+        self, X: Array, said: Annotations, callback: Callback | None = None, seen: Seen | None = None
+    ) -> Self:
+        """Fit to checked input; ``seen`` is what another fit with the same map made of the same items."""
+        learnt = _Learnt.of_items(self, X, said.n_classes, seen)
         monitor = Monitor(self.max_iter, self.tol, self.stop, callback, exact=_is_exact(learnt.model.truth))
         start = self._previous_posterior(X, said)
         items = every = learnt.items(X, said)
@@ -154,7 +160,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         ):  # many small products: more threads only wait for each other
             fitted = solve(learnt.model, items, start, monitor, self.solver)
         # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.
-        self._learnt, self._fitted = learnt, fitted
+        self._learnt, self._fitted, self.n_features_in_ = learnt, fitted, X.shape[1]
         self.classes_, self.annotators_ = said.labels, said.annotators
         self.solver_, self.bound_history_, self.n_iter_ = fitted.solver, monitor.history, monitor.n_iter
         self.posterior_ = self._posterior(every)
@@ -230,7 +236,14 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         items = self._learnt_items(X, y, unknown="population").labelled()
         if items.Y.n_annotations == 0:
             raise ValueError("score on annotations needs at least one label; y has none.")
-        return self._log_predictive(items) / items.Y.n_annotations
+        return float(self._log_predictive(items).sum()) / items.Y.n_annotations
+
+    def log_predictive(self, X: Any, y: Any) -> Array:
+        """log p(labels | x) of each item, truth and annotators integrated out: (n_items,).
+
+        What `score` on annotations is the mean of; an item without labels has 0.
+        """
+        return self._log_predictive(self._learnt_items(X, y, unknown="population"))
 
     def __getattr__(self, name: str) -> Any:
         """Say why a coefficient is not there."""
@@ -270,9 +283,10 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         evidence = self._learnt.model.annotators.evidence_at(self._fitted.annotators, items.Psi, items.Y)
         return self._learnt.model.truth.posterior_at(self._fitted.truth, items.Phi, evidence)
 
-    def _log_predictive(self, items: Items) -> float:
+    def _log_predictive(self, items: Items) -> Array:
+        """log p(labels | x) of each item, truth and annotators integrated out: (n_items,)."""
         evidence = self._learnt.model.annotators.predictive(self._fitted.annotators, items.Psi, items.Y)
-        return float(np.logaddexp.reduce(self._log_predict(items) + evidence.table, axis=1).sum())
+        return np.asarray(np.logaddexp.reduce(self._log_predict(items) + evidence.table, axis=1))
 
     def _previous_posterior(self, X: Array, said: Annotations) -> Array | None:
         """Return what the previous fit makes of these labels, if there is one that knows their kind."""
@@ -307,11 +321,11 @@ class _Learnt:
     model: Model
 
     @classmethod
-    def of_items(cls, settings: CrowdClassifier, X: Array, n_classes: int) -> _Learnt:
+    def of_items(cls, settings: CrowdClassifier, X: Array, n_classes: int, seen: Seen | None) -> _Learnt:
         truth = resolve_truth(settings.truth, len(X)).for_classes(n_classes)
         annotators = resolve_annotators(settings.annotators, truth, n_classes).for_classes(n_classes)
         Model(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
-        seen = Seen.of_items(settings, X, annotators.directions)
+        seen = seen or Seen.of_items(settings, X, annotators.directions)
         return cls(seen, Model(annotators, truth.prepare(seen.scaled(X), seen.views(X)[0], seen.seed)))
 
     def items(self, X: Array, said: Annotations | None = None) -> Items:
