@@ -16,6 +16,8 @@ from whoknows.data.annotations import Annotations
 from whoknows.estimators.checks import check_annotations, check_classes, check_features, row_ids
 from whoknows.estimators.pieces import resolve_annotators, resolve_truth
 from whoknows.estimators.seen import Seen, silence
+from whoknows.estimators.suggest import suggest
+from whoknows.estimators.suggestions import Suggestions
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.objective import Model
@@ -244,6 +246,38 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         What `score` on annotations is the mean of; an item without labels has 0.
         """
         return self._log_predictive(self._learnt_items(X, y, unknown="population"))
+
+    def suggest(
+        self,
+        X: Any,
+        said: Any,
+        n: int,
+        costs: Any = None,
+        annotators: Any = None,
+        *,
+        min_gain: float = 0.0,
+        spread: bool = True,
+    ) -> Suggestions:
+        """Choose the n labels, not asked yet, that say most about the truth for what they cost.
+
+        Parameters
+        ----------
+        X : (n_items, n_features)
+            Items one could ask about.
+        said : as in `fit`
+            Their labels so far.
+        n : int
+            Labels to ask for, at most.
+        costs : mapping or (n_annotators,), optional
+            Cost of a label by annotator; default 1 each.
+        annotators : sequence of ids, optional
+            Who may be asked.
+        min_gain : float
+            Stop when no label is worth so many bits per cost.
+        spread : bool
+            Spread the batch over the data and the annotators.
+        """
+        return suggest(self, X, said, n, costs=costs, annotators=annotators, min_gain=min_gain, spread=spread)
 
     def __getattr__(self, name: str) -> Any:
         """Say why a coefficient is not there."""
