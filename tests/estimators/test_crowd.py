@@ -64,10 +64,17 @@ class TestWhatIsLearnt:
         right = (labels == z[:, None])[said.labelled]
         assert roc_auc_score(right.ravel(), expertise.ravel()) >= 0.70
 
-    def test_em_and_lbfgs_reach_the_same_objective(self, tumours):
+    @pytest.mark.parametrize(
+        "settings",
+        [{}, {"map": "linear"}, {"map": "linear", "annotators": "gaussian"}, {"truth": "gp"}],
+        ids=str,
+    )
+    def test_em_and_lbfgs_reach_the_same_objective(self, tumours, settings):
         X, said, *_ = tumours
         em, lbfgs = (
-            CrowdClassifier(solver=solver, max_iter=2000, tol=1e-9).fit(X, said).bound_history_[-1]
+            CrowdClassifier(solver=solver, max_iter=3000, tol=1e-9, **settings)
+            .fit(X, said)
+            .bound_history_[-1]
             for solver in ("em", "lbfgs")
         )
         assert em == pytest.approx(lbfgs, rel=1e-5)

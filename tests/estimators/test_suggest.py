@@ -306,7 +306,6 @@ class TestTable:
 
     @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
     def test_it_becomes_a_table_of_any_library(self, world, backend):
-        pytest.importorskip(backend)
         X, said, model = world
         table = suggest(model, X, said, 4).to_frame(backend)
         columns = table.column_names if backend == "pyarrow" else list(table.columns)

@@ -6,6 +6,7 @@ standardise it first where columns have different units.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -50,12 +51,12 @@ class BuiltGraph(Protocol):
         """One within the items' own reach, falling to zero far from all of them: (n_new,)."""
 
 
-class Graph(Settings):
+class Graph(Settings, ABC):
     """Settings of a graph; subclasses say how weights come from X."""
 
+    @abstractmethod
     def build(self, X: Array, seed: int = 0) -> BuiltGraph:
         """Return the graph of the items in the rows of ``X`` (n_items, D)."""
-        raise NotImplementedError
 
 
 @dataclass(eq=False)
@@ -159,15 +160,15 @@ class PrecomputedGraph(Graph):
 
 
 @dataclass(frozen=True)
-class WeightedGraph:
+class WeightedGraph(ABC):
     """Explicit weights Φ, dense or sparse; subclasses say how a new x is tied to the items."""
 
     Phi: Any
     nodes: Array
 
+    @abstractmethod
     def cross(self, X: Array) -> Any:
         """φ(x, j) from each new x to the items: (n_new, n_items)."""
-        raise NotImplementedError
 
     @cached_property
     def degree(self) -> Array:

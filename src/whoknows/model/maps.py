@@ -6,6 +6,7 @@ the same for every map and every data set. (A linear map leaves unstandardised x
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
@@ -25,17 +26,17 @@ class Features(Protocol):
         """Features of each x: (n_items, n_features), no constant among them."""
 
 
-class Map(Settings):
+class Map(Settings, ABC):
     """Settings of a map; subclasses say what is learnt of the items."""
 
     is_map: ClassVar[bool] = True
 
+    @abstractmethod
     def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> Features:
         """Learn features from the items in ``X`` (n_items, D), labelled or not.
 
         The first ``leading`` ones, all that annotators' expertise may depend on, are to matter most.
         """
-        raise NotImplementedError
 
 
 # --- linear --------------------------------------------------------------------------------------
