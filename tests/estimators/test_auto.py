@@ -7,7 +7,7 @@ from sklearn.datasets import make_moons
 
 from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
-from whoknows.estimators.auto import PRIOR_LABELS, Selection, members, stack
+from whoknows.estimators.auto import PRIOR_LABELS, Member, Selection, default_members, stack
 
 pytestmark = pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")
 
@@ -49,7 +49,7 @@ def test_predictions_are_the_weighted_average_of_the_members(line):
     by_hand = sum(w * m.predict_proba(X) for w, m in zip(model.weights_, model.members_, strict=True))
     np.testing.assert_allclose(model.predict_proba(X), by_hand)
     assert model.weights_.sum() == pytest.approx(1)
-    assert len(model.members_) == len(members(2))
+    assert len(model.members_) == len(default_members(2))
 
 
 def test_the_graph_gets_the_weight_where_items_lie_in_clusters(line, moons):
@@ -89,7 +89,7 @@ def test_without_selection_all_members_count_alike():
 
 
 def test_too_few_labels_are_admitted():
-    few = Selection(members(2), np.full(20, 0.05), np.zeros(20), 2)
+    few = Selection(default_members(2), np.full(20, 0.05), np.zeros(20), 2)
     assert "Not enough labels to tell the members apart" in str(few)
 
 
@@ -121,3 +121,11 @@ def test_the_same_seed_gives_the_same_model():
     X, y, _ = line_world(n_items=30)
     one, other = (AutoCrowdClassifier(random_state=3, tol=1e-2).fit(X, y).predict_proba(X) for _ in range(2))
     np.testing.assert_array_equal(one, other)
+
+
+def test_members_can_be_named():
+    X, y, z = line_world(n_items=60)
+    chosen = [Member("linear", 10.0, varies_with_x=True), Member("rbf 2", 3.0, varies_with_x=False)]
+    model = AutoCrowdClassifier(members=chosen).fit(X, y)
+    assert len(model.members_) == 2
+    assert np.mean(model.predict(X) == z) > 0.85

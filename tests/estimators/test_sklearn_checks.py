@@ -4,9 +4,10 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from whoknows import AutoCrowdClassifier, CrowdClassifier
+from whoknows.estimators.auto import Member
 
 ESTIMATORS = [
-    AutoCrowdClassifier(selection=False),
+    AutoCrowdClassifier(members=[Member("linear", 10.0, True), Member("spectral", 10.0, False)]),
     CrowdClassifier(truth="id"),
     CrowdClassifier(truth="lgp"),
     CrowdClassifier(truth="gp"),

@@ -68,7 +68,7 @@ MAPS: dict[str, tuple[Map, bool]] = {
 }
 
 
-def members(n_classes: int) -> list[Member]:
+def default_members(n_classes: int) -> list[Member]:
     """Maps × prior variances, with expertise that varies with x and that does not."""
     if n_classes == 2:
         grid = [*product(MAPS, (3.0, 10.0, 30.0), (True,)), *product(MAPS, (10.0,), (False,))]
@@ -147,6 +147,8 @@ class AutoCrowdClassifier(ClassifierMixin, BaseEstimator):
         False: every member counts alike, a third of the time.
     folds : int
         Parts the labelled items are cut into.
+    members : list of Member, optional
+        Models to average; None takes maps × prior variances × kinds of expertise.
     max_iter, tol, random_state
         As in `CrowdClassifier`.
 
@@ -166,6 +168,7 @@ class AutoCrowdClassifier(ClassifierMixin, BaseEstimator):
         self,
         selection: bool = True,
         folds: int = 3,
+        members: list[Member] | None = None,
         *,
         max_iter: int = 200,
         tol: float = 1e-4,
@@ -173,6 +176,7 @@ class AutoCrowdClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.selection = selection
         self.folds = folds
+        self.members = members
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -183,7 +187,7 @@ class AutoCrowdClassifier(ClassifierMixin, BaseEstimator):
         X = check_features(self, X, reset=True)
         said = check_annotations(y, len(X), index=index)
         check_classes(said)
-        chosen = members(said.n_classes)
+        chosen = default_members(said.n_classes) if self.members is None else list(self.members)
         views: dict[str, Seen] = {}  # what each map makes of the items, learnt once for all members and folds
         held_out = self._held_out(chosen, X, said, views) if self.selection else np.zeros((0, len(chosen)))
         self.weights_ = stack(held_out)
