@@ -144,7 +144,7 @@ class AutoCrowdClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     selection : bool
-        False: every member counts alike, a third of the time.
+        False: every member counts alike, in a quarter of the time.
     folds : int
         Parts the labelled items are cut into.
     members : list of Member, optional

@@ -151,10 +151,10 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         self, X: Array, said: Annotations, callback: Callback | None = None, seen: Seen | None = None
     ) -> Self:
         """Fit to checked input; ``seen`` is what another fit with the same map made of the same items."""
-        learnt = _Learnt.of_items(self, X, said.n_classes, seen)
+        learnt, every = _Learnt.of_items(self, X, said, seen)
         monitor = Monitor(self.max_iter, self.tol, self.stop, callback, exact=_is_exact(learnt.model.truth))
         start = self._previous_posterior(X, said)
-        items = every = learnt.items(X, said)
+        items = every
         if not learnt.model.truth.couples_items:
             items, start = every.labelled(), None if start is None else start[said.labelled]
         with threadpool_limits(
@@ -355,19 +355,26 @@ class _Learnt:
     model: Model
 
     @classmethod
-    def of_items(cls, settings: CrowdClassifier, X: Array, n_classes: int, seen: Seen | None) -> _Learnt:
-        truth = resolve_truth(settings.truth, len(X)).for_classes(n_classes)
-        annotators = resolve_annotators(settings.annotators, truth, n_classes).for_classes(n_classes)
+    def of_items(
+        cls, settings: CrowdClassifier, X: Array, said: Annotations, seen: Seen | None
+    ) -> tuple[_Learnt, Items]:
+        """Learn from checked X, and return the items as they are then seen: both need the map's one pass."""
+        K = said.n_classes
+        truth = resolve_truth(settings.truth, len(X)).for_classes(K)
+        annotators = resolve_annotators(settings.annotators, truth, K).for_classes(K)
         Model(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
         seen = seen or Seen.of_items(settings, X, annotators.directions)
-        return cls(seen, Model(annotators, truth.prepare(seen.scaled(X), seen.views(X)[0], seen.seed)))
+        views = seen.views(X)
+        learnt = cls(seen, Model(annotators, truth.prepare(seen.scaled(X), views[0], seen.seed)))
+        return learnt, learnt._items(X, views, said)
 
     def items(self, X: Array, said: Annotations | None = None) -> Items:
         """Return what truth and annotators see of checked X, with or without labels."""
-        Phi, Psi = self.seen.views(X)
-        if self.model.truth.couples_items:
-            Phi = self.seen.scaled(X)
-        return Items(Phi, Psi, silence(len(X)) if said is None else said)
+        return self._items(X, self.seen.views(X), silence(len(X)) if said is None else said)
+
+    def _items(self, X: Array, views: tuple[Array, Array], said: Annotations) -> Items:
+        Phi, Psi = views
+        return Items(self.seen.scaled(X) if self.model.truth.couples_items else Phi, Psi, said)
 
 
 def _is_exact(truth: Any) -> bool:
