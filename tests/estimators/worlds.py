@@ -18,3 +18,9 @@ def line_world(n_items=120, accuracies=(0.9, 0.8, 0.7), share_labelled=0.6, seed
 
 def said_in(y, **kwargs):
     return Annotations.from_matrix(y, labels=[0, 1], **kwargs)
+
+
+def not_ours(estimator):
+    """Checks of scikit-learn that ask for something else than we promise, and why."""
+    reason = "weights are of labels and truth; map and graph are of the items, where a row given twice is two"
+    return {"check_sample_weight_equivalence_on_dense_data": reason}

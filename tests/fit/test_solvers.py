@@ -7,6 +7,7 @@ from tests.fit.worlds import FITS, PAIRS, fit, prepare, solvers_of
 from tests.reference.worlds import slope
 from whoknows.data.annotations import Annotations
 from whoknows.fit.engines import Serial
+from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model, Parameters, log_prior, marginal
 from whoknows.fit.solve import solve, vote
@@ -121,7 +122,8 @@ def test_auto_is_vb_where_there_is_a_bound_and_em_elsewhere():
 def test_the_vote_is_soft_never_certain_and_even_where_nobody_spoke():
     nan = np.nan
     matrix = np.array([[1.0] * 6, [0, 0, 0, nan, nan, nan], [1, 0, 1, nan, nan, nan], [nan] * 6])
-    prob = vote(Annotations.from_matrix(matrix, labels=[0, 1])).prob
+    said = Annotations.from_matrix(matrix, labels=[0, 1])
+    prob = vote(Items(np.ones((4, 1)), np.ones((4, 1)), said)).prob
     odds = np.exp([-0.8 * 3, 0.8])
     np.testing.assert_allclose(prob[:, 1], [0.98, *(odds / (1 + odds)), 0.5])
     np.testing.assert_allclose(prob.sum(axis=1), 1)

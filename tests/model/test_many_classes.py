@@ -159,7 +159,7 @@ class TestTruth:
         prob = softmax(2 * RNG.normal(size=(N, n_classes)), axis=1)
         truth = LogisticTruth(variance=2.0).for_classes(n_classes).prepare(X, FEATURES)
         xi = fitted(truth, prob, np.ones(N))
-        covariance = truth.laplace_covariance(truth.curvature(xi, FEATURES))
+        covariance = truth.laplace_covariance(truth.curvature(xi, FEATURES, CategoricalPosterior(prob)))
         found = truth.leave_one_out(xi, FEATURES, CategoricalPosterior(prob), covariance)
         with_item, gaps = truth.log_predict(Belief(xi), FEATURES), []
         for i in range(0, N, 5):

@@ -11,7 +11,8 @@ from typing import Any, Literal, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from whoknows.data.tables import observed_cells, read_long, read_matrix, write_long
+from whoknows._array import Array
+from whoknows.data.tables import observed_cells, read_confidence, read_long, read_matrix, write_long
 from whoknows.data.triples import triples
 from whoknows.data.vocabulary import (
     Coded,
@@ -47,6 +48,8 @@ class Annotations:
         Ids of the annotators.
     labels : array of shape (n_classes,)
         The values a label can take.
+    confidence : (n_annotations,), optional
+        How much each label counts: 1, the default, as a label; 0.5 as half of one; 0 not at all.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class Annotations:
     items: Ids
     annotators: Ids
     labels: Ids
+    confidence: Array | None = None
 
     @classmethod
     def from_arrays(
@@ -82,6 +86,7 @@ class Annotations:
         annotators: Any = None,
         labels: Any = None,
         duplicates: Duplicates = "error",
+        confidence: Any = None,
     ) -> Self:
         """Read three equally long columns, one row a label.
 
@@ -101,9 +106,12 @@ class Annotations:
             All values a label can take. Default: those in the table, sorted where they can be.
         duplicates : {"error", "first", "last", "majority"}
             What to do with several labels of one annotator on one item; ties of "majority" go to the first.
+        confidence : sequence of shape (n_rows,), optional
+            How much each label counts, 0 or more: the log-likelihood of a label is multiplied by it. A judge
+            who says how sure he is, or a label from a rushed batch.
         """
         columns = factorize(item, "item"), factorize(annotator, "annotator"), factorize(label, "label")
-        return cls(*triples(columns, (items, annotators, labels), duplicates))
+        return cls(*triples(columns, (items, annotators, labels), duplicates, confidence))
 
     @classmethod
     def from_frame(
@@ -126,10 +134,12 @@ class Annotations:
             The role's own name, if there, goes before the others.
         columns : mapping, optional
             Column names by role where the names do not tell, such as ``{"item": "img", "label": "grade"}``.
+            A column of confidences counts only if named here: ``{"confidence": "sure"}``.
         items, annotators, labels, duplicates
             As in `from_arrays`.
         """
-        return cls(*triples(read_long(df, columns), (items, annotators, labels), duplicates))
+        sure = read_confidence(df, columns)
+        return cls(*triples(read_long(df, columns), (items, annotators, labels), duplicates, sure))
 
     @classmethod
     def from_matrix(
@@ -140,6 +150,7 @@ class Annotations:
         items: Any = None,
         annotators: Any = None,
         labels: Any = None,
+        confidence: Any = None,
     ) -> Self:
         """Read a matrix with one row an item and one column an annotator.
 
@@ -155,15 +166,18 @@ class Annotations:
             vocabulary and its order instead, as in `from_arrays`.
         labels : sequence of shape (n_classes,), optional
             As in `from_arrays`.
+        confidence : array of the shape of y, optional
+            As in `from_arrays`; what stands where there is no label does not matter.
         """
         matrix, columns, index = read_matrix(y)
         row, column, label = observed_cells(matrix, missing_label)
         item, items = name_axis(row, len(matrix), index, items, "item")
         annotator, annotators = name_axis(column, matrix.shape[1], columns, annotators, "annotator")
-        return cls(*triples((item, annotator, label), (items, annotators, labels), "error"))
+        sure = _observed_confidence(confidence, matrix.shape, row, column)
+        return cls(*triples((item, annotator, label), (items, annotators, labels), "error", sure))
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """Long table with the columns item, annotator and label.
+        """Long table with the columns item, annotator and label, and confidence where it is known.
 
         Parameters
         ----------
@@ -171,14 +185,14 @@ class Annotations:
             Default: the first of them that is installed.
         """
         self._refuse_unknown_annotators("to_frame")
-        return write_long(
-            {
-                "item": self.items[self.item],
-                "annotator": self.annotators[self.annotator],
-                "label": self.labels[self.label],
-            },
-            backend,
-        )
+        columns = {
+            "item": self.items[self.item],
+            "annotator": self.annotators[self.annotator],
+            "label": self.labels[self.label],
+        }
+        if self.confidence is not None:
+            columns["confidence"] = self.confidence
+        return write_long(columns, backend)
 
     def to_matrix(self, missing: Any = None) -> NDArray[Any]:
         """Matrix of label values, with one row an item and one column an annotator.
@@ -235,6 +249,11 @@ class Annotations:
         return 2
 
     @property
+    def counts(self) -> Array:
+        """How much each label counts, its confidence or 1: (n_annotations,)."""
+        return np.ones(self.n_annotations) if self.confidence is None else self.confidence
+
+    @property
     def labels_per_item(self) -> NDArray[np.intp]:
         """How many labels each item has, shape (n_items,)."""
         return np.diff(self._starts)
@@ -289,30 +308,55 @@ class Annotations:
             Coded(self.label, elements(self.labels)), classes, "label", "Drop or rename such labels."
         )
         order = np.lexsort((annotator, self.item))
-        return Annotations(self.item, annotator[order], label[order], self.items, people, classes)
+        sure = None if self.confidence is None else self.confidence[order]
+        return Annotations(self.item, annotator[order], label[order], self.items, people, classes, sure)
 
     def __len__(self) -> int:
         """Count the items."""
         return self.n_items
 
     def __getitem__(self, rows: Any) -> Annotations:
-        """Take items by position: integers (repeats allowed), a mask or a slice; vocabularies stay."""
+        """Take items by position: integers (repeats allowed), a mask or a slice; vocabularies stay.
+
+        An array of rows with an attribute ``labels``, a mask of (n_annotations,), takes only those labels.
+        """
+        if isinstance(rows, tuple):
+            if len(rows) != 2 or not (rows[1] is Ellipsis or rows[1] == slice(None)):
+                raise IndexError("Annotations are indexed by items: expected Y[rows] or Y[rows, :].")
+            rows = rows[0]
+        labels = getattr(rows, "labels", None) if isinstance(rows, np.ndarray) else None
+        if labels is not None:
+            if len(labels) != self.n_annotations:
+                raise IndexError(
+                    f"These rows were split from annotations with {len(labels)} labels; these have "
+                    f"{self.n_annotations}. Index the annotations that were split."
+                )
+            return self.only(labels)[np.asarray(rows)]
         rows = self._row_numbers(rows)
         count = self.labels_per_item[rows]
         ends = np.cumsum(count)
         # Row by row: where the item's triples start here, minus where they start in the result.
         taken = np.arange(count.sum()) + np.repeat(self._starts[rows] - (ends - count), count)
         item = np.repeat(np.arange(len(rows), dtype=np.int32), count)
+        sure = None if self.confidence is None else self.confidence[taken]
         return Annotations(
-            item, self.annotator[taken], self.label[taken], self.items[rows], self.annotators, self.labels
+            item,
+            self.annotator[taken],
+            self.label[taken],
+            self.items[rows],
+            self.annotators,
+            self.labels,
+            sure,
         )
+
+    def only(self, kept: NDArray[np.bool_]) -> Annotations:
+        """Return the same items and annotators with some of the labels, a mask of (n_annotations,)."""
+        sure = None if self.confidence is None else self.confidence[kept]
+        codes = self.item[kept], self.annotator[kept], self.label[kept]
+        return Annotations(*codes, self.items, self.annotators, self.labels, sure)
 
     def _row_numbers(self, rows: Any) -> NDArray[np.intp]:
         """Non-negative row numbers from any index scikit-learn uses."""
-        if isinstance(rows, tuple):
-            if len(rows) != 2 or not (rows[1] is Ellipsis or rows[1] == slice(None)):
-                raise IndexError("Annotations are indexed by items: expected Y[rows] or Y[rows, :].")
-            rows = rows[0]
         if isinstance(rows, slice):
             return np.arange(*rows.indices(self.n_items))
         numbers = np.atleast_1d(np.asarray(rows))
@@ -347,7 +391,7 @@ class Annotations:
         """Whether triples and vocabularies are equal."""
         if not isinstance(other, Annotations):
             return NotImplemented
-        codes = ("item", "annotator", "label")
+        codes = ("item", "annotator", "label", "counts")
         ids = ("items", "annotators", "labels")
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in codes) and all(
             same_ids(getattr(self, name), getattr(other, name)) for name in ids
@@ -359,6 +403,19 @@ class Annotations:
             f"Annotations(n_items={self.n_items}, n_annotators={self.n_annotators}, "
             f"n_classes={self.n_classes}, n_annotations={self.n_annotations})"
         )
+
+
+def _observed_confidence(
+    confidence: Any, shape: tuple[int, ...], row: NDArray[Any], column: NDArray[Any]
+) -> Array | None:
+    """Confidences of the cells that hold a label."""
+    if confidence is None:
+        return None
+    matrix = np.asarray(confidence, dtype=float)
+    matrix = matrix.reshape(-1, 1) if matrix.ndim == 1 else matrix
+    if matrix.shape != shape:
+        raise ValueError(f"Expected confidence in the shape of y, {shape}; got {matrix.shape}.")
+    return np.asarray(matrix[row, column])
 
 
 def _with_room_for_missing(labels: Ids, missing: Any) -> tuple[Ids, Any]:

@@ -21,6 +21,7 @@ ALIASES = {
     ),
     "label": ("value", "answer"),
 }
+CONFIDENCE = "confidence"  # a role that counts only if its column is named
 BACKENDS = ("pandas", "polars", "pyarrow")
 
 
@@ -45,11 +46,20 @@ def read_long(frame: Any, columns: Mapping[str, str] | None = None) -> tuple[Cod
     return item, annotator, label
 
 
+def read_confidence(frame: Any, columns: Mapping[str, str] | None) -> Any:
+    """Return the column of confidences that ``columns`` names, as an array; None if it names none."""
+    if not columns or CONFIDENCE not in columns:
+        return None
+    table = _open(frame)
+    match_columns(table.columns, columns)
+    return table[columns[CONFIDENCE]].to_numpy()
+
+
 def match_columns(present: Sequence[Any], given: Mapping[str, str]) -> dict[str, Any]:
     """Find the column for each role: the one given, else the role's own name, else one of its aliases."""
     for role, name in given.items():
-        if role not in ALIASES:
-            raise ValueError(f"columns= expects the keys {show(ALIASES)}; got {role!r}.")
+        if role not in (*ALIASES, CONFIDENCE):
+            raise ValueError(f"columns= expects the keys {show((*ALIASES, CONFIDENCE))}; got {role!r}.")
         if name not in present:
             raise ValueError(
                 f"columns= names {name!r} for the {role}, but the table has {show(present, 20)}."

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whoknows._array import Array
 from whoknows.data.vocabulary import (
     Coded,
     Codes,
@@ -27,8 +28,11 @@ DUPLICATES = ("error", "first", "last", "majority")
 
 
 def triples(
-    columns: tuple[Coded, Coded, Coded], vocabularies: tuple[Any, Any, Any], duplicates: str
-) -> tuple[Codes, Codes, Codes, Ids, Ids, Ids]:
+    columns: tuple[Coded, Coded, Coded],
+    vocabularies: tuple[Any, Any, Any],
+    duplicates: str,
+    confidence: Any = None,
+) -> tuple[Codes, Codes, Codes, Ids, Ids, Ids, Array | None]:
     """Code item, annotator and label columns, drop rows without a label, sort by (item, annotator).
 
     Parameters
@@ -39,15 +43,20 @@ def triples(
         The items, annotators and labels that may occur; None takes those that do.
     duplicates : {"error", "first", "last", "majority"}
         What to do with several labels of one annotator on one item.
+    confidence : (n_rows,), optional
+        How much each label counts.
 
     Returns
     -------
     item, annotator, label : int32 arrays of shape (n_annotations,)
     items, annotators, labels : arrays of ids
+    confidence : (n_annotations,) or None
     """
     if duplicates not in DUPLICATES:
         raise ValueError(f"duplicates= must be one of {show(DUPLICATES)}; got {duplicates!r}.")
     _check_lengths(columns, vocabularies[0])
+    sure = check_confidence(confidence, len(columns[2].codes))
+    given = columns[2].codes >= 0
     item, annotator, label = _labelled_rows(*columns)
     label = Coded(label.codes, plain_labels(label.values))
     defaults = (
@@ -64,7 +73,26 @@ def triples(
     coded = ((item, items, "item"), (annotator, annotators, "annotator"), (label, labels, "label"))
     codes = [look_up(*column, f"Add to {column[2]}s=, or drop the rows.") for column in coded]
     kept = _one_label_a_pair(codes, (items, annotators, labels), duplicates)
-    return codes[0][kept], codes[1][kept], codes[2][kept], items, annotators, labels
+    sure = None if sure is None else sure[given][kept]
+    return codes[0][kept], codes[1][kept], codes[2][kept], items, annotators, labels, sure
+
+
+def check_confidence(confidence: Any, n_rows: int) -> Array | None:
+    """Return how much each label counts as floats of 0 or more, or say what is wrong with it."""
+    if confidence is None:
+        return None
+    sure = np.asarray(confidence, dtype=float)
+    if sure.shape != (n_rows,):
+        raise ValueError(
+            f"Expected a confidence for each of the {n_rows} labels, got an array of shape {sure.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(sure) & (sure >= 0)))
+    if bad.size:
+        raise ValueError(
+            f"Expected every confidence to be a number of 0 or more, got {sure[bad[0]]} in row {bad[0]} "
+            "(counting from 0). Use 1 for a label that counts in full, 0 for one that does not count."
+        )
+    return sure
 
 
 def _check_lengths(columns: tuple[Coded, Coded, Coded], items: Any) -> None:

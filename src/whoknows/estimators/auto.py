@@ -14,8 +14,15 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.checks import check_annotations, check_classes, check_features, row_ids
+from whoknows.estimators.checks import (
+    check_annotations,
+    check_classes,
+    check_features,
+    check_weight,
+    row_ids,
+)
 from whoknows.estimators.crowd import CrowdClassifier
+from whoknows.estimators.gold import check_gold
 from whoknows.estimators.seen import Seen
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators
 from whoknows.model.maps import LinearMap, Map, RbfMap, SpectralMap
@@ -181,17 +188,18 @@ class AutoCrowdClassifier(ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from features and who said what; X and y as in `CrowdClassifier.fit`."""
+    def fit(self, X: Any, y: Any, *, gold: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from features and who said what; everything as in `CrowdClassifier.fit`."""
         index = row_ids(X)
         X = check_features(self, X, reset=True)
-        said = check_annotations(y, len(X), index=index)
+        said, gold = check_gold(gold, check_annotations(y, len(X), index=index))
         check_classes(said)
+        task = _Task(X, said, gold, check_weight(sample_weight, X))
         chosen = default_members(said.n_classes) if self.members is None else list(self.members)
         views: dict[str, Seen] = {}  # what each map makes of the items, learnt once for all members and folds
-        held_out = self._held_out(chosen, X, said, views) if self.selection else np.zeros((0, len(chosen)))
+        held_out = self._held_out(chosen, task, views) if self.selection else np.zeros((0, len(chosen)))
         self.weights_ = stack(held_out)
-        self.members_ = [self._fit_member(m, X, said, views) for m in chosen]
+        self.members_ = [self._fit_member(m, task, views) for m in chosen]
         self.n_iter_ = max(member.n_iter_ for member in self.members_)
         self.classes_, self.annotators_ = said.labels, said.annotators
         means = held_out.mean(axis=0) if len(held_out) else np.full(len(chosen), np.nan)
@@ -239,32 +247,41 @@ class AutoCrowdClassifier(ClassifierMixin, BaseEstimator):
     def _average(self, answers: list[Any]) -> Array:
         return np.tensordot(self.weights_, np.array(answers), axes=1)
 
-    def _fit_member(
-        self, member: Member, X: Array, said: Annotations, views: dict[str, Seen]
-    ) -> CrowdClassifier:
-        model = member.build(self, said.n_classes)
+    def _fit_member(self, member: Member, task: _Task, views: dict[str, Seen]) -> CrowdClassifier:
+        model = member.build(self, task.said.n_classes)
         if member.map not in views:
-            views[member.map] = Seen.of_items(model, X, model.annotators.directions)
-        return model._fit(X, said, seen=views[member.map])
+            views[member.map] = Seen.of_items(model, task.X, model.annotators.directions)
+        return model._fit(task.X, task.said, seen=views[member.map], gold=task.gold, weight=task.weight)
 
-    def _held_out(self, chosen: list[Member], X: Array, said: Annotations, views: dict[str, Seen]) -> Array:
+    def _held_out(self, chosen: list[Member], task: _Task, views: dict[str, Seen]) -> Array:
         """log p(labels of i | x_i) under each member fitted without them: (n_labelled, n_members)."""
-        labelled = np.flatnonzero(said.labelled)
+        labelled = np.flatnonzero(task.said.labelled)
         order = check_random_state(self.random_state).permutation(labelled)
         parts = []
         for fold in np.array_split(order, min(self.folds, len(order))):
-            without = _silenced(said, fold)
-            if without.n_annotations == 0:
+            without = task.without(fold)
+            if without.said.n_annotations == 0:
                 continue
-            fits = (self._fit_member(m, X, without, views) for m in chosen)
-            parts.append(np.column_stack([fit.log_predictive(X[fold], said[fold]) for fit in fits]))
+            fits = (self._fit_member(m, without, views) for m in chosen)
+            parts.append(np.column_stack([fit.log_predictive(task.X[fold], task.said[fold]) for fit in fits]))
         return np.vstack(parts) if parts else np.zeros((0, len(chosen)))
 
 
-def _silenced(said: Annotations, items: Any) -> Annotations:
-    """Return the annotations without the labels of some items; the items stay."""
-    kept = ~np.isin(said.item, items)
-    return replace(said, item=said.item[kept], annotator=said.annotator[kept], label=said.label[kept])
+@dataclass(frozen=True)
+class _Task:
+    """What a member is fitted to: checked input."""
+
+    X: Array
+    said: Annotations
+    gold: Array | None
+    weight: Array | None
+
+    def without(self, items: Any) -> _Task:
+        """Return the same with nothing known of some items; the items stay."""
+        gold = None if self.gold is None else self.gold.copy()
+        if gold is not None:
+            gold[items] = np.nan
+        return replace(self, said=self.said.only(~np.isin(self.said.item, items)), gold=gold)
 
 
 def stack(log_lik: Array) -> Array:

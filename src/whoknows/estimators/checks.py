@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
@@ -187,6 +187,16 @@ def _check_width(width: int, known: int) -> None:
             f"y has {columns}; the model knows {known} annotator{'s' if known > 1 else ''}. "
             "Use Annotations or a DataFrame to say whose labels these are."
         )
+
+
+def check_weight(sample_weight: Any, X: Array) -> Array | None:
+    """Return how much each item counts, (n_items,), or say what is wrong with it; None is 1 each."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise ValueError("Every sample_weight is 0: no item counts, so nothing can be learnt.")
+    return np.asarray(weight)
 
 
 def check_some_labels(said: Annotations) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,14 @@ from threadpoolctl import threadpool_limits
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.checks import check_annotations, check_classes, check_features, row_ids
+from whoknows.estimators.checks import (
+    check_annotations,
+    check_classes,
+    check_features,
+    check_weight,
+    row_ids,
+)
+from whoknows.estimators.gold import check_gold
 from whoknows.estimators.pieces import resolve_annotators, resolve_truth
 from whoknows.estimators.seen import Seen, silence
 from whoknows.estimators.suggest import suggest
@@ -129,7 +136,15 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        callback: Callback | None = None,
+        *,
+        gold: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Learn from features and who said what.
 
         Parameters
@@ -140,23 +155,35 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
             Who said what; one dimension is one annotator.
         callback : callable(iteration, bound, seconds), optional
             Called after every iteration; return True to stop there.
+        gold : mapping from item id to label, or (n_items,) with NaN or None, optional
+            Truth where it is known: fixed in the posterior, and annotators are measured on it.
+        sample_weight : (n_items,), optional
+            How much each item counts; 2 is the same item twice. The map and the graph are of the items as
+            they are: an item of weight 0 still has its place there, as one without labels has.
         """
         index = row_ids(X)
         X = check_features(self, X, reset=True)
-        said = check_annotations(y, len(X), index=index)
+        said, gold = check_gold(gold, check_annotations(y, len(X), index=index))
         check_classes(said)
-        return self._fit(X, said, callback)
+        return self._fit(X, said, callback, gold=gold, weight=check_weight(sample_weight, X))
 
     def _fit(
-        self, X: Array, said: Annotations, callback: Callback | None = None, seen: Seen | None = None
+        self,
+        X: Array,
+        said: Annotations,
+        callback: Callback | None = None,
+        seen: Seen | None = None,
+        gold: Array | None = None,
+        weight: Array | None = None,
     ) -> Self:
         """Fit to checked input; ``seen`` is what another fit with the same map made of the same items."""
         learnt, every = _Learnt.of_items(self, X, said, seen)
+        every = replace(every, gold=gold, weight=weight)
         monitor = Monitor(self.max_iter, self.tol, self.stop, callback, exact=_is_exact(learnt.model.truth))
         start = self._previous_posterior(X, said)
         items = every
         if not learnt.model.truth.couples_items:
-            items, start = every.labelled(), None if start is None else start[said.labelled]
+            items, start = every.labelled(), None if start is None else start[every.informed]
         with threadpool_limits(
             1, user_api="blas"
         ):  # many small products: more threads only wait for each other
@@ -315,7 +342,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
 
     def _posterior(self, items: Items) -> Array:
         evidence = self._learnt.model.annotators.evidence_at(self._fitted.annotators, items.Psi, items.Y)
-        return self._learnt.model.truth.posterior_at(self._fitted.truth, items.Phi, evidence)
+        return self._learnt.model.truth.posterior_at(self._fitted.truth, items.Phi, items.complete(evidence))
 
     def _log_predictive(self, items: Items) -> Array:
         """log p(labels | x) of each item, truth and annotators integrated out: (n_items,)."""

@@ -14,7 +14,14 @@ from threadpoolctl import threadpool_limits
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import show
-from whoknows.estimators.checks import check_annotations, check_features, check_some_labels, row_ids
+from whoknows.estimators.checks import (
+    check_annotations,
+    check_features,
+    check_some_labels,
+    check_weight,
+    row_ids,
+)
+from whoknows.estimators.gold import check_gold_numbers
 from whoknows.estimators.pieces import graph_of, resolve
 from whoknows.estimators.seen import Seen, silence
 from whoknows.fit.em import fit_em
@@ -116,7 +123,15 @@ class CrowdRegressor(RegressorMixin, BaseEstimator):
         self.standardize = standardize
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        callback: Callback | None = None,
+        *,
+        gold: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Learn from features and who said what.
 
         Parameters
@@ -127,6 +142,10 @@ class CrowdRegressor(RegressorMixin, BaseEstimator):
             Who said what; one dimension is one annotator.
         callback : callable(iteration, bound, seconds), optional
             Called after every iteration; return True to stop there.
+        gold : mapping from item id to number, or (n_items,) with NaN or None, optional
+            Truth where it is known: fixed in the posterior, and annotators are measured on it.
+        sample_weight : (n_items,), optional
+            How much each item counts, as in `CrowdClassifier.fit`.
         """
         if self.solver not in SOLVERS:
             raise ValueError(f"solver must be one of {tuple(SOLVERS)}; got {self.solver!r}.")
@@ -137,7 +156,7 @@ class CrowdRegressor(RegressorMixin, BaseEstimator):
         _check_numbers(said)
         learnt = _Learnt.of_items(self, X, said)
         monitor = Monitor(self.max_iter, self.tol, callback=callback)
-        every = learnt.items(X, said)
+        every = learnt.items(X, said, check_gold_numbers(gold, said), check_weight(sample_weight, X))
         with threadpool_limits(1, user_api="blas"):  # small products: more threads only wait for each other
             fitted = _fit(learnt.model, every.labelled(), monitor, self.solver)
         # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.
@@ -224,7 +243,8 @@ class CrowdRegressor(RegressorMixin, BaseEstimator):
         return self._learnt.annotators.evidence_at(self._fitted.annotators, items.Psi, items.Y)
 
     def _posterior(self, items: Items) -> tuple[Array, Array]:
-        known = self._learnt.truth.posterior_at(self._fitted.truth, items.Phi, self._evidence(items))
+        evidence = items.complete(self._evidence(items))
+        known = self._learnt.truth.posterior_at(self._fitted.truth, items.Phi, evidence)
         return self._learnt.in_units(known)
 
 
@@ -249,11 +269,18 @@ class _Learnt:
     def model(self) -> Model:
         return Model(self.annotators, self.truth)
 
-    def items(self, X: Array, said: Annotations | None = None) -> Items:
+    def items(
+        self,
+        X: Array,
+        said: Annotations | None = None,
+        gold: Array | None = None,
+        weight: Array | None = None,
+    ) -> Items:
         """Return what truth and annotators see of checked X, labels standardised."""
         said = silence(len(X)) if said is None else said
         labels = (said.labels.astype(float) - self.mean) / self.scale
-        return Items(*self.seen.views(X), replace(said, labels=labels))
+        gold = None if gold is None else (gold - self.mean) / self.scale
+        return Items(*self.seen.views(X), replace(said, labels=labels), gold, weight)
 
     def in_units(self, known: GaussianPosterior) -> tuple[Array, Array]:
         """Mean and standard deviation in the units of y."""
@@ -273,7 +300,7 @@ def _fit(model: Model, items: Items, monitor: Monitor, solver: str) -> _Fitted:
     theta = model.annotators.init(items.Psi.shape[1], items.Y.n_annotators)
     start = Parameters(theta, model.truth.init(items.Phi.shape[1]))
     found = SOLVERS[solver](model, [items], start, monitor, Serial())
-    evidence = model.annotators.evidence(found.theta, items.Psi, items.Y)
+    evidence = items.complete(model.annotators.evidence(found.theta, items.Psi, items.Y))
     posterior = model.truth.posterior(found.xi, items.Phi, evidence)
     return _Fitted(Belief(found.theta), model.truth.learnt(found.xi, posterior, evidence, items.Phi))
 

@@ -39,16 +39,14 @@ def fit_crossfit(
     parameters, monitor.exact = start, False
     while True:
         parameters = m_step(model, chunks, posteriors, parameters, engine)
-        (curvature,) = engine.sum(_curvature, chunks, truth, parameters.xi)
+        work = list(zip(chunks, posteriors, strict=True))
+        (curvature,) = engine.sum(_curvature, work, truth, parameters.xi)
         covariance = truth.laplace_covariance(curvature)
         held_out = [
-            truth.leave_one_out(parameters.xi, items.Phi, posterior, covariance)
-            for items, posterior in zip(chunks, posteriors, strict=True)
+            truth.leave_one_out(parameters.xi, items.Phi, posterior, covariance) for items, posterior in work
         ]
         fresh = [
-            CategoricalPosterior.from_log_joint(
-                log_prior + model.annotators.evidence(parameters.theta, items.Psi, items.Y).table
-            )
+            _posterior(items, model, parameters, log_prior)
             for items, log_prior in zip(chunks, held_out, strict=True)
         ]
         posteriors = [_half_way(old, new) for old, new in zip(posteriors, fresh, strict=True)]
@@ -58,10 +56,17 @@ def fit_crossfit(
             return Belief(parameters.theta), known
 
 
+def _posterior(items: Items, model: Model, parameters: Parameters, log_prior: Array) -> CategoricalPosterior:
+    """E-step with a given log p(z | x), (n_items, n_classes)."""
+    evidence = items.complete(model.annotators.evidence(parameters.theta, items.Psi, items.Y))
+    return CategoricalPosterior.from_log_joint(log_prior + evidence.table, evidence.weight)
+
+
 def _half_way(old: Posterior, new: CategoricalPosterior) -> CategoricalPosterior:
     """Damp the step: items that lean on each other would otherwise swap their minds for ever."""
-    return CategoricalPosterior(0.5 * (old.prob + new.prob))  # type: ignore[union-attr]
+    return CategoricalPosterior(0.5 * (old.prob + new.prob), weight=new.weight)  # type: ignore[union-attr]
 
 
-def _curvature(items: Items, truth: LogisticTruth, xi: Array) -> tuple[Array]:
-    return (truth.curvature(xi, items.Phi),)
+def _curvature(work: tuple[Items, Posterior], truth: LogisticTruth, xi: Array) -> tuple[Array]:
+    items, posterior = work
+    return (truth.curvature(xi, items.Phi, posterior),)

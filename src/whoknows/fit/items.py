@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from whoknows._array import Array
+import numpy as np
+
+from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
+from whoknows.model.evidence import Evidence
 
 
 @dataclass(frozen=True)
@@ -21,18 +25,38 @@ class Items:
         What annotators' expertise depends on; the last column is constant.
     Y : Annotations
         Their labels; items without any are allowed.
+    gold : (n_items,), optional
+        Truth where it is known (a class code, or a number), NaN elsewhere.
+    weight : (n_items,), optional
+        How much each item counts; None is 1 each.
     """
 
     Phi: Array
     Psi: Array
     Y: Annotations
+    gold: Array | None = None
+    weight: Array | None = None
+
+    @property
+    def informed(self) -> Mask:
+        """Which items have a label or a known truth: where items do not interact, the others say nothing."""
+        seen = self.Y.labelled
+        return seen if self.gold is None else seen | np.isfinite(self.gold)
 
     def labelled(self) -> Items:
-        """Return the items somebody labelled: where items do not interact, the others say nothing."""
-        seen = self.Y.labelled
-        return Items(self.Phi[seen], self.Psi[seen], self.Y[seen])
+        """Return the items that say something of truth or annotators."""
+        return self[self.informed]
+
+    def __getitem__(self, rows: Any) -> Items:
+        """Take some of the items."""
+        gold = None if self.gold is None else self.gold[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        return Items(self.Phi[rows], self.Psi[rows], self.Y[rows], gold, weight)
 
     def chunks(self, n_chunks: int) -> Iterator[Items]:
         """Cut into consecutive chunks."""
-        for rows in self.Y.chunks(n_chunks):
-            yield Items(self.Phi[rows], self.Psi[rows], self.Y[rows])
+        return (self[rows] for rows in self.Y.chunks(n_chunks))
+
+    def complete(self, evidence: Evidence) -> Evidence:
+        """Return what labels say together with what is known besides."""
+        return evidence.given(self.gold, self.weight)

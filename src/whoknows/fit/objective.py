@@ -50,7 +50,7 @@ class Parameters:
 
 def e_step(items: Items, model: Model, parameters: Parameters) -> Posterior:
     """p̃(z) of Eqs. (7), (12): labels become evidence, evidence and truth a posterior."""
-    evidence = model.annotators.evidence(parameters.theta, items.Psi, items.Y)
+    evidence = items.complete(model.annotators.evidence(parameters.theta, items.Psi, items.Y))
     return model.truth.posterior(parameters.xi, items.Phi, evidence)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from whoknows._array import Array
-from whoknows.data.annotations import Annotations
 from whoknows.fit.crossfit import fit_crossfit
 from whoknows.fit.em import fit_em, m_step
 from whoknows.fit.engines import Engine, Serial
@@ -19,6 +18,7 @@ from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model, Parameters
 from whoknows.fit.variational import fit_variational, has_bound
 from whoknows.model.belief import Belief
+from whoknows.model.evidence import TableEvidence
 from whoknows.model.posterior import CategoricalPosterior, Posterior
 from whoknows.model.settings import NotCompatible
 
@@ -46,12 +46,15 @@ class Fitted:
     solver: str
 
 
-def vote(Y: Annotations) -> CategoricalPosterior:
-    """Return where every solver starts: a soft majority vote, even for items nobody labelled."""
+def vote(items: Items) -> CategoricalPosterior:
+    """Return where every solver starts: gold, a soft majority vote, even odds where nobody spoke."""
+    Y = items.Y
     ballots = np.zeros((Y.n_items, Y.n_classes))
-    np.add.at(ballots, (Y.item, Y.label), VOTE_WEIGHT)
+    np.add.at(ballots, (Y.item, Y.label), VOTE_WEIGHT * Y.counts)
     prob = CategoricalPosterior.from_log_joint(ballots).prob
-    return CategoricalPosterior(np.clip(prob, 1 - VOTE_CERTAINTY, VOTE_CERTAINTY))
+    cautious = np.log(np.clip(prob, 1 - VOTE_CERTAINTY, VOTE_CERTAINTY))
+    evidence = items.complete(TableEvidence(cautious))
+    return CategoricalPosterior.from_log_joint(evidence.table, evidence.weight)
 
 
 def solve(
@@ -78,8 +81,12 @@ def solve(
         )
     engine = engine or Serial()
     chunks = list(items.chunks(n_chunks))
-    posterior = vote(items.Y) if start is None else CategoricalPosterior(start)
-    posteriors = [CategoricalPosterior(posterior.prob[rows]) for rows in items.Y.chunks(n_chunks)]
+    posteriors = [vote(part) for part in chunks]
+    if start is not None:
+        rows = items.Y.chunks(n_chunks)
+        posteriors = [
+            CategoricalPosterior(start[r], weight=p.weight) for r, p in zip(rows, posteriors, strict=True)
+        ]
     if solver == "vb":
         theta, xi = fit_variational(model, chunks, posteriors, monitor, engine)
         return Fitted(theta, xi, solver)
@@ -111,6 +118,6 @@ def _first_guess(
 def _learnt(model: Model, chunks: Sequence[Items], parameters: Parameters) -> Any:
     """Return what the truth keeps; where items hang together there is one chunk, and it matters."""
     items = chunks[0]
-    evidence = model.annotators.evidence(parameters.theta, items.Psi, items.Y)
+    evidence = items.complete(model.annotators.evidence(parameters.theta, items.Psi, items.Y))
     posterior = model.truth.posterior(parameters.xi, items.Phi, evidence)
     return model.truth.learnt(parameters.xi, posterior, evidence)

@@ -50,7 +50,8 @@ def fit_variational(
 def expectation(items: Items, model: Any, theta: Belief, xi: Belief) -> tuple[Any, ...]:
     """E-step of one chunk: its share of the bound, and of the sums that q(θ) and q(ξ) need."""
     eta, f = model.annotators.moments(theta, items.Psi, items.Y), model.truth.moments(xi, items.Phi)
-    posterior = model.truth.bounded_posterior(f, model.annotators.bounded_evidence(eta, items.Y))
+    evidence = items.complete(model.annotators.bounded_evidence(eta, items.Y))
+    posterior = model.truth.bounded_posterior(f, evidence)
     return posterior.log_marginal, *_statistics(items, model, posterior, eta, f)
 
 

@@ -11,6 +11,8 @@ from whoknows._array import Array
 
 Rows = NDArray[np.intp]
 
+GOLD_PRECISION = 1e6  # of a real truth that is known: a thousandth of the unit labels come in
+
 
 @dataclass(frozen=True)
 class TableEvidence:
@@ -20,9 +22,24 @@ class TableEvidence:
     ----------
     table : (n_items, n_classes)
         Σ_{t ∈ T_i} log p(y_it | x_i, z = k); a row of zeros for an item nobody labelled.
+    weight : (n_items,), optional
+        How much each item counts; None is 1 each.
     """
 
     table: Array
+    weight: Array | None = None
+
+    def given(self, gold: Array | None, weight: Array | None) -> TableEvidence:
+        """Return the evidence with what is known besides labels.
+
+        ``gold`` (n_items,) is the class of items whose truth is known, NaN elsewhere: every other class is
+        ruled out.
+        """
+        table = self.table
+        if gold is not None:
+            ruled_out = np.isfinite(gold)[:, None] & (gold[:, None] != np.arange(table.shape[1]))
+            table = np.where(ruled_out, -np.inf, table)
+        return TableEvidence(table, weight)
 
 
 @dataclass(frozen=True)
@@ -32,6 +49,17 @@ class QuadraticEvidence:
     precision: Array
     pull: Array
     constant: Array
+    weight: Array | None = None
+
+    def given(self, gold: Array | None, weight: Array | None) -> QuadraticEvidence:
+        """Return the evidence with what is known besides labels: ``gold`` (n_items,) is z or NaN."""
+        if gold is None:
+            return QuadraticEvidence(self.precision, self.pull, self.constant, weight)
+        known = np.where(np.isfinite(gold), GOLD_PRECISION, 0.0)
+        z = np.nan_to_num(gold)
+        return QuadraticEvidence(
+            self.precision + known, self.pull + known * z, self.constant - 0.5 * known * z**2, weight
+        )
 
     def replace(self, rows: Rows, other: QuadraticEvidence, other_rows: Rows) -> QuadraticEvidence:
         """Return a copy whose ``rows`` are ``other_rows`` of another evidence."""

@@ -20,16 +20,25 @@ class CategoricalPosterior:
     prob : (n_items, n_classes)
     log_marginal : float
         Σ_i log Σ_z p(z | x_i) Π_t p(y_it | x_i, z), Eq. (6), or its variational lower bound.
+    weight : (n_items,), optional
+        How much each item counts in every sum over items; None is 1 each.
     """
 
     prob: Array
     log_marginal: float = np.nan
+    weight: Array | None = None
 
     @classmethod
-    def from_log_joint(cls, log_joint: Array) -> CategoricalPosterior:
+    def from_log_joint(cls, log_joint: Array, weight: Array | None = None) -> CategoricalPosterior:
         """Normalise log p(z, y | x), (n_items, n_classes), in log space."""
         log_marginal = logsumexp(log_joint, axis=1, keepdims=True)
-        return cls(np.exp(log_joint - log_marginal), float(log_marginal.sum()))
+        total = log_marginal.sum() if weight is None else weight @ log_marginal[:, 0]
+        return cls(np.exp(log_joint - log_marginal), float(total), weight)
+
+    @property
+    def counts(self) -> Array:
+        """How much each item counts: (n_items,)."""
+        return np.ones(len(self.prob)) if self.weight is None else self.weight
 
     @cached_property
     def mean(self) -> Array:
@@ -54,6 +63,12 @@ class GaussianPosterior:
     mean: Array
     variance: Array
     log_marginal: float = np.nan
+    weight: Array | None = None
+
+    @property
+    def counts(self) -> Array:
+        """How much each item counts: (n_items,)."""
+        return np.ones(len(self.mean)) if self.weight is None else self.weight
 
     @property
     def entropy(self) -> Array:

@@ -70,7 +70,7 @@ class BernoulliAnnotators(Settings):
         self, theta: Array, X: Array, Y: Annotations, posterior: Posterior
     ) -> tuple[float, Array]:
         """E_p̃(z)[Σ log p(y | x, z)], the first term of Eq. (13), and its gradient in θ."""
-        q, right, eta = posterior.prob[Y.item], self._right(Y), self._log_odds(theta, X, Y)  # type: ignore[union-attr]
+        q, right, eta = label_weights(posterior, Y), self._right(Y), self._log_odds(theta, X, Y)
         if_wrong = log_expit(-eta) + self._log_wrong(theta, Y)
         value = float((q * np.where(right, log_expit(eta), if_wrong)).sum())
         return value, self._pull_back(q * (right - expit(eta)), X, Y, len(theta))
@@ -105,7 +105,7 @@ class BernoulliAnnotators(Settings):
     ) -> tuple[Array, Array]:
         """Σ ω a aᵀ and Σ (target − ½) a of each annotator, a being what its log-odds are linear in."""
         X = self._features(X)
-        q = posterior.prob[Y.item]  # type: ignore[union-attr]
+        q = label_weights(posterior, Y)
         weight = q * omega(np.sqrt(moments[1]))
         pull = self._pull_back(q * (self._right(Y) - 0.5), X, Y, Y.n_annotators)
         gram = np.zeros((Y.n_annotators, pull.shape[1], pull.shape[1]))
@@ -214,7 +214,7 @@ class BernoulliAnnotators(Settings):
 
     def _table(self, theta: Array, Y: Annotations, if_right: Array, if_wrong: Array) -> TableEvidence:
         terms = np.where(self._right(Y), if_right, if_wrong + self._log_wrong(theta, Y))
-        return TableEvidence(segment_sum(terms, Y.item, Y.n_items))
+        return TableEvidence(segment_sum(terms * Y.counts[:, None], Y.item, Y.n_items))
 
     def _pull_back(self, residual: Array, X: Array, Y: Annotations, n_rows: int) -> Array:
         """Σ over labels and z of residual · a_z: a gradient in η becomes one in θ."""
@@ -231,3 +231,9 @@ class BernoulliAnnotators(Settings):
         codes = self._codes
         cross = x.T @ (weight @ codes)
         return np.block([[gram, cross], [cross.T, codes.T @ (codes * weight.sum(axis=0)[:, None])]])
+
+
+def label_weights(posterior: Posterior, Y: Annotations) -> Array:
+    """p̃(z) of each label's item, times how much label and item count: (n_annotations, n_classes)."""
+    counts = Y.counts * posterior.counts[Y.item]
+    return np.asarray(posterior.prob[Y.item] * counts[:, None])  # type: ignore[union-attr]

@@ -104,9 +104,11 @@ class BiasedAnnotators(Settings):
         sigma, slope = self._sigma(theta, X, Y)
         residual = _unbiased(theta, Y) - posterior.mean[Y.item]
         squared = (residual**2 + posterior.variance[Y.item]) / sigma**2
-        value = float((-LOG_SQRT_2PI - np.log(sigma) - 0.5 * squared).sum())
-        spread = pair_sums((squared - 1) * slope / sigma, self._features(X), Y.item, Y.annotator, len(theta))
-        bias = segment_sum(residual / sigma**2, Y.annotator, len(theta))
+        counts = Y.counts * posterior.counts[Y.item]
+        value = float(counts @ (-LOG_SQRT_2PI - np.log(sigma) - 0.5 * squared))
+        pull = counts * (squared - 1) * slope / sigma
+        spread = pair_sums(pull, self._features(X), Y.item, Y.annotator, len(theta))
+        bias = segment_sum(counts * residual / sigma**2, Y.annotator, len(theta))
         return value, np.column_stack([spread, bias])
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
@@ -164,4 +166,4 @@ def _unbiased(theta: Array, Y: Annotations) -> Array:
 def _quadratic(y: Array, sigma: Array, Y: Annotations) -> QuadraticEvidence:
     """Σ_t log N(y; z, σ²) of each item, in powers of z."""
     terms = [sigma**-2, y * sigma**-2, -0.5 * (y / sigma) ** 2 - np.log(sigma) - LOG_SQRT_2PI]
-    return QuadraticEvidence(*(segment_sum(term, Y.item, Y.n_items) for term in terms))
+    return QuadraticEvidence(*(segment_sum(term * Y.counts, Y.item, Y.n_items) for term in terms))

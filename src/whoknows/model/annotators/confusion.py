@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import log_softmax
 
-from whoknows._array import Array
+from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
-from whoknows.model.annotators.bernoulli import BernoulliAnnotators
+from whoknows.model.annotators.bernoulli import BernoulliAnnotators, label_weights
 from whoknows.model.posterior import Posterior
 from whoknows.model.settings import Rules
 
@@ -85,11 +85,7 @@ class ConfusionAnnotators(BernoulliAnnotators):
     def _wrong_counts(self, Y: Annotations, posterior: Posterior, n_rows: int) -> Array:
         """Expected number of labels l by each annotator on items of class k ≠ l: (n_rows, k, l)."""
         K = self._n_classes
-        counts = np.zeros((n_rows, K, K))
-        for label in range(K):
-            given = Y.label == label
-            q = posterior.prob[Y.item[given]]  # type: ignore[union-attr]
-            for k in range(K):
-                if k != label:
-                    counts[:, k, label] = np.bincount(Y.annotator[given], weights=q[:, k], minlength=n_rows)
-        return counts
+        cell = Y.annotator.astype(np.intp) * K + Y.label
+        by_label = segment_sum(label_weights(posterior, Y), cell, n_rows * K)
+        counts = by_label.reshape(n_rows, K, K).swapaxes(1, 2)
+        return np.where(np.eye(K, dtype=bool), 0.0, counts)

@@ -63,7 +63,7 @@ class GaussianAnnotators(Settings):
         """Σ_t log N(y_it; z, σ_t(x_i)²), Eq. (14), as a quadratic in z."""
         y, sigma = Y.label.astype(float), self._sigma(theta, X, Y)[0]
         terms = [sigma**-2, y * sigma**-2, -0.5 * (y / sigma) ** 2 - np.log(sigma) - LOG_SQRT_2PI]
-        return QuadraticEvidence(*(segment_sum(term, Y.item, Y.n_items) for term in terms))
+        return QuadraticEvidence(*(segment_sum(term * Y.counts, Y.item, Y.n_items) for term in terms))
 
     def expected_log_lik(
         self, theta: Array, X: Array, Y: Annotations, posterior: Posterior
@@ -74,8 +74,9 @@ class GaussianAnnotators(Settings):
         """
         sigma, slope = self._sigma(theta, X, Y)
         squared = (Y.label - posterior.mean[Y.item]) ** 2 + posterior.variance[Y.item]
-        value = float((-LOG_SQRT_2PI - np.log(sigma) - 0.5 * squared / sigma**2).sum())
-        residual = (squared / sigma**2 - 1) * slope / sigma
+        counts = Y.counts * posterior.counts[Y.item]
+        value = float(counts @ (-LOG_SQRT_2PI - np.log(sigma) - 0.5 * squared / sigma**2))
+        residual = counts * (squared / sigma**2 - 1) * slope / sigma
         return value, pair_sums(residual, self._features(X), Y.item, Y.annotator, len(theta))
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
@@ -95,7 +96,7 @@ class GaussianAnnotators(Settings):
         odds = 0.5 / self._sigma(belief.mean, X, Y)[0] ** 2
         right = Y.label[:, None] == np.arange(2)
         terms = log_expit(np.where(right, odds[:, None], -odds[:, None]))
-        return TableEvidence(segment_sum(terms, Y.item, Y.n_items))
+        return TableEvidence(segment_sum(terms * Y.counts[:, None], Y.item, Y.n_items))
 
     def expertise(self, belief: Belief, X: Array, prob: Array) -> Array:
         """Probability that each annotator is right: of the labels 0 and 1, the density's share at z.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -99,12 +99,13 @@ class GraphTruth(Settings):
     def posterior(self, xi: Array, X: Array, evidence: Evidence) -> GaussianPosterior:
         """p(Z | X, Y_L) ∝ Eq. (5), exactly or from each item's neighbours, and log p(Y_L | X) of Eq. (8)."""
         assert isinstance(evidence, QuadraticEvidence)
+        weight, evidence = evidence.weight, _weighted(evidence)
         exact = _condition(self.covariance, evidence)
         if self._near is None:
-            return exact
+            return replace(exact, weight=weight)
         local = [_condition_on(self.covariance, evidence, near) for near in self._near]
         mean, variance = np.array([(p.mean[0], p.variance[0]) for p in local]).T
-        return GaussianPosterior(mean, variance, exact.log_marginal)
+        return GaussianPosterior(mean, variance, exact.log_marginal, weight)
 
     def expected_log_truth(self, xi: Array, X: Array, posterior: Posterior) -> tuple[float, Array]:
         """Return zero: Eq. (3) is fixed beforehand, so the M-step has nothing to do here."""
@@ -120,7 +121,7 @@ class GraphTruth(Settings):
         """Keep what the fit found out of its items: there are no parameters to keep."""
         assert isinstance(posterior, GaussianPosterior)
         assert isinstance(evidence, QuadraticEvidence)
-        return Smoothed(posterior, evidence)
+        return Smoothed(posterior, _weighted(evidence))
 
     def log_predict(self, known: Smoothed, X: Array) -> Array:
         """log P(z ≤ ½) and log P(z > ½), given what is known of the items of the fit: (n_items, 2).
@@ -169,6 +170,14 @@ class Smoothed:
 
     posterior: GaussianPosterior
     evidence: QuadraticEvidence
+
+
+def _weighted(evidence: QuadraticEvidence) -> QuadraticEvidence:
+    """Labels of an item that counts twice count twice: the items have one joint truth, none has a copy."""
+    w = evidence.weight
+    if w is None:
+        return evidence
+    return QuadraticEvidence(w * evidence.precision, w * evidence.pull, w * evidence.constant)
 
 
 def _log_probability(posterior: GaussianPosterior) -> Array:

@@ -123,15 +123,17 @@ class LinearTruth(Settings):
         assert isinstance(evidence, QuadraticEvidence)
         s2 = float(np.exp(xi[0]))
         g, p = 1 / (1 + s2 * evidence.precision), evidence.pull
-        weights, half_log_det = self._weights(X, g * evidence.precision, g * p)
+        counts = np.ones(len(p)) if evidence.weight is None else evidence.weight
+        weights, half_log_det = self._weights(X, counts * g * evidence.precision, counts * g * p)
         f, v = X @ weights.mean, weights.variance_along(X)
         local = evidence.constant + 0.5 * (np.log(g) + g * s2 * p**2)
-        fit = 0.5 * float((g * p) @ f)
+        fit = 0.5 * float((counts * g * p) @ f)
         surprise = p - evidence.precision * f
         return LinearPosterior(
             g * (f + s2 * p),
             g * s2 + g**2 * v,
-            float(local.sum()) + fit + half_log_det,
+            float(counts @ local) + fit + half_log_det,
+            evidence.weight,
             g * s2 + (g * s2) ** 2 * (surprise**2 + evidence.precision**2 * v),
             weights,
         )
@@ -151,8 +153,8 @@ class LinearTruth(Settings):
         """
         assert isinstance(posterior, LinearPosterior)
         squared = posterior.residual * np.exp(-xi[0])
-        value = -0.5 * float((np.log(2 * np.pi) + xi[0] + squared).sum())
-        return value, np.array([0.5 * float((squared - 1).sum())])
+        value = -0.5 * float(posterior.counts @ (np.log(2 * np.pi) + xi[0] + squared))
+        return value, np.array([0.5 * float(posterior.counts @ (squared - 1))])
 
     def log_prior(self, xi: Array) -> tuple[float, Array]:
         """log p(log s²) up to a constant, and its gradient; that of ω is inside `posterior`."""
@@ -229,7 +231,8 @@ class LinearBelief(Belief):
         f, v = X @ self.mean, self.variance_along(X)
         item, here = self._find(X, evidence)
         precision, pull = self.evidence.precision[item], self.evidence.pull[item]
-        share = np.where(here, 1 / (1 + self.noise * precision), 0.0)
+        counts = 1.0 if self.evidence.weight is None else self.evidence.weight[item]
+        share = np.where(here, counts / (1 + self.noise * precision), 0.0)
         left = np.maximum(1 - v * share * precision, LEAST_LEFT)
         return (f - v * share * pull) / left, v / left
 

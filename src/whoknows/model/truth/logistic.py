@@ -96,13 +96,14 @@ class LogisticTruth(Settings):
 
     def posterior(self, xi: Array, X: Array, evidence: Evidence) -> CategoricalPosterior:
         """p̃(z) ∝ p(z | x) Π_t p(y | x, z), Eqs. (7), (12): Eqs. (1), (2) normalised, Eq. (6) their sum."""
-        return CategoricalPosterior.from_log_joint(log_classes(X @ xi) + evidence.table)
+        return CategoricalPosterior.from_log_joint(log_classes(X @ xi) + evidence.table, evidence.weight)
 
     def expected_log_truth(self, xi: Array, X: Array, posterior: Posterior) -> tuple[float, Array]:
         """E_p̃(z)[Σ_i log p(z_i | x_i)], the second term of Eq. (13), and its gradient Σ (p̃ − p) x."""
         q, log_p = posterior.prob, log_classes(X @ xi)  # type: ignore[union-attr]
-        residual = q - np.exp(log_p)
-        return float((q * log_p).sum()), X.T @ (residual if xi.ndim == 2 else residual[:, 1])
+        counts = posterior.counts[:, None]
+        residual = counts * (q - np.exp(log_p))
+        return float((counts * q * log_p).sum()), X.T @ (residual if xi.ndim == 2 else residual[:, 1])
 
     def log_prior(self, xi: Array) -> tuple[float, Array]:
         """log p(ξ | X), Eqs. (10), (11), up to a constant, and its gradient."""
@@ -111,10 +112,10 @@ class LogisticTruth(Settings):
 
     # --- cross-fitting: what ξ would say of an item had it not seen its labels -------------------
 
-    def curvature(self, xi: Array, X: Array) -> Array:
-        """−∂² of the expected log truth, Σ p (1 − p) x xᵀ of each class: (n_features, n_features, …)."""
+    def curvature(self, xi: Array, X: Array, posterior: Posterior) -> Array:
+        """−∂² of the expected log truth, Σ p (1 − p) x xᵀ: (n_outputs, n_features, n_features)."""
         p = np.exp(log_classes(X @ xi))[:, 1:] if xi.ndim == 1 else np.exp(log_classes(X @ xi))
-        return np.stack([X.T @ (X * (p_k * (1 - p_k))[:, None]) for p_k in p.T])
+        return np.stack([X.T @ (X * (posterior.counts * p_k * (1 - p_k))[:, None]) for p_k in p.T])
 
     def laplace_covariance(self, curvature: Array) -> Array:
         """Covariance of ξ around its maximum, class by class: (n_outputs, n_features, n_features)."""
@@ -131,6 +132,7 @@ class LogisticTruth(Settings):
         outputs = slice(None) if xi.ndim == 2 else slice(1, None)
         p, q = np.exp(log_p)[:, outputs], posterior.prob[:, outputs]  # type: ignore[union-attr]
         v = np.stack([np.einsum("ij,ij->i", X @ S, X) for S in covariance], axis=1)
+        v = v * posterior.counts[:, None]
         away = v / np.maximum(1 - p * (1 - p) * v, LEAST_LEFT)
         f = f - away * (q - p)
         return log_classes(f if xi.ndim == 2 else f[:, 0])
@@ -158,12 +160,14 @@ class LogisticTruth(Settings):
     def bounded_posterior(self, moments: tuple[Array, Array], evidence: Evidence) -> CategoricalPosterior:
         """Best q(z) given q(ξ) and the evidence; its log marginal is the local part of the bound."""
         if_one, if_zero = bounded_log_logistic(*moments)
-        return CategoricalPosterior.from_log_joint(np.column_stack([if_zero, if_one]) + evidence.table)
+        log_joint = np.column_stack([if_zero, if_one]) + evidence.table
+        return CategoricalPosterior.from_log_joint(log_joint, evidence.weight)
 
     def statistics(self, moments: tuple[Array, Array], X: Array, posterior: Posterior) -> tuple[Array, Array]:
         """Σ ω x xᵀ and Σ (p̃ − ½) x, all that q(ξ) needs of the items."""
-        weighted = X * omega(np.sqrt(moments[1]))[:, None]
-        return X.T @ weighted, X.T @ (posterior.mean - 0.5)
+        counts = posterior.counts
+        weighted = X * (counts * omega(np.sqrt(moments[1])))[:, None]
+        return X.T @ weighted, X.T @ (counts * (posterior.mean - 0.5))
 
     def update(self, gram: Array, pull: Array) -> Belief:
         """Best q(ξ) given those sums: covariance (gram + R)⁻¹."""
