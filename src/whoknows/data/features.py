@@ -1,0 +1,315 @@
+"""Features of items from files, and their meeting with labels by item id."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whoknows.data.annotations import Annotations
+from whoknows.data.formats import arrays
+from whoknows.data.formats.cells import parse_ids, plain
+from whoknows.data.formats.content import open_content
+from whoknows.data.formats.found import LabelFile
+from whoknows.data.formats.ids import match_ids
+from whoknows.data.formats.matrix import Numbers, find_id, read_numbers
+from whoknows.data.formats.problem import FileProblem, Path
+from whoknows.data.formats.spec import must_have
+from whoknows.data.formats.text import MAX_FEATURES, decode, read_bytes
+from whoknows.data.triples import triples
+from whoknows.data.vocabulary import Coded, Ids, factorize, show, tight_array
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Features of items.
+
+    Parameters
+    ----------
+    ids : (n_items,)
+        Distinct; 0, 1, 2, … where the file names no items.
+    X : float32 or float64 array of shape (n_items, n_features)
+    names : tuple of n_features str
+    notes : tuple of str
+        What a user should hear, such as which columns were left out.
+    path : str or path
+    """
+
+    ids: Ids
+    X: NDArray[Any]
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    path: Path = "features"
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Labels and features of the same items, row by row.
+
+    Parameters
+    ----------
+    annotations : Annotations
+        Its items are the rows of X, labelled or not.
+    X : (n_items, n_features)
+    names : tuple of n_features str
+    notes : tuple of str
+        How ids were matched, and what had no partner.
+    """
+
+    annotations: Annotations
+    X: NDArray[Any]
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_features(
+    path: Path, id_column: str | None = None, *, ids: Path | None = None, vector: str | None = None
+) -> Features:
+    """Read features of items from CSV, Parquet, JSON, JSONL, .npy or .npz.
+
+    Parameters
+    ----------
+    path : str or path
+        A table: an id and numbers in each row, or an id and one column of lists of equal length (also the
+        vectors of Argilla's records). ``.npy``: a matrix. ``.npz``: arrays X and, if there are, ids.
+    id_column : str, optional
+        Column of the ids. Default: item, task, example or id, also with _id; without one, rows are counted.
+    ids : str or path, optional
+        File with the ids of a matrix: text with one a line, a table with an id column, or .npy. Default:
+        the file ``NAME.ids.txt`` or ``NAME.ids.csv`` beside ``NAME.npy``; without one, rows are counted.
+    vector : str, optional
+        Which column of lists to take, if there are several.
+
+    Returns
+    -------
+    Features
+    """
+    found = read_numbers(read_bytes(path, MAX_FEATURES), path, id_column)
+    notes: list[str] = []
+    X, names = _matrix(found, vector, notes, path)
+    if found.ids is None or ids is not None:
+        ids = ids if ids is not None else _sibling(path)
+        found.ids = None if ids is None else _read_ids(ids)
+    if found.ids is None:
+        notes.append("the file names no items: they are called 0, 1, 2, … by row")
+    known = _check_ids(found.ids, len(X), path if ids is None else ids)
+    missing = np.isnan(X).sum(axis=0)
+    if missing.any():
+        first = names[int(np.argmax(missing > 0))]
+        notes.append(f"{int(missing.sum())} numbers are missing, the first of them in {first!r}")
+    return Features(known, X, names, tuple(notes), path)
+
+
+def join(labels: LabelFile | Annotations, features: Features) -> Joined:
+    """Bring labels and features together by item id; every item with features is kept, labelled or not.
+
+    Ids are compared as they are; if none match, as text, and then as numbers, so that 1, "1" and "01" meet.
+
+    Parameters
+    ----------
+    labels : LabelFile or Annotations
+    features : Features
+
+    Returns
+    -------
+    Joined
+    """
+    said = labels.annotations if isinstance(labels, LabelFile) else labels
+    source = labels.path if isinstance(labels, LabelFile) else "labels"
+    mine, theirs = said.items.tolist(), features.ids.tolist()
+    try:
+        match, how = match_ids(mine, theirs)
+    except ValueError as error:
+        raise FileProblem(features.path, f"cannot be joined with {os.fspath(source)}: {error}") from None
+    if not match:
+        raise FileProblem(
+            features.path,
+            f"has no item in common with {os.fspath(source)}: ids are {show(theirs, 3)} here "
+            f"and {show(mine, 3)} there. Both need the same ids, or a file that lists the ids of the rows.",
+        )
+    notes = [f"ids matched {how}: {next(iter(match))!r} is {next(iter(match.values()))!r}"] if how else []
+    lost = [item for item in mine if item not in match]
+    if lost:
+        notes.append(
+            f"{len(lost)} of {len(mine)} items with labels have no features, left out: {show(lost, 3)}"
+        )
+    joined = _rows_of(said, features, match, how)
+    unlabelled = features.ids[~joined.labelled].tolist()
+    if unlabelled:
+        notes.append(
+            f"{len(unlabelled)} of {len(theirs)} items have features but no label: {show(unlabelled, 3)}"
+        )
+    return Joined(joined, features.X, features.names, tuple(notes))
+
+
+def read_texts(path: Path, column: str = "text", id_column: str | None = None) -> dict[Hashable, str]:
+    """Read the text of items from a table (CSV, Parquet, JSON or JSONL) with an id column."""
+    content = open_content(path)
+    if content.table is None:
+        raise FileProblem(path, f"is {content}; expected a table of items and texts.")
+    names = content.names
+    name = find_id(names, id_column, path) or "item"
+    ids = content.table.ids(must_have(names, name, "column for the item", path))
+    words = content.table.values(must_have(names, column, "column for the text", path))
+    texts: dict[Hashable, str] = {}
+    for code, text in zip(ids.codes, words, strict=True):
+        if code >= 0:
+            texts.setdefault(ids.values[code], "" if text is None else str(text))
+    return texts
+
+
+def text_features(texts: Mapping[Hashable, str], n: int = 100) -> Features:
+    """Features of texts: TF-IDF of words and pairs of words, and the n directions in which it varies most.
+
+    The same texts give the same numbers.
+
+    Parameters
+    ----------
+    texts : mapping from item to text
+    n : int
+        How many features at most; a few words give fewer.
+    """
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    words = TfidfVectorizer(ngram_range=(1, 2), min_df=2 if len(texts) >= 100 else 1, sublinear_tf=True)
+    try:
+        weights = words.fit_transform(texts.values())
+    except ValueError:
+        raise ValueError(f"Expected texts with words in them, got {show(texts.values(), 3)}.") from None
+    size = min(n, weights.shape[0], weights.shape[1] - 1)
+    if size < 1:
+        X = weights.toarray()
+    else:
+        with np.errstate(invalid="ignore"):  # a share of no variance at all, which is not asked for
+            X = TruncatedSVD(size, random_state=0).fit_transform(weights)
+    ids = tight_array(list(texts))
+    return Features(ids, X, tuple(f"text_{place}" for place in range(X.shape[1])), path="texts")
+
+
+def _matrix(
+    found: Numbers, vector: str | None, notes: list[str], path: Path
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Matrix of the lists of a file or of its columns, and what the features are called."""
+    if len(found.vectors) > 1 and vector is None:
+        raise FileProblem(
+            path, f"has several columns of lists: {show(found.vectors)}. Say which one: vector=..."
+        )
+    if vector is not None:
+        must_have(list(found.vectors), vector, "column of lists", path)
+    name = vector if vector is not None else next(iter(found.vectors), None)
+    others = [*found.columns, *found.vectors] if name is not None else []
+    left_out = [other for other in (*found.left_out, *others) if other != name]
+    if left_out:
+        notes.append(f"columns left out: {show(left_out)}")
+    if name is not None:
+        X = _as_floats(found.vectors[name](), path)
+        return X, tuple(f"{name}{place}" for place in range(X.shape[1]))
+    if not found.columns:
+        raise FileProblem(path, f"has no column of numbers.{_why_not(found.left_out)}")
+    columns = list(found.columns.values())
+    return np.column_stack(columns), tuple(found.columns)
+
+
+def _why_not(left_out: Mapping[str, Any]) -> str:
+    """What columns without numbers hold, and what to do about it."""
+    if not left_out:
+        return ""
+    name, value = next(iter(left_out.items()))
+    advice = (
+        "Write numbers with a point."
+        if re.fullmatch(r"-?\d+,\d+", str(value))
+        else "Texts need text_features."
+    )
+    return f" Column {name!r} holds {str(value)[:40]!r}. {advice}"
+
+
+def _as_floats(X: NDArray[Any], path: Path) -> NDArray[Any]:
+    """Matrix of float32 or float64."""
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
+        raise FileProblem(
+            path,
+            f"holds an array of shape {X.shape} and type {X.dtype}; expected numbers, one row an item "
+            "and one column a feature.",
+        )
+    return X.astype(np.float32 if X.dtype in (np.float16, np.float32) else np.float64)
+
+
+def _sibling(path: Path) -> Path | None:
+    """File that lists the ids of an array's rows: NAME.ids.txt or NAME.ids.csv beside NAME.npy."""
+    stem = os.path.splitext(os.fspath(path))[0]
+    return next((name for name in (f"{stem}.ids.txt", f"{stem}.ids.csv") if os.path.isfile(name)), None)
+
+
+def _read_ids(path: Path) -> list[Any]:
+    """Ids of a file: an array, a table with an id column, or text with one id a line."""
+    data = read_bytes(path)
+    if data.startswith(arrays.MAGIC):
+        return arrays.read_npy(data, path).ravel().tolist()
+    if os.fspath(path).lower().endswith(".txt"):
+        lines = decode(data, path).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
+        return plain(parse_ids(lines))
+    content = open_content(path)
+    if content.table is None:
+        raise FileProblem(path, f"is {content}; expected a list of ids.")
+    only = content.names[0] if len(content.names) == 1 else "item"
+    ids = content.table.ids(
+        must_have(content.names, find_id(content.names, None, path) or only, "column", path)
+    )
+    values = [*ids.values, None]
+    return [values[code] for code in ids.codes]
+
+
+def _check_ids(ids: Sequence[Any] | None, n_rows: int, path: Path) -> Ids:
+    """Ids of the rows: distinct, none missing, as many as there are rows; numbers if there are none."""
+    if ids is None:
+        return np.arange(n_rows)
+    if len(ids) != n_rows:
+        raise FileProblem(path, f"names {len(ids)} items for {n_rows} rows of features.")
+    try:
+        coded = factorize(list(ids), "item")
+    except (TypeError, ValueError) as error:
+        raise FileProblem(path, str(error)) from None
+    if (coded.codes < 0).any():
+        raise FileProblem(path, f"names no item in row {int(np.argmin(coded.codes)) + 1} of the features.")
+    if len(coded.values) < n_rows:
+        twice = coded.values[int(np.argmax(np.bincount(coded.codes) > 1))]
+        raise FileProblem(path, f"names item {twice!r} more than once; expected one row an item.")
+    return tight_array(coded.values)
+
+
+def _rows_of(
+    said: Annotations, features: Features, match: Mapping[Hashable, Hashable], how: str
+) -> Annotations:
+    """Labels of matched items, against all rows of the features."""
+    row = {name: place for place, name in enumerate(features.ids.tolist())}
+    place = np.array(
+        [row[match[item]] if item in match else -1 for item in said.items.tolist()], dtype=np.int32
+    )
+    ids = _one_spelling(features.ids.tolist(), match, how)
+    kept = place[said.item] >= 0
+    columns = (
+        Coded(place[said.item[kept]], ids),
+        Coded(said.annotator[kept], said.annotators.tolist()),
+        Coded(said.label[kept], said.labels.tolist()),
+    )
+    sure = None if said.confidence is None else said.confidence[kept]
+    return Annotations(*triples(columns, (ids, said.annotators, said.labels), "error", sure))
+
+
+def _one_spelling(theirs: list[Any], match: Mapping[Hashable, Hashable], how: str) -> list[Hashable]:
+    """Ids of all items as the labels spell them, if all can be spelt that way; else as the features do."""
+    if not how:
+        return theirs
+    mine = {known: item for item, known in match.items()}
+    kind = str if all(isinstance(item, str) for item in match) else int
+    try:
+        ids = [mine[name] if name in mine else kind(name) for name in theirs]
+    except ValueError:
+        return theirs
+    return ids if len(set(ids)) == len(ids) else theirs

@@ -1,0 +1,171 @@
+"""From the labels a reader found to a `LabelFile`: rows without a label dropped, oddities said aloud."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from whoknows.data.annotations import Annotations, Duplicates
+from whoknows.data.formats.cells import looks_missing
+from whoknows.data.formats.problem import FileProblem, Path
+from whoknows.data.triples import triples
+from whoknows.data.vocabulary import Coded, factorize, plain_labels
+
+OF_MODELS = "of models left out; say predictions=True to count models as annotators"
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """The labels of a file, and what was noticed while reading it.
+
+    Parameters
+    ----------
+    annotations : Annotations
+    format : str
+        Which tool's format it was read as, one of `FORMATS`.
+    notes : tuple of str
+        What a user should hear, such as «3 cancelled annotations left out».
+    text : mapping from item to str, optional
+        The text of the items, where the file has it.
+    gold : mapping from item to label, optional
+        Items whose truth the file knows.
+    path : str or path
+    """
+
+    annotations: Annotations
+    format: str
+    notes: tuple[str, ...] = ()
+    text: Mapping[Hashable, str] | None = None
+    gold: Mapping[Hashable, Hashable] | None = None
+    path: Path = "labels"
+
+
+@dataclass
+class Found:
+    """What a reader found in a file: rows, one a label, and whatever else there was.
+
+    Parameters
+    ----------
+    rows : list of (item, annotator, label)
+        Of which annotator and label may be None: an item nobody labelled.
+    columns : item, annotator and label as Coded, optional
+        In place of rows, where a file is a table.
+    confidence : (n_rows,), optional
+    text, gold : dicts by item
+    notes : list of str
+    gaps : bool
+        Whether rows without a label are worth a word; they are not where every row is an item.
+    duplicates : {"error", "last"}
+        What the tool means by several labels of one annotator on one item. Tools that let people correct
+        themselves give rows in the order of time, and mean the last.
+    """
+
+    rows: list[tuple[Hashable, Hashable, Hashable]] = field(default_factory=list)
+    columns: tuple[Coded, Coded, Coded] | None = None
+    confidence: Any = None
+    text: dict[Hashable, str] = field(default_factory=dict)
+    gold: dict[Hashable, Hashable] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    gaps: bool = False
+    duplicates: Duplicates = "error"
+
+    def note(self, count: int, one: str, several: str) -> None:
+        """Say how many there were of something, if there were any."""
+        if count:
+            self.notes.append(f"1 {one}" if count == 1 else f"{count} {several}")
+
+
+def make(found: Found, path: Path, format: str, duplicates: Duplicates | None, missing: Any) -> LabelFile:
+    """Check what was found and make it a `LabelFile`."""
+    if found.columns is None:
+        found.columns = _code(_with_names(found))
+    columns = found.columns
+    label = _without(columns[2], missing)
+    keep = label.codes >= 0
+    _check_rows(columns, label, path)
+    if found.gaps:
+        found.note(int((~keep).sum()), "row has no label", "rows have no label")
+    item, annotator, label = (Coded(c.codes[keep], c.values) for c in (columns[0], columns[1], label))
+    sure = None if found.confidence is None else np.asarray(found.confidence)[keep]
+    said = Annotations(
+        *triples((item, annotator, label), (None, None, None), duplicates or found.duplicates, sure)
+    )
+    repeats = int(keep.sum()) - said.n_annotations
+    found.note(repeats, f"label left out, {_AGAIN}", f"labels left out, {_AGAIN}")
+    found.notes += _suspicions(said)
+    gold = match_labels(found.gold, said) or None
+    return LabelFile(said, format, tuple(found.notes), found.text or None, gold, path)
+
+
+def match_labels(gold: Mapping[Hashable, Hashable], said: Annotations) -> dict[Hashable, Hashable]:
+    """True labels as the annotations spell them: 1 beside the label "1" is that label."""
+    known = {str(label): label for label in said.labels.tolist()}
+    truths = plain_labels(list(gold.values()))
+    return {item: known.get(str(label), label) for item, label in zip(gold, truths, strict=True)}
+
+
+_AGAIN = "as the annotator labelled the item more than once"
+
+
+def _with_names(found: Found) -> list[tuple[Hashable, Hashable, Hashable]]:
+    """Rows of a tool's file, without labels of nobody (an account that was deleted) or of nothing."""
+    named = [row for row in found.rows if row[2] is None or (row[0] is not None and row[1] is not None)]
+    nameless = len(found.rows) - len(named)
+    found.note(nameless, f"label left out, {_NOBODY}", f"labels left out, {_NOBODY}")
+    return named
+
+
+_NOBODY = "as the file does not say whose or of what it is"
+
+
+def _code(rows: Sequence[tuple[Hashable, Hashable, Hashable]]) -> tuple[Coded, Coded, Coded]:
+    """Three columns of the rows."""
+    item, annotator, label = zip(*rows, strict=True) if rows else ((), (), ())
+    return factorize(item, "item"), factorize(annotator, "annotator"), factorize(label, "label")
+
+
+def _without(label: Coded, missing: Any) -> Coded:
+    """Labels of which one value, compared as text, means that there is none."""
+    kept = [
+        place for place, value in enumerate(label.values) if missing is None or str(value) != str(missing)
+    ]
+    code = np.full(len(label.values) + 1, -1, dtype=np.int32)
+    code[kept] = np.arange(len(kept), dtype=np.int32)
+    return Coded(code[label.codes], [label.values[place] for place in kept])
+
+
+def _check_rows(columns: tuple[Coded, Coded, Coded], label: Coded, path: Path) -> None:
+    """Refuse a file without a label, and a label without an item or an annotator."""
+    if not (label.codes >= 0).any():
+        raise FileProblem(path, f"holds no label ({len(label.codes)} rows were read).")
+    for column, role in ((columns[0], "item"), (columns[1], "annotator")):
+        nameless = np.flatnonzero((label.codes >= 0) & (column.codes < 0))
+        if nameless.size:
+            more = f" So do {nameless.size - 1} more rows." if nameless.size > 1 else ""
+            raise FileProblem(
+                path, f"has a label without an {role} in row {nameless[0] + 1} below the header.{more}"
+            )
+
+
+def _suspicions(said: Annotations) -> list[str]:
+    """What looks like a slip of whoever wrote the file."""
+    notes = []
+    for ids, what in ((said.annotators, "annotators"), (said.labels, "labels")):
+        seen: dict[str, Any] = {}
+        twins = [(seen.setdefault(str(value).strip().casefold(), value), value) for value in ids.tolist()]
+        alike = [(first, second) for first, second in twins if first is not second]
+        if alike:
+            more = f", and {len(alike) - 1} more such pairs" if len(alike) > 1 else ""
+            notes.append(
+                f"the {what} {alike[0][0]!r} and {alike[0][1]!r} differ only in case, spaces or type{more}; "
+                "kept apart"
+            )
+    odd = [value for value in said.labels.tolist() if looks_missing(value)]
+    if odd:
+        notes.append(
+            f"{odd[0]!r} counts as a label; say missing_label={odd[0]!r} if it means that there is none"
+        )
+    return notes

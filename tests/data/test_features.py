@@ -1,0 +1,336 @@
+"""Features from every kind of file, and their meeting with labels."""
+
+import json
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from whoknows.data import Annotations
+from whoknows.data.features import Features, join, read_features, read_texts, text_features
+from whoknows.data.formats import FileProblem, LabelFile
+
+X = np.array([[0.5, 1.0], [2.0, -3.0], [0.0, 4.5]])
+
+
+def written(tmp_path, name, content):
+    path = tmp_path / name
+    if isinstance(content, np.ndarray):
+        np.save(path, content, allow_pickle=content.dtype == object)
+    elif isinstance(content, dict):
+        pq.write_table(pa.table(content), path)
+    else:
+        path.write_text(content, encoding="utf-8")
+    return path
+
+
+def problem(path, **options):
+    with pytest.raises(FileProblem) as caught:
+        read_features(path, **options)
+    return caught.value.problem
+
+
+# --- tables ---------------------------------------------------------------------------------------------
+
+
+def test_csv_with_an_id_and_numbers(tmp_path):
+    found = read_features(written(tmp_path, "X.csv", "f0,Item,f1\n0.5,a,1\n2,b,-3\n0,c,4.5\n"))
+    assert found.ids.tolist() == ["a", "b", "c"]
+    assert found.X.tolist() == X.tolist()
+    assert (found.X.dtype, found.names, found.notes) == (np.float64, ("f0", "f1"), ())
+
+
+@pytest.mark.parametrize(("cells", "ids"), [(["7", "12"], [7, 12]), (["07", "12"], ["07", "12"])], ids=str)
+def test_ids_of_csv_are_read_as_with_labels(tmp_path, cells, ids):
+    path = written(tmp_path, "X.csv", "id;f\n" + "".join(f"{cell};1\n" for cell in cells))
+    assert read_features(path).ids.tolist() == ids
+
+
+def test_columns_without_numbers_are_left_out_and_missing_numbers_counted(tmp_path):
+    path = written(tmp_path, "X.csv", "item,split,f,g,text\na,train,1,NA,hello\nb,test,,2,you\n")
+    found = read_features(path)
+    assert found.names == ("f", "g")
+    np.testing.assert_array_equal(found.X, [[1, np.nan], [np.nan, 2]])
+    assert found.notes == (
+        "columns left out: 'split', 'text'",
+        "2 numbers are missing, the first of them in 'f'",
+    )
+
+
+def test_any_column_can_be_the_id_and_without_one_rows_are_counted(tmp_path):
+    path = written(tmp_path, "X.csv", "img,f\nb,1\na,2\n")
+    assert read_features(path, "img").ids.tolist() == ["b", "a"]
+    found = read_features(path)
+    assert found.ids.tolist() == [0, 1]
+    assert found.notes[-1] == "the file names no items: they are called 0, 1, 2, … by row"
+    assert problem(path, id_column="photo") == "has no column for the item 'photo'. There are 'img', 'f'."
+
+
+def test_the_index_of_pandas_is_the_id_and_columns_without_a_name_are_not_features(tmp_path):
+    assert read_features(written(tmp_path, "X.csv", ",f\nb,1\na,2\n")).ids.tolist() == ["b", "a"]
+    assert read_features(written(tmp_path, "X.csv", "item,f,,\nb,1,,\na,2,,\n")).names == ("f",)
+    path = written(tmp_path, "X.csv", "item,f,\nb,1,2\n")
+    assert problem(path) == "has no name for column 3. Write one in the first row."
+
+
+def test_a_column_that_is_text_only_far_down_is_left_out(tmp_path):
+    rows = [f"{i},{i},{i if i < 9000 else 'x'}\n" for i in range(9010)]
+    found = read_features(written(tmp_path, "X.csv", "item,f,g\n" + "".join(rows)))
+    assert (found.X.shape, found.names) == ((9010, 1), ("f",))
+
+
+def test_tables_that_cannot_be_features_say_why(tmp_path):
+    assert problem(written(tmp_path, "X.csv", "item,text\na,hello\n")) == (
+        "has no column of numbers. Column 'text' holds 'hello'. Texts need text_features."
+    )
+    assert problem(written(tmp_path, "X.csv", "item;f\na;1,5\n")).endswith("Write numbers with a point.")
+    assert problem(written(tmp_path, "X.csv", "item\na\n")) == "has no column of numbers."
+    assert problem(written(tmp_path, "X.csv", "item,f\na,1\na,2\n")) == (
+        "names item 'a' more than once; expected one row an item."
+    )
+    assert (
+        problem(written(tmp_path, "X.csv", "item,f\na,1\n,2\n")) == "names no item in row 2 of the features."
+    )
+    assert problem(written(tmp_path, "X.csv", "item,f\na\n")).startswith(
+        "has 1 cell in the row that ends at line 2"
+    )
+    assert problem(tmp_path / "no.csv") == "there is no such file."
+
+
+def test_parquet_with_columns_of_numbers(tmp_path):
+    columns = {"item": [3, 1], "f": pa.array([1.5, None], pa.float32()), "g": [True, False], "s": ["x", "y"]}
+    found = read_features(written(tmp_path, "X.parquet", columns))
+    np.testing.assert_array_equal(found.X, [[1.5, 1], [np.nan, 0]])
+    assert (found.ids.tolist(), found.names) == ([3, 1], ("f", "g"))
+    single = {"id": ["a"], "f": pa.array([1.5], pa.float32()), "g": pa.array([2.0], pa.float32())}
+    assert read_features(written(tmp_path, "X.parquet", single)).X.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 2), pa.list_(pa.float64())], ids=str
+)
+def test_parquet_with_a_column_of_lists(tmp_path, kind):
+    columns = {"item": ["a", "b", "c"], "emb": pa.array(X.tolist(), kind), "n": [1, 2, 3]}
+    found = read_features(written(tmp_path, "X.parquet", columns))
+    assert found.X.tolist() == X.tolist()
+    assert found.X.dtype == (np.float64 if "double" in str(kind) else np.float32)
+    assert (found.names, found.notes) == (("emb0", "emb1"), ("columns left out: 'n'",))
+
+
+def test_lists_of_several_lengths_and_several_lists(tmp_path):
+    path = written(tmp_path, "X.parquet", {"item": ["a", "b"], "emb": [[1.0, 2.0], [1.0]]})
+    assert problem(path) == "expected lists of equal length in 'emb', got 2 numbers in row 1 and 1 in row 2."
+    path = written(tmp_path, "X.parquet", {"item": ["a", "b"], "emb": [[1.0, 2.0], None]})
+    assert problem(path).endswith("got 2 numbers in row 1 and 0 in row 2.")
+    path = written(tmp_path, "X.parquet", {"item": ["a"], "u": [[1.0]], "v": [[2.0]], "w": [["text"]]})
+    assert problem(path) == "has several columns of lists: 'u', 'v'. Say which one: vector=..."
+    assert read_features(path, vector="v").X.tolist() == [[2.0]]
+    assert problem(path, vector="x") == "has no column of lists 'x'. There are 'u', 'v'."
+
+
+def test_json_with_numbers_or_lists(tmp_path):
+    lines = [{"id": "a", "f": 1, "g": None}, {"id": "b", "f": 2.5, "g": 3, "note": "x"}]
+    found = read_features(written(tmp_path, "X.jsonl", "\n".join(map(json.dumps, lines))))
+    np.testing.assert_array_equal(found.X, [[1, np.nan], [2.5, 3]])
+    assert found.notes[0] == "columns left out: 'note'"
+    lists = [{"id": "a", "emb": [1, 2]}, {"id": "b", "emb": [3, 4]}]
+    assert read_features(written(tmp_path, "X.json", json.dumps(lists))).X.tolist() == [[1, 2], [3, 4]]
+    lists[1]["emb"] = [3]
+    assert (
+        problem(written(tmp_path, "X.json", json.dumps(lists)))
+        == "expected 2 numbers in 'emb' of record 2, got 1 of them."
+    )
+    lists[1]["emb"] = [3, "x"]
+    assert (
+        problem(written(tmp_path, "X.json", json.dumps(lists)))
+        == "expected numbers in 'emb' of record 2, got 'x'."
+    )
+
+
+# --- arrays ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kept"), [("f4", "f4"), ("f2", "f4"), ("f8", "f8"), ("i8", "f8"), ("?", "f8"), (">f8", "f8")]
+)
+def test_npy_keeps_single_precision(tmp_path, dtype, kept):
+    found = read_features(written(tmp_path, "X.npy", np.ones((3, 2)).astype(dtype)))
+    assert found.X.dtype == np.dtype(kept)
+    assert found.X.tolist() == [[1, 1]] * 3
+    assert found.ids.tolist() == [0, 1, 2]
+
+
+def test_ids_of_an_array_lie_beside_it_or_are_named(tmp_path):
+    path = written(tmp_path, "X.npy", X)
+    items = written(tmp_path, "items.csv", "item,text\np,one\nq,two\nr,three\n")
+    assert read_features(path, ids=items).ids.tolist() == ["p", "q", "r"]
+    array = written(tmp_path, "ids.npy", np.array([7, 8, 9]))
+    assert read_features(path, ids=array).ids.tolist() == [7, 8, 9]
+    written(tmp_path, "X.ids.csv", "name\nx\ny\nz\n")
+    assert read_features(path).ids.tolist() == ["x", "y", "z"]
+    written(tmp_path, "X.ids.txt", "a\nb\nc\n")
+    assert read_features(path).ids.tolist() == ["a", "b", "c"]
+    assert read_features(path).notes == ()
+    short = written(tmp_path, "short.txt", "a\nb\n")
+    assert problem(path, ids=short) == "names 2 items for 3 rows of features."
+    with pytest.raises(FileProblem, match=r"short\.txt: names 2 items"):
+        read_features(path, ids=short)
+    labels = written(tmp_path, "labels.csv", "item,who\na,x\na,y\nb,x\n")
+    assert problem(path, ids=labels) == "names item 'a' more than once; expected one row an item."
+    assert "has no column 'item'" in problem(path, ids=written(tmp_path, "odd.csv", "who,what\na,x\n"))
+
+
+def test_npz_with_x_and_ids(tmp_path):
+    np.savez(tmp_path / "X.npz", X=X, ids=np.array(["a", "b", "c"]))
+    assert read_features(tmp_path / "X.npz").ids.tolist() == ["a", "b", "c"]
+    np.savez_compressed(tmp_path / "X.npz", X=X, ids=np.array([b"a", b"b", b"c"]))
+    assert read_features(tmp_path / "X.npz").ids.tolist() == ["a", "b", "c"]
+    np.savez(tmp_path / "X.npz", X=X)
+    assert read_features(tmp_path / "X.npz").ids.tolist() == [0, 1, 2]
+    np.savez(tmp_path / "X.npz", features=X)
+    assert problem(tmp_path / "X.npz") == "has no array 'X'. There are 'features'."
+
+
+def test_pickles_are_never_loaded(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "sprung"),)
+
+    trap = np.array([[Trap()]], dtype=object)
+    assert "Python objects, which are not loaded" in problem(written(tmp_path, "X.npy", trap))
+    np.savez(tmp_path / "X.npz", X=X, ids=trap)
+    assert problem(tmp_path / "X.npz").startswith("holds 'ids.npy' as Python objects")
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize("array", [
+    np.ones(3), np.ones((2, 2, 2)), np.array([["a"]]), np.ones((2, 2), complex), np.ones((0, 2)),
+    np.float64(3),
+], ids=lambda a: f"{a.shape}{a.dtype}")  # fmt: skip
+def test_arrays_that_are_no_matrix_of_numbers_are_refused(tmp_path, array):
+    assert problem(written(tmp_path, "X.npy", np.asarray(array))).startswith(
+        f"holds an array of shape {array.shape}"
+    )
+
+
+def test_an_array_that_claims_to_be_larger_than_its_file_takes_no_memory(tmp_path):
+    path = written(tmp_path, "X.npy", np.ones((3, 2)))
+    path.write_bytes(path.read_bytes().replace(b"(3, 2), }       ", b"(3, 99999999), }"))
+    assert problem(path).startswith(
+        "is damaged, or is no NumPy file (too short for an array of shape (3, 99999999))"
+    )
+    for header in (b"", b"(" * 9000, b"{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 2)}"):
+        path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+        assert problem(path).startswith("is damaged, or is no NumPy file")
+
+
+# --- together -------------------------------------------------------------------------------------------
+
+
+def features(*ids):
+    return Features(np.array(ids), np.arange(len(ids), dtype=float).reshape(-1, 1), ("f",), path="X.csv")
+
+
+def said(*items):
+    return Annotations.from_arrays(items, ["x"] * len(items), [0, 1, 1][: len(items)])
+
+
+def test_every_item_with_features_is_kept_in_their_order():
+    labels = Annotations.from_arrays(
+        ["b", "b", "a"], ["y", "x", "x"], [0, 1, 1], labels=[0, 1, 2], confidence=[1, 0.5, 0]
+    )
+    joined = join(labels, features("a", "c", "b"))
+    assert joined.annotations.items.tolist() == ["a", "c", "b"]
+    assert joined.annotations.to_matrix(-1).tolist() == [[1, -1], [-1, -1], [1, 0]]
+    assert joined.annotations.labels.tolist() == [0, 1, 2]
+    assert joined.annotations.counts.tolist() == [0, 0.5, 1]
+    assert joined.X.tolist() == [[0], [1], [2]]
+    assert joined.notes == ("1 of 3 items have features but no label: 'c'",)
+
+
+def test_labels_without_features_are_counted_and_named():
+    joined = join(said("a", "b", "c"), features("a", "d"))
+    assert joined.annotations.n_annotations == 1
+    assert joined.notes[0] == "2 of 3 items with labels have no features, left out: 'b', 'c'"
+
+
+@pytest.mark.parametrize(("mine", "theirs", "how", "items"), [
+    ([1, 2], [2, 1, 3], "", [2, 1, 3]),
+    ([1, 2], ["2", "1", "3"], "as text", [2, 1, 3]),
+    (["1", "2"], [2, 1, 3], "as text", ["2", "1", "3"]),
+    (["01", "02"], [2, 1, 3], "as numbers", ["02", "01", "3"]),
+    (["01", "02"], ["2", "1", "3"], "as numbers", ["02", "01", "3"]),
+    ([1, 2], ["002", " 001 ", "x"], "as numbers", ["002", " 001 ", "x"]),
+], ids=str)  # fmt: skip
+def test_ids_meet_as_they_are_then_as_text_then_as_numbers(mine, theirs, how, items):
+    joined = join(said(*mine), features(*theirs))
+    assert joined.annotations.items.tolist() == items
+    assert joined.annotations.labelled.tolist() == [True, True, False]
+    assert joined.annotations.labels[joined.annotations.label].tolist() == [1, 0]
+    assert any(note.startswith("ids matched") for note in joined.notes) == bool(how)
+    assert not how or joined.notes[0].startswith(f"ids matched {how}: ")
+
+
+def test_an_exact_match_is_not_mixed_with_any_other():
+    joined = join(said("1", "01"), features("01", "2"))
+    assert joined.annotations.n_annotations == 1
+    assert joined.notes[0] == "1 of 2 items with labels have no features, left out: '1'"
+
+
+def test_ids_that_cannot_be_told_apart_are_refused():
+    with pytest.raises(FileProblem, match=r"The ids '1' and '01' are the same as numbers. Rename one"):
+        join(said("1", "01"), features("001", "2"))
+
+
+def test_without_an_item_in_common_three_of_each_are_shown():
+    labels = LabelFile(said("a", "b", "c"), "long", path="labels.csv")
+    message = (
+        r"X.csv: has no item in common with labels.csv: ids are 0, 1, 2, … here and 'a', 'b', 'c' there\. "
+        "Both need the same ids"
+    )
+    with pytest.raises(FileProblem, match=message):
+        join(labels, features(0, 1, 2, 3))
+
+
+# --- texts ----------------------------------------------------------------------------------------------
+
+TEXTS = {
+    f"t{i}": " ".join((["cat", "dog", "fish"][i % 3], ["red", "blue"][i % 2], f"word{i % 7}"))
+    for i in range(40)
+}
+
+
+def test_texts_become_features_the_same_each_time():
+    found = text_features(TEXTS, n=5)
+    assert (found.X.shape, found.ids.tolist()) == ((40, 5), list(TEXTS))
+    np.testing.assert_array_equal(found.X, text_features(TEXTS, n=5).X)
+    similar, other = np.linalg.norm(found.X[0] - found.X[6]), np.linalg.norm(found.X[0] - found.X[1])
+    assert similar < other
+
+
+@pytest.mark.parametrize("texts", [
+    {1: "one word", 2: "two words"}, {1: "same", 2: "same"}, {1: "alone"},
+    {1: "", 2: "not empty", 3: "日本語のテキスト"},
+    {i: "same text" for i in range(120)},
+], ids=len)  # fmt: skip
+def test_few_and_equal_texts_work(texts):
+    found = text_features(texts)
+    assert len(found.X) == len(texts)
+    assert found.X.shape[1] >= 1
+    assert np.isfinite(found.X).all()
+
+
+def test_texts_without_words_are_refused():
+    with pytest.raises(ValueError, match=r"Expected texts with words in them, got '', '\?'"):
+        text_features({1: "", 2: "?"})
+
+
+def test_texts_are_read_from_a_table(tmp_path):
+    path = written(tmp_path, "items.csv", 'item,text,words\n1,"a, b",x\n2,,y\n')
+    assert read_texts(path) == {1: "a, b", 2: ""}
+    assert read_texts(path, "words") == {1: "x", 2: "y"}
+    assert read_texts(path, "item", "words") == {"x": "1", "y": "2"}
+    with pytest.raises(FileProblem, match=r"no column for the text 'txt'. Did you mean 'text'\?"):
+        read_texts(path, "txt")
