@@ -1,0 +1,68 @@
+"""What the simulated annotators are given: checked, and said in words where it is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whoknows.data.vocabulary import elements, factorize, show
+
+Labels = NDArray[Any]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+def stream(kind: str, random_state: Any) -> np.random.Generator:
+    """Random numbers of one kind of annotator: under one seed, two kinds must not err on the same items."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(None if random_state is None else [random_state, *kind.encode()])
+
+
+def classes_of(z: Any) -> tuple[Labels, Codes]:
+    """Sorted classes, and the code of each item's truth."""
+    missing = np.flatnonzero(factorize(z, "z").codes < 0)
+    if missing.size:
+        raise ValueError(
+            f"Expected the truth of every item in z, got none in row {missing[0]} "
+            f"(counting from 0; {missing.size} in all). Leave such items out."
+        )
+    classes, codes = np.unique(np.asarray(z), return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"Expected two classes or more in z, got {show(elements(classes)) or 'no items'}.")
+    return classes, codes
+
+
+def finite_numbers(values: Any, name: str) -> Floats:
+    """One finite number an item or annotator."""
+    numbers = np.asarray(values, dtype=float)
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise ValueError(
+            f"{name} must be a list of finite numbers, got "
+            f"{'NaN or inf in it' if numbers.ndim == 1 else f'an array of shape {numbers.shape}'}."
+        )
+    return numbers
+
+
+def one_each(values: Any, name: str) -> Floats:
+    """One finite number an annotator, one annotator or more."""
+    numbers = finite_numbers(values, name)
+    if not len(numbers):
+        raise ValueError(f"{name} must hold a number for each annotator, got none.")
+    return numbers
+
+
+def refuse_unless_share(share: Any, name: str) -> None:
+    """A probability or a share is between 0 and 1."""
+    share = np.asarray(share, dtype=float)
+    bad = share[~((share >= 0) & (share <= 1))]
+    if bad.size:
+        raise ValueError(f"{name} must be between 0 and 1; got {bad[0]:g}.")
+
+
+def refuse_unless_count(count: Any, name: str) -> None:
+    """A count is a whole number of at least 1."""
+    if not isinstance(count, (int, np.integer)) or count < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1; got {count!r}.")
