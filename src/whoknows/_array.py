@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
 
 
 def pair_products(X: Array, coefficients: Array, rows: NDArray[Any], columns: NDArray[Any]) -> Array:

@@ -1,5 +1,7 @@
 """Annotations as y in scikit-learn: splits, searches and pipelines, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -14,7 +16,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import resample, shuffle
+from sklearn.utils import _safe_indexing, resample, shuffle
 from sklearn.utils.multiclass import type_of_target
 
 from whoknows.data import Annotations
@@ -101,3 +103,30 @@ def test_annotations_never_become_an_array_by_themselves(data, convert):
 def test_lengths_that_differ_are_found_by_scikit_learn(data):
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         train_test_split(data[0][:50], data[1])
+
+
+def rows_meaning(labels, rows):
+    """Rows as `whoknows.insight.AnnotationFolds` gives them."""
+    return np.array(rows, dtype=np.dtype(np.intp, metadata={"labels": labels}))
+
+
+@pytest.mark.parametrize("index", [lambda y, rows: y[rows], lambda y, rows: y[rows, ...], _safe_indexing])
+def test_rows_can_mean_some_of_their_labels(data, index):
+    X, y = data
+    meant = np.arange(y.n_annotations) % 3 > 0
+    rows = rows_meaning(meant, [5, 0, 5, 59])
+    assert index(y, rows) == y.only(meant)[[5, 0, 5, 59]]
+    assert index(y, rows).n_annotations < y[[5, 0, 5, 59]].n_annotations
+    np.testing.assert_array_equal(_safe_indexing(X, rows), X[[5, 0, 5, 59]])
+
+
+def test_rows_that_mean_labels_of_other_annotations_are_refused(data):
+    _, y = data
+    rows = rows_meaning(np.ones(y.n_annotations, dtype=bool), [0, 1])
+    part = y[:50]
+    message = (
+        f"These rows were split from annotations with {y.n_annotations} labels; these have "
+        f"{part.n_annotations}. Index the annotations that were split."
+    )
+    with pytest.raises(IndexError, match=re.escape(message)):
+        part[rows]

@@ -25,6 +25,7 @@ from whoknows.data.vocabulary import (
     name_axis,
     same_ids,
     show,
+    sorted_if_possible,
 )
 
 Duplicates = Literal["error", "first", "last", "majority"]
@@ -311,6 +312,28 @@ class Annotations:
         sure = None if self.confidence is None else self.confidence[order]
         return Annotations(self.item, annotator[order], label[order], self.items, people, classes, sure)
 
+    def followed_by(self, new: Annotations) -> Annotations:
+        """Return these labels and newer ones of the same items, more of which may follow.
+
+        Of an annotator's two labels of one item the newer holds. Annotators and label values are those of
+        both, sorted where they can be.
+        """
+        annotators = _both(self.annotators, new.annotators)
+        labels = _both(self.labels, new.labels)
+        old, new = self.recode(annotators, labels), new.recode(annotators, labels)
+        columns = ("item", "annotator", "label", "counts")
+        item, annotator, label, sure = (
+            np.concatenate([getattr(old, name), getattr(new, name)]) for name in columns
+        )
+        pair = item.astype(np.int64) * len(annotators) + annotator
+        last = len(pair) - 1 - np.unique(pair[::-1], return_index=True)[1]
+        confidence = None if old.confidence is None and new.confidence is None else sure[last]
+        items = (
+            np.concatenate([old.items, new.items[old.n_items :]]) if new.n_items > old.n_items else old.items
+        )
+        codes = item[last], annotator[last], label[last]
+        return Annotations(*codes, items, old.annotators, old.labels, confidence)
+
     def __len__(self) -> int:
         """Count the items."""
         return self.n_items
@@ -318,20 +341,20 @@ class Annotations:
     def __getitem__(self, rows: Any) -> Annotations:
         """Take items by position: integers (repeats allowed), a mask or a slice; vocabularies stay.
 
-        An array of rows with an attribute ``labels``, a mask of (n_annotations,), takes only those labels.
+        Integers whose dtype has the metadata "labels", a mask of (n_annotations,), take only those labels.
         """
         if isinstance(rows, tuple):
             if len(rows) != 2 or not (rows[1] is Ellipsis or rows[1] == slice(None)):
                 raise IndexError("Annotations are indexed by items: expected Y[rows] or Y[rows, :].")
             rows = rows[0]
-        labels = getattr(rows, "labels", None) if isinstance(rows, np.ndarray) else None
+        labels = (rows.dtype.metadata or {}).get("labels") if isinstance(rows, np.ndarray) else None
         if labels is not None:
             if len(labels) != self.n_annotations:
                 raise IndexError(
                     f"These rows were split from annotations with {len(labels)} labels; these have "
                     f"{self.n_annotations}. Index the annotations that were split."
                 )
-            return self.only(labels)[np.asarray(rows)]
+            return self.only(labels)[self._row_numbers(rows)]
         rows = self._row_numbers(rows)
         count = self.labels_per_item[rows]
         ends = np.cumsum(count)
@@ -403,6 +426,12 @@ class Annotations:
             f"Annotations(n_items={self.n_items}, n_annotators={self.n_annotators}, "
             f"n_classes={self.n_classes}, n_annotations={self.n_annotations})"
         )
+
+
+def _both(old: Ids, new: Ids) -> list[Any]:
+    """Ids of both vocabularies; the old one as it is where it has them all."""
+    more = [value for value in elements(new) if value not in set(elements(old))]
+    return sorted_if_possible([*elements(old), *more]) if more else elements(old)
 
 
 def _observed_confidence(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from whoknows._array import Array
+from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
+from whoknows.estimators.answers import Answers
 from whoknows.estimators.checks import (
     check_annotations,
     check_classes,
@@ -22,14 +23,20 @@ from whoknows.estimators.checks import (
     row_ids,
 )
 from whoknows.estimators.crowd import CrowdClassifier
+from whoknows.estimators.given import Given, fingerprint
 from whoknows.estimators.gold import check_gold
+from whoknows.estimators.intervals import mixture
+from whoknows.estimators.learnt import directions_of
+from whoknows.estimators.ranking import Ranking
 from whoknows.estimators.seen import Seen
+from whoknows.estimators.suggest import Voice
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators
 from whoknows.model.maps import LinearMap, Map, RbfMap, SpectralMap
 from whoknows.model.truth import LogisticTruth
 
 PRIOR_LABELS = 3.0  # items' worth of weight spread evenly over the members: few labels cannot tell them apart
 ROUNDS = 500  # of EM on the weights
+LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken
 
 
 @dataclass(frozen=True)
@@ -39,26 +46,28 @@ class Member:
     Attributes
     ----------
     map : str
-        "linear", "rbf 0.5", "rbf 2", "spectral" or "spectral, raw units".
+        "linear", "rbf 0.5", "rbf 2" or "spectral".
     variance : float
         Prior variance of the classifier's weights.
     varies_with_x : bool
         Whether expertise may depend on the item.
+    two_coin : bool
+        Whether it may differ from class to class; of more than two classes it always may.
     """
 
     map: str
     variance: float
     varies_with_x: bool
+    two_coin: bool = True
 
-    def build(self, settings: AutoCrowdClassifier, n_classes: int) -> CrowdClassifier:
-        """Return the estimator, not fitted yet."""
-        chosen, standardize = MAPS[self.map]
-        one_coin = n_classes == 2 and self.varies_with_x
-        kind = BernoulliAnnotators if one_coin else ConfusionAnnotators
+    def build(self, settings: AutoCrowdClassifier, n_classes: int, one_unit: bool = False) -> CrowdClassifier:
+        """Return the estimator, not fitted yet; where features share one unit, the graph keeps it."""
+        standardize = not (one_unit and self.map == "spectral")
+        kind = ConfusionAnnotators if n_classes > 2 or self.two_coin else BernoulliAnnotators
         return CrowdClassifier(
             LogisticTruth(variance=self.variance),
             kind(varies_with_x=self.varies_with_x),
-            chosen,
+            MAPS[self.map],
             max_iter=settings.max_iter,
             tol=settings.tol,
             standardize=standardize,
@@ -66,19 +75,27 @@ class Member:
         )
 
 
-MAPS: dict[str, tuple[Map, bool]] = {
-    "linear": (LinearMap(), True),
-    "rbf 0.5": (RbfMap(0.5), True),
-    "rbf 2": (RbfMap(2.0), True),
-    "spectral": (SpectralMap(), True),
-    "spectral, raw units": (SpectralMap(), False),
+MAPS: dict[str, Map] = {
+    "linear": LinearMap(),
+    "rbf 0.5": RbfMap(0.5),
+    "rbf 2": RbfMap(2.0),
+    "spectral": SpectralMap(),
 }
+WITHOUT_PARTS = 0.2  # sixth eigenvalue of a graph that has no clusters or thread to follow
+ALIKE = 5.0  # ratio of the ninth to the first tenth of features' ranges, up to which they share one unit
+
+
+def share_one_unit(X: Array) -> bool:
+    """Whether features have ranges alike, as pixels and embeddings do: then raw distances mean something."""
+    ranges = np.ptp(X, axis=0)
+    ranges = ranges[ranges > 0]
+    return len(ranges) > 0 and bool(np.quantile(ranges, 0.9) <= ALIKE * np.quantile(ranges, 0.1))
 
 
 def default_members(n_classes: int) -> list[Member]:
     """Maps × prior variances, with expertise that varies with x and that does not."""
     if n_classes == 2:
-        grid = [*product(MAPS, (3.0, 10.0, 30.0), (True,)), *product(MAPS, (10.0,), (False,))]
+        grid = [*product(MAPS, (3.0, 30.0), (True,), (False,)), *product(MAPS, (10.0,), (True, False))]
     else:
         grid = [*product(MAPS, (3.0, 30.0, 100.0), (False,)), *product(MAPS, (30.0,), (True,))]
     return [Member(*cell) for cell in grid]
@@ -92,16 +109,25 @@ class Selection:
     ----------
     members : list of Member
     weights : (n_members,)
-    held_out : (n_members,)
-        Mean log-likelihood of a held-out item's labels under each member; NaN where nothing was held out.
-    n_items : int
-        Items the weights rest on.
+    log_lik : (n_items, n_members)
+        Log-likelihood of each held-out item's labels under each member; no rows where nothing was held out.
+    varying : (gain, error)
+        How much better members whose expertise varies with x foretell a held-out item's labels than the same
+        members without, in log-likelihood, and the standard error of that; NaN where it cannot be told.
+    parts : float
+        Sixth smallest eigenvalue of the graph over all items: near zero where they fall into parts.
     """
 
     members: list[Member]
     weights: Array
-    held_out: Array
-    n_items: int
+    log_lik: Array
+    varying: tuple[float, float] = (np.nan, np.nan)
+    parts: float = np.nan
+
+    @property
+    def held_out(self) -> Array:
+        """Mean log-likelihood of a held-out item's labels under each member, or NaN: (n_members,)."""
+        return self.log_lik.mean(axis=0) if len(self.log_lik) else np.full(len(self.weights), np.nan)
 
     def share(self, **wanted: Any) -> float:
         """Weight of the members with these settings, e.g. ``share(varies_with_x=True)``."""
@@ -112,36 +138,43 @@ class Selection:
         return "\n".join([*self._sentences(), "", *self._table()])
 
     def _sentences(self) -> Iterator[str]:
-        if np.isnan(self.held_out).all():
+        if not len(self.log_lik):
             yield "No selection: every member has the same weight."
             return
-        yield f"Weights rest on the labels of {self.n_items} items, each held out once; no truth was used."
-        graph = self.share(map="spectral") + self.share(map="spectral, raw units")
-        even = np.mean([m.map.startswith("spectral") for m in self.members])
-        if np.ptp(self.weights) < 0.5 / len(self.weights):
+        n_items = len(self.log_lik)
+        yield f"Weights rest on the labels of {n_items} items, each held out once; no truth was used."
+        graph, even = self.share(map="spectral"), np.mean([m.map == "spectral" for m in self.members])
+        if self.parts >= WITHOUT_PARTS:
+            yield f"The items fall into no parts (graph eigenvalue {self.parts:.2f}): no graph was tried."
+        elif np.ptp(self.weights) < 0.5 / len(self.weights):
             yield "Not enough labels to tell the members apart: they count alike."
         elif graph > even:
             yield f"The graph carries {graph:.0%}: unlabelled items matter here."
         else:
             yield f"The graph carries {graph:.0%}: unlabelled items add little here."
-        varies, even = self.share(varies_with_x=True), np.mean([m.varies_with_x for m in self.members])
-        finding = "expertise varies with x" if varies > even else "no sign that expertise varies with x"
-        yield f"Members whose expertise varies with x carry {varies:.0%} ({even:.0%} if alike): {finding}."
+        gain, error = self.varying
+        if np.isfinite(gain):
+            finding = (
+                "expertise varies with x" if gain > 2 * error else "no sign that expertise varies with x"
+            )
+            better = f"{abs(gain):.3f} {'better' if gain > 0 else 'worse'} (standard error {error:.3f})"
+            yield f"With expertise that varies with x an item's labels are foretold {better}: {finding}."
 
     def _table(self) -> Iterator[str]:
         yield f"{'weight':>7}{'held out':>10}  member"
+        held_out = self.held_out
         for i in np.argsort(-self.weights)[:8]:
             m = self.members[i]
             expertise = "varies with x" if m.varies_with_x else "constant"
             member = f"{m.map}, variance {m.variance:g}, expertise {expertise}"
-            yield f"{self.weights[i]:>7.1%}{self.held_out[i]:>10.3f}  {member}"
+            yield f"{self.weights[i]:>7.1%}{held_out[i]:>10.3f}  {member}"
 
 
 def _is(member: Member, wanted: dict[str, Any]) -> bool:
     return all(getattr(member, name) == value for name, value in wanted.items())
 
 
-class AutoCrowdClassifier(ClassifierMixin, BaseEstimator):
+class AutoCrowdClassifier(Answers, BaseEstimator):
     """Like `CrowdClassifier`, with nothing to choose: several maps, priors and annotator models, averaged.
 
     Each member is fitted without the labels of a third of the labelled items, three times over, and asked
@@ -194,94 +227,162 @@ class AutoCrowdClassifier(ClassifierMixin, BaseEstimator):
         X = check_features(self, X, reset=True)
         said, gold = check_gold(gold, check_annotations(y, len(X), index=index))
         check_classes(said)
-        task = _Task(X, said, gold, check_weight(sample_weight, X))
+        given = Given(said, gold, check_weight(sample_weight, X), fingerprint(X))
         chosen = default_members(said.n_classes) if self.members is None else list(self.members)
         views: dict[str, Seen] = {}  # what each map makes of the items, learnt once for all members and folds
-        held_out = self._held_out(chosen, task, views) if self.selection else np.zeros((0, len(chosen)))
-        self.weights_ = stack(held_out)
-        self.members_ = [self._fit_member(m, task, views) for m in chosen]
-        self.n_iter_ = max(member.n_iter_ for member in self.members_)
-        self.classes_, self.annotators_ = said.labels, said.annotators
-        means = held_out.mean(axis=0) if len(held_out) else np.full(len(chosen), np.nan)
-        self.selection_ = Selection(chosen, self.weights_, means, len(held_out))
-        self.posterior_ = self._average([m.posterior_ for m in self.members_])
+        parts = self._parts(chosen, X, given, views)
+        if self.members is None and parts >= WITHOUT_PARTS:
+            chosen = [member for member in chosen if member.map != "spectral"]
+        held_out = self._held_out(chosen, X, given, views) if self.selection else np.zeros((0, len(chosen)))
+        self.weights_ = weigh(held_out, np.array([member.map == "spectral" for member in chosen]))
+        self.members_ = [self._fit_member(m, X, given, views) for m in chosen]
+        varying = _gain_of_varying(chosen, held_out)
+        self.selection_ = Selection(chosen, self.weights_, held_out, varying, parts)
+        self._set_answers()
         return self
 
-    def predict_proba(self, X: Any) -> Array:
-        """p(z | x) of each item: (n_items, n_classes)."""
-        return self._ask("predict_proba", X)
+    def _set_answers(self) -> None:
+        first = self.members_[0]
+        self.n_iter_ = max(member.n_iter_ for member in self.members_)
+        self.classes_, self.annotators_ = first.classes_, first.annotators_
+        self.posterior_ = self._average([m.posterior_ for m in self.members_])
 
-    def predict(self, X: Any) -> Any:
-        """Return the likeliest class of each item: (n_items,)."""
-        likeliest = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[likeliest]
+    def update(self, X: Any, y: Any) -> Self:
+        """Learn from labels that came in since the fit, as `CrowdClassifier.update` does.
+
+        Members keep their weights: to weigh them anew, fit.
+        """
+        new = self._check_new_labels(X, y)
+        X = check_features(self, X, reset=False)
+        self.members_ = [member._update(X, new) for member in self.members_]
+        self._set_answers()
+        return self
+
+    def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
+        """p(z | x) of each item, (n_items, n_classes); with limits if asked, see `CrowdClassifier`."""
+        if return_interval:
+            return mixture(self.weights_, self._answers("predict_proba", X, True, level), level)
+        return self._ask("predict_proba", X)
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item: (n_items, n_classes)."""
-        return self._ask("posterior", X, self._check_labels(X, y), unknown)
+        return self._ask("posterior", X, self._labels_of(X, y), unknown)
 
-    def expertise(self, X: Any) -> Array:
-        """Probability that each annotator is right on each item: (n_items, n_annotators)."""
-        return self._ask("expertise", X)
+    def expertise(
+        self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9
+    ) -> Any:
+        """Probability that each annotator is right on each item, see `CrowdClassifier.expertise`."""
+        if return_interval:
+            return mixture(self.weights_, self._answers("expertise", X, annotators, True, level), level)
+        return self._ask("expertise", X, annotators)
+
+    def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
+        """Rank annotators by expertise averaged over items, see `CrowdClassifier.ranking`."""
+        check_is_fitted(self)
+        X = None if X is None else check_features(self, X, reset=False)
+        answers = [member._average_expertise(member._some_items(X), level) for member in self.members_]
+        n_labels = self.members_[0]._given.said.labels_per_annotator
+        return Ranking.of(self.annotators_, mixture(self.weights_, answers, level), n_labels, level)
 
     def confusion(self, annotator: Any) -> Array:
         """p(label | truth) of one annotator: (n_classes, n_classes)."""
         check_is_fitted(self)
         return self._average([member.confusion(annotator) for member in self.members_])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy on a truth vector; on annotations, the weighted mean of the members' `score`."""
-        if not isinstance(y, Annotations) and np.ndim(y) == 1:
-            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-        return float(self._ask("score", X, self._check_labels(X, y), sample_weight))
+    def log_predictive(self, X: Any, y: Any) -> Array:
+        """log p(labels | x) of each item under the average of the members: (n_items,)."""
+        answers = np.array(self._answers("log_predictive", X, self._labels_of(X, y)))
+        return np.asarray(logsumexp(answers, axis=0, b=self.weights_[:, None]))
 
-    def _check_labels(self, X: Any, y: Any) -> Annotations:
+    def _check_new_labels(self, X: Any, y: Any) -> Annotations:
         check_is_fitted(self)
-        return check_annotations(y, len(X), self.annotators_, row_ids(X))
+        return check_annotations(y, len(X), index=row_ids(X))
 
-    def _ask(self, method: str, X: Any, *args: Any) -> Array:
+    def _voices(self, X: Any, said: Any) -> list[Voice]:
+        """Members that count, the heaviest first."""
+        order = [m for m in np.argsort(-self.weights_) if self.weights_[m] >= LEAST_VOICE] or [0]
+        total = self.weights_[order].sum()
+        return [
+            Voice(
+                float(self.weights_[m] / total), self.members_[m], self.members_[m]._voices(X, said)[0].items
+            )
+            for m in order
+        ]
+
+    def _answers(self, method: str, X: Any, *args: Any) -> list[Any]:
         check_is_fitted(self)
         X = check_features(self, X, reset=False)
-        return self._average([getattr(member, method)(X, *args) for member in self.members_])
+        return [getattr(member, method)(X, *args) for member in self.members_]
+
+    def _ask(self, method: str, X: Any, *args: Any) -> Array:
+        return self._average(self._answers(method, X, *args))
 
     def _average(self, answers: list[Any]) -> Array:
         return np.tensordot(self.weights_, np.array(answers), axes=1)
 
-    def _fit_member(self, member: Member, task: _Task, views: dict[str, Seen]) -> CrowdClassifier:
-        model = member.build(self, task.said.n_classes)
-        if member.map not in views:
-            views[member.map] = Seen.of_items(model, task.X, model.annotators.directions)
-        return model._fit(task.X, task.said, seen=views[member.map], gold=task.gold, weight=task.weight)
+    def _fit_member(
+        self, member: Member, X: Array, given: Given, views: dict[str, Seen], spread_too: bool = True
+    ) -> CrowdClassifier:
+        model = member.build(self, given.said.n_classes, share_one_unit(X))
+        return model._fit(X, given, seen=self._seen(member, X, given, views), spread_too=spread_too)
 
-    def _held_out(self, chosen: list[Member], task: _Task, views: dict[str, Seen]) -> Array:
+    def _seen(self, member: Member, X: Array, given: Given, views: dict[str, Seen]) -> Seen:
+        if member.map not in views:
+            model = member.build(self, given.said.n_classes, share_one_unit(X))
+            views[member.map] = Seen.of_items(model, X, directions_of(model.annotators, given.said))
+        return views[member.map]
+
+    def _parts(self, chosen: list[Member], X: Array, given: Given, views: dict[str, Seen]) -> float:
+        """Sixth smallest eigenvalue of the graph, or NaN where no member has one."""
+        spectral = [member for member in chosen if member.map == "spectral"]
+        if not spectral:
+            return np.nan
+        eigenvalues = self._seen(spectral[0], X, given, views).features.eigenvalues
+        return float(eigenvalues[min(5, len(eigenvalues) - 1)])
+
+    def _held_out(self, chosen: list[Member], X: Array, given: Given, views: dict[str, Seen]) -> Array:
         """log p(labels of i | x_i) under each member fitted without them: (n_labelled, n_members)."""
-        labelled = np.flatnonzero(task.said.labelled)
+        said = given.said
+        labelled = np.flatnonzero(said.labelled)
         order = check_random_state(self.random_state).permutation(labelled)
         parts = []
         for fold in np.array_split(order, min(self.folds, len(order))):
-            without = task.without(fold)
+            without = given.without(fold)
             if without.said.n_annotations == 0:
                 continue
-            fits = (self._fit_member(m, without, views) for m in chosen)
-            parts.append(np.column_stack([fit.log_predictive(task.X[fold], task.said[fold]) for fit in fits]))
+            fits = (self._fit_member(m, X, without, views, spread_too=False) for m in chosen)
+            parts.append(np.column_stack([fit.log_predictive(X[fold], said[fold]) for fit in fits]))
         return np.vstack(parts) if parts else np.zeros((0, len(chosen)))
 
 
-@dataclass(frozen=True)
-class _Task:
-    """What a member is fitted to: checked input."""
+def _gain_of_varying(members: list[Member], log_lik: Array) -> tuple[float, float]:
+    """Mean over items, and its standard error, of what x-dependent expertise adds, twin against twin."""
+    varying = {(m.map, m.variance): i for i, m in enumerate(members) if m.varies_with_x}
+    constant = {(m.map, m.variance): i for i, m in enumerate(members) if not m.varies_with_x}
+    twins = sorted(varying.keys() & constant.keys())
+    if not twins or len(log_lik) < 2:
+        return np.nan, np.nan
+    of = {
+        name: log_lik[:, [table[key] for key in twins]] for name, table in (("x", varying), ("1", constant))
+    }
+    gain = logsumexp(of["x"], axis=1) - logsumexp(of["1"], axis=1)
+    return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain)))
 
-    X: Array
-    said: Annotations
-    gold: Array | None
-    weight: Array | None
 
-    def without(self, items: Any) -> _Task:
-        """Return the same with nothing known of some items; the items stay."""
-        gold = None if self.gold is None else self.gold.copy()
-        if gold is not None:
-            gold[items] = np.nan
-        return replace(self, said=self.said.only(~np.isin(self.said.item, items)), gold=gold)
+def weigh(log_lik: Array, spectral: Mask) -> Array:
+    """Weights of the members, (n_members,); those with a graph have to earn theirs.
+
+    They look at unlabelled items, too, and where these say nothing of the classes they are worse than the
+    others in ways that few held-out labels do not show. So they count only where, stacked by themselves, they
+    foretell held-out labels better than the others do.
+    """
+    if not spectral.any() or spectral.all() or len(log_lik) < 2:
+        return stack(log_lik)
+    alone = np.zeros((2, len(spectral)))
+    for row, kind in enumerate((~spectral, spectral)):
+        alone[row, kind] = stack(log_lik[:, kind])
+    others, graph = (float(logsumexp(log_lik, axis=1, b=weights).sum()) for weights in alone)
+    return stack(log_lik) if graph > others else alone[0]
 
 
 def stack(log_lik: Array) -> Array:

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from whoknows._array import Array
+from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
+from whoknows.data.vocabulary import Ids, elements, tight_array
+from whoknows.estimators.answers import Answers
 from whoknows.estimators.checks import (
     check_annotations,
-    check_classes,
     check_features,
     check_weight,
     row_ids,
 )
+from whoknows.estimators.given import Given, fingerprint
 from whoknows.estimators.gold import check_gold
-from whoknows.estimators.pieces import resolve_annotators, resolve_truth
-from whoknows.estimators.seen import Seen, silence
-from whoknows.estimators.suggest import suggest
-from whoknows.estimators.suggestions import Suggestions
+from whoknows.estimators.intervals import average_interval, class_interval, expertise_interval
+from whoknows.estimators.learnt import Learnt, directions_of
+from whoknows.estimators.levels import check_labels
+from whoknows.estimators.ranking import Ranking
+from whoknows.estimators.seen import Seen
+from whoknows.estimators.suggest import Voice
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback, Monitor
-from whoknows.fit.objective import Model
-from whoknows.fit.solve import solve
-from whoknows.model.annotators import GaussianAnnotators
+from whoknows.fit.solve import Fitted, solve
+from whoknows.model.annotators import GaussianAnnotators, OrderedAnnotators
 from whoknows.model.maps import LinearFeatures
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import GraphTruth
@@ -38,7 +40,7 @@ TYPICAL_ITEMS = 1000  # what a confusion matrix is averaged over
 COEFFICIENTS = ("coef_", "intercept_", "annotator_coef_", "annotator_intercept_")
 
 
-class CrowdClassifier(ClassifierMixin, BaseEstimator):
+class CrowdClassifier(Answers, BaseEstimator):
     """Learn the truth, a classifier and every annotator's expertise from who said what.
 
     One fit of Yan, Rosales, Fung and Dy (UAI 2010): labels of several annotators, on some of the items,
@@ -47,13 +49,14 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    truth : {"lgp", "id", "gp"} or truth model
+    truth : {"lgp", "id", "gp", "ordered"} or truth model
         What the truth is given x. "id": logistic, items independent, Eq. (18). "lgp": the same with a graph
         prior on its weights, through which unlabelled items count, Eqs. (9), (10). "gp": smooth on the graph
-        of items, Eqs. (3), (5). Or `LogisticTruth(...)`, `GraphTruth(...)`.
-    annotators : {"auto", "bernoulli", "confusion", "gaussian"} or annotator model
+        of items, Eqs. (3), (5). "ordered": levels with an order, such as scores 1 to 5. Or
+        `LogisticTruth(...)`, `GraphTruth(...)`.
+    annotators : {"auto", "bernoulli", "confusion", "gaussian", "ordered"} or annotator model
         What annotators say given the truth. "auto" is "bernoulli" for two classes ("gaussian" for "gp", which
-        needs it) and "confusion" for more.
+        needs it), "confusion" for more, and "ordered", with a severity and a spread each, for ordered levels.
     map : {"rbf", "linear", "spectral"} or map
         What truth and annotators see of x. "rbf": any smooth function of x. "linear": x itself, with
         coefficients to read. "spectral": the graph's eigenvectors, where unlabelled items pay most if items
@@ -70,6 +73,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
     stop : {"bound", "parameters"}
         Stop when the bound rises by less than ``tol`` of its size, or, as in Algorithm 1, when annotators'
         parameters move by less than ``tol`` in squared norm.
+    levels : sequence of labels, optional
+        For truth="ordered": the levels, lowest first. Numbers need none.
     standardize : bool
         Bring every column of X to mean 0 and variance 1 over all items, labelled or not.
     warm_start : bool
@@ -89,6 +94,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
     annotator_coef_, annotator_intercept_ : (n_annotators, n_features), (n_annotators,)
         w_t and γ_t in the units of X: log-odds of being right (Bernoulli), or the logit of Eq. (15)
         (Gaussian). Only with map="linear".
+    annotator_severity_ : (n_annotators,)
+        How many levels more than the truth each says on average; the crowd's is 0. Only of ordered labels.
     posterior_ : (n_items, n_classes)
         Truth of every item of the fit, labelled or not.
     bound_history_ : list of float
@@ -121,6 +128,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         max_iter: int = 200,
         tol: float = 1e-6,
         stop: str = "bound",
+        levels: Any = None,
         standardize: bool = True,
         warm_start: bool = False,
         random_state: Any = 0,
@@ -132,6 +140,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.stop = stop
+        self.levels = levels
         self.standardize = standardize
         self.warm_start = warm_start
         self.random_state = random_state
@@ -163,22 +172,32 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         """
         index = row_ids(X)
         X = check_features(self, X, reset=True)
-        said, gold = check_gold(gold, check_annotations(y, len(X), index=index))
-        check_classes(said)
-        return self._fit(X, said, callback, gold=gold, weight=check_weight(sample_weight, X))
+        said = check_labels(check_annotations(y, len(X), index=index), self.truth, self.levels)
+        said, gold = check_gold(gold, said)
+        return self._fit(X, Given(said, gold, check_weight(sample_weight, X), fingerprint(X)), callback)
 
     def _fit(
         self,
         X: Array,
-        said: Annotations,
+        given: Given,
         callback: Callback | None = None,
+        *,
         seen: Seen | None = None,
-        gold: Array | None = None,
-        weight: Array | None = None,
+        learnt: Learnt | None = None,
+        before: Fitted | None = None,
+        spread_too: bool = True,
     ) -> Self:
-        """Fit to checked input; ``seen`` is what another fit with the same map made of the same items."""
-        learnt, every = _Learnt.of_items(self, X, said, seen)
-        every = replace(every, gold=gold, weight=weight)
+        """Fit to checked input.
+
+        ``seen`` and ``learnt`` are what another fit with the same settings made of the same items, ``before``
+        is what it learnt from some of these labels. Without ``spread_too`` the fit has no intervals.
+        """
+        said = given.said
+        if learnt is None:
+            learnt, every = Learnt.of_items(self, X, said, seen)
+        else:
+            every = learnt.items(X, said)
+        every = replace(every, gold=given.gold, weight=given.weight)
         monitor = Monitor(self.max_iter, self.tol, self.stop, callback, exact=_is_exact(learnt.model.truth))
         start = self._previous_posterior(X, said)
         items = every
@@ -187,24 +206,68 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         with threadpool_limits(
             1, user_api="blas"
         ):  # many small products: more threads only wait for each other
-            fitted = solve(learnt.model, items, start, monitor, self.solver)
+            fitted = solve(learnt.model, items, start, monitor, self.solver, before=before)
+            sure = fitted.spread(learnt.model, items) if spread_too else None
         # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.
-        self._learnt, self._fitted, self.n_features_in_ = learnt, fitted, X.shape[1]
+        self._learnt, self._fitted, self._spread, self.n_features_in_ = learnt, fitted, sure, X.shape[1]
+        self._given = given
         self.classes_, self.annotators_ = said.labels, said.annotators
         self.solver_, self.bound_history_, self.n_iter_ = fitted.solver, monitor.history, monitor.n_iter
         self.posterior_ = self._posterior(every)
-        self._typical = every.Psi[:: max(len(X) // TYPICAL_ITEMS, 1)]
+        self._typical = every[:: max(len(X) // TYPICAL_ITEMS, 1)]
         self._set_coefficients()
+        self._set_severity()
         return self
 
-    def predict_proba(self, X: Any) -> Array:
-        """p(z | x) of each item, labels aside: (n_items, n_classes), columns as in ``classes_``."""
-        return np.exp(self._log_predict(self._learnt_items(X)))
+    def update(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
+        """Learn from labels that came in since the fit: the answer of a new fit, in a fraction of its time.
 
-    def predict(self, X: Any) -> Any:
-        """Return the likelier class of each item: (n_items,)."""
-        likeliest = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[likeliest]
+        Parameters
+        ----------
+        X : (n_items, n_features)
+            The items of the fit, in the same order; new items may follow, and are learnt from the beginning.
+        y : as in `fit`
+            The new labels. One of a pair that had one replaces it. New annotators are welcome.
+        callback : callable(iteration, bound, seconds), optional
+            As in `fit`.
+        """
+        check_is_fitted(self)
+        index = row_ids(X)
+        X = check_features(self, X, reset=False)
+        return self._update(X, check_annotations(y, len(X), index=index), callback)
+
+    def _update(self, X: Array, new: Annotations, callback: Callback | None = None) -> Self:
+        given = self._given.with_labels(new, X)
+        given = replace(given, said=check_labels(given.said, self.truth, self.levels))
+        said, seen = given.said, self._learnt.seen
+        as_before = (
+            given.items == self._given.items
+            and np.array_equal(said.labels, self.classes_)
+            and directions_of(self._learnt.model.annotators, said) == seen.directions
+        )
+        if not as_before:
+            return self._fit(X, given, callback)
+        active = said.labels_per_annotator > 0
+        before = self._fitted.of_annotators(rows_of(said.annotators, self.annotators_), active)
+        return self._fit(X, given, callback, learnt=self._learnt, before=before)
+
+    def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
+        """p(z | x) of each item, labels aside: (n_items, n_classes), columns as in ``classes_``.
+
+        Parameters
+        ----------
+        X : (n_items, n_features)
+        return_interval : bool
+            Return the lower and the upper limit of each probability too: three (n_items, n_classes).
+        level : float
+            Share of such intervals that should hold the probability.
+        """
+        items = self._learnt_items(X)
+        prob = np.exp(self._log_predict(items))
+        if not return_interval:
+            return prob
+        xi = self._fitted.parameters.xi
+        return class_interval(self._learnt.model.truth, xi, self._spread, items.Phi, prob, level)
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, n_classes); without labels, p(z | x).
@@ -219,11 +282,34 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._posterior(self._learnt_items(X, y, unknown))
 
-    def expertise(self, X: Any) -> Array:
-        """Probability that each annotator is right on each item: (n_items, n_annotators)."""
-        items = self._learnt_items(X)
-        prob = np.exp(self._log_predict(items))
-        return self._learnt.model.annotators.expertise(self._fitted.annotators, items.Psi, prob)[:, :-1]
+    def expertise(
+        self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9
+    ) -> Any:
+        """Probability that each annotator is right on each item: (n_items, n_annotators).
+
+        Parameters
+        ----------
+        X : (n_items, n_features)
+        annotators : sequence of ids, optional
+            Whose, a column each; default ``annotators_``. One the fit did not see has the population's.
+        return_interval, level
+            As in `predict_proba`: three (n_items, n_annotators).
+        """
+        return self._expertise(self._learnt_items(X), self._rows_of(annotators), return_interval, level)
+
+    def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
+        """Rank annotators by the probability of being right, averaged over items, with intervals.
+
+        Parameters
+        ----------
+        X : (n_items, n_features), optional
+            Over which items; default those of the fit (of many, a thousand).
+        level : float
+            Share of such intervals that should hold the average.
+        """
+        check_is_fitted(self)
+        value = self._average_expertise(self._some_items(X), level)
+        return Ranking.of(self.annotators_, value, self._given.said.labels_per_annotator, level)
 
     def confusion(self, annotator: Any) -> Array:
         """p(label | truth) of one annotator, averaged over items of the fit: (n_classes, n_classes).
@@ -235,37 +321,21 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         if annotator not in known:
             raise ValueError(f"annotator must be one of {known[:5]} (annotators_); got {annotator!r}.")
         belief = self._fitted.annotators.of(known.index(annotator))
-        return self._learnt.model.annotators.confusion(belief, self._typical)[0]
+        return self._learnt.model.annotators.confusion(belief, self._typical.Psi)[0]
 
     def annotator_scale(self, X: Any) -> Array:
-        """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators)."""
+        """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators).
+
+        Of ordered labels in levels.
+        """
         items = self._learnt_items(X)
         model = self._learnt.model.annotators
-        if not isinstance(model, GaussianAnnotators):
+        if not isinstance(model, GaussianAnnotators | OrderedAnnotators):
             raise NotCompatible(
                 f"annotator_scale is σ of Eq. (15), which {type(model).__name__} does not have. "
                 "Use annotators='gaussian', or expertise(X), which every annotator model has."
             )
         return model.scale(self._fitted.annotators.mean, items.Psi)[:, :-1]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy on a truth vector; on annotations, how well they are foretold.
-
-        Parameters
-        ----------
-        X : (n_items, n_features)
-        y : (n_items,) or annotations
-            One dimension is the truth: returns accuracy. Annotations (or a matrix): the mean over labels of
-            log p(labels | x), truth integrated out. It needs no truth, so it can choose settings.
-        """
-        if not isinstance(y, Annotations) and np.ndim(y) == 1:
-            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
-        if sample_weight is not None:
-            raise ValueError("sample_weight goes with a truth vector; annotations are scored label by label.")
-        items = self._learnt_items(X, y, unknown="population").labelled()
-        if items.Y.n_annotations == 0:
-            raise ValueError("score on annotations needs at least one label; y has none.")
-        return float(self._log_predictive(items).sum()) / items.Y.n_annotations
 
     def log_predictive(self, X: Any, y: Any) -> Array:
         """log p(labels | x) of each item, truth and annotators integrated out: (n_items,).
@@ -273,38 +343,6 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         What `score` on annotations is the mean of; an item without labels has 0.
         """
         return self._log_predictive(self._learnt_items(X, y, unknown="population"))
-
-    def suggest(
-        self,
-        X: Any,
-        said: Any,
-        n: int,
-        costs: Any = None,
-        annotators: Any = None,
-        *,
-        min_gain: float = 0.0,
-        spread: bool = True,
-    ) -> Suggestions:
-        """Choose the n labels, not asked yet, that say most about the truth for what they cost.
-
-        Parameters
-        ----------
-        X : (n_items, n_features)
-            Items one could ask about.
-        said : as in `fit`
-            Their labels so far.
-        n : int
-            Labels to ask for, at most.
-        costs : mapping or (n_annotators,), optional
-            Cost of a label by annotator; default 1 each.
-        annotators : sequence of ids, optional
-            Who may be asked.
-        min_gain : float
-            Stop when no label is worth so many bits per cost.
-        spread : bool
-            Spread the batch over the data and the annotators.
-        """
-        return suggest(self, X, said, n, costs=costs, annotators=annotators, min_gain=min_gain, spread=spread)
 
     def __getattr__(self, name: str) -> Any:
         """Say why a coefficient is not there."""
@@ -349,6 +387,33 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         evidence = self._learnt.model.annotators.predictive(self._fitted.annotators, items.Psi, items.Y)
         return np.asarray(np.logaddexp.reduce(self._log_predict(items) + evidence.table, axis=1))
 
+    def _voices(self, X: Any, said: Any) -> list[Voice]:
+        return [Voice(1.0, self, self._learnt_items(X, said, unknown="population"))]
+
+    def _rows_of(self, annotators: Any) -> Rows:
+        """Rows of θ for these ids; −1, the crowd, for one the fit did not see."""
+        if annotators is None:
+            return np.arange(len(self.annotators_))
+        return rows_of(tight_array(list(annotators)), self.annotators_)
+
+    def _expertise(self, items: Items, rows: Rows, return_interval: bool, level: float) -> Any:
+        model, prob = self._learnt.model.annotators, np.exp(self._log_predict(items))
+        value = model.expertise(self._fitted.annotators, items.Psi, prob)[:, rows]
+        if not return_interval:
+            return value
+        theta = self._fitted.annotators.mean
+        return expertise_interval(model, theta, self._spread, rows, items.Psi, prob, value, level)
+
+    def _some_items(self, X: Any) -> Items:
+        return self._typical if X is None else self._learnt_items(X)
+
+    def _average_expertise(self, items: Items, level: float) -> Any:
+        model, prob = self._learnt.model.annotators, np.exp(self._log_predict(items))
+        value = model.expertise(self._fitted.annotators, items.Psi, prob).mean(axis=0)[:-1]
+        return average_interval(
+            model, self._fitted.annotators.mean, self._spread, items.Psi, prob, value, level
+        )
+
     def _previous_posterior(self, X: Array, said: Annotations) -> Array | None:
         """Return what the previous fit makes of these labels, if there is one that knows their kind."""
         if not (self.warm_start and self.__sklearn_is_fitted__()):
@@ -358,6 +423,12 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         known = said.recode(self.annotators_, self.classes_, unknown="population")
         return self._posterior(self._learnt.items(X, known))
 
+    def _set_severity(self) -> None:
+        vars(self).pop("annotator_severity_", None)
+        model = self._learnt.model.annotators
+        if isinstance(model, OrderedAnnotators):
+            self.annotator_severity_ = model.severity(self._fitted.annotators.mean)[:-1]
+
     def _set_coefficients(self) -> None:
         """Coefficients in the units of the X the user gave; only a linear map has them."""
         for name in COEFFICIENTS:
@@ -365,43 +436,19 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):
         features, model = self._learnt.seen.features, self._learnt.model
         if not isinstance(features, LinearFeatures):
             return
-        leading = features.matrix[:, : model.annotators.directions]
+        leading = features.matrix[:, : self._learnt.seen.directions]
         w, gamma = model.annotators.coefficients(self._fitted.annotators.mean[:-1], leading.shape[1] + 1)
         to_units = self._learnt.seen.to_input_units
         self.annotator_coef_, self.annotator_intercept_ = to_units(w @ leading.T, gamma)
         if not model.truth.couples_items:
-            xi = self._fitted.truth.mean.reshape(features.matrix.shape[1] + 1, -1)
+            xi = model.truth.weights(self._fitted.truth.mean).reshape(features.matrix.shape[1] + 1, -1)
             self.coef_, self.intercept_ = to_units((features.matrix @ xi[:-1]).T, xi[-1])
 
 
-@dataclass(frozen=True)
-class _Learnt:
-    """What does not depend on labels: how items are seen, and the model prepared for them."""
-
-    seen: Seen
-    model: Model
-
-    @classmethod
-    def of_items(
-        cls, settings: CrowdClassifier, X: Array, said: Annotations, seen: Seen | None
-    ) -> tuple[_Learnt, Items]:
-        """Learn from checked X, and return the items as they are then seen: both need the map's one pass."""
-        K = said.n_classes
-        truth = resolve_truth(settings.truth, len(X)).for_classes(K)
-        annotators = resolve_annotators(settings.annotators, truth, K).for_classes(K)
-        Model(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
-        seen = seen or Seen.of_items(settings, X, annotators.directions)
-        views = seen.views(X)
-        learnt = cls(seen, Model(annotators, truth.prepare(seen.scaled(X), views[0], seen.seed)))
-        return learnt, learnt._items(X, views, said)
-
-    def items(self, X: Array, said: Annotations | None = None) -> Items:
-        """Return what truth and annotators see of checked X, with or without labels."""
-        return self._items(X, self.seen.views(X), silence(len(X)) if said is None else said)
-
-    def _items(self, X: Array, views: tuple[Array, Array], said: Annotations) -> Items:
-        Phi, Psi = views
-        return Items(self.seen.scaled(X) if self.model.truth.couples_items else Phi, Psi, said)
+def rows_of(annotators: Ids, known: Ids) -> Rows:
+    """Where each annotator is among those known, −1 for one who is not."""
+    place = {name: row for row, name in enumerate(elements(known))}
+    return np.array([place.get(name, -1) for name in elements(annotators)], dtype=np.intp)
 
 
 def _is_exact(truth: Any) -> bool:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, GaussianAnnotators
+from whoknows.model.annotators import (
+    BernoulliAnnotators,
+    ConfusionAnnotators,
+    GaussianAnnotators,
+    OrderedAnnotators,
+)
 from whoknows.model.graph import AnchorGraph, Graph, KnnGraph
 from whoknows.model.maps import LinearMap, RbfMap, SpectralMap
 from whoknows.model.settings import Settings
-from whoknows.model.truth import GraphTruth, LogisticTruth
+from whoknows.model.truth import GraphTruth, LogisticTruth, OrderedTruth
 
 MOST_ITEMS_FOR_KNN = 10_000  # beyond, exact neighbours take longer than the fit: anchors instead
 
@@ -22,18 +27,20 @@ def graph_of(n_items: int) -> Graph:
 def resolve_truth(choice: Any, n_items: int) -> Any:
     """Return the truth model that ``choice`` names, or ``choice`` itself."""
     words = {"id": LogisticTruth, "lgp": lambda: LogisticTruth(graph=graph_of(n_items)), "gp": GraphTruth}
+    words["ordered"] = OrderedTruth
     return resolve("truth", choice, words, "expected_log_truth")
 
 
 def resolve_annotators(choice: Any, truth: Any, n_classes: int) -> Any:
     """Return the annotator model that ``choice`` names; "auto" is the best one the truth can use."""
-    natural = GaussianAnnotators if truth.accepts == "quadratic" else BernoulliAnnotators
-    words = {
-        "auto": natural if n_classes == 2 else ConfusionAnnotators,
+    words: dict[str, Any] = {
         "bernoulli": BernoulliAnnotators,
         "confusion": ConfusionAnnotators,
         "gaussian": GaussianAnnotators,
+        "ordered": OrderedAnnotators,
     }
+    natural = "gaussian" if truth.accepts == "quadratic" else "bernoulli" if n_classes == 2 else "confusion"
+    words["auto"] = words["ordered" if isinstance(truth, OrderedTruth) else natural]
     return resolve("annotators", choice, words, "expected_log_lik")
 
 

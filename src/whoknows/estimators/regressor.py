@@ -22,6 +22,7 @@ from whoknows.estimators.checks import (
     row_ids,
 )
 from whoknows.estimators.gold import check_gold_numbers
+from whoknows.estimators.learnt import directions_of
 from whoknows.estimators.pieces import graph_of, resolve
 from whoknows.estimators.seen import Seen, silence
 from whoknows.fit.em import fit_em
@@ -261,7 +262,7 @@ class _Learnt:
     @classmethod
     def of_items(cls, settings: CrowdRegressor, X: Array, said: Annotations) -> _Learnt:
         truth, annotators = _resolve_truth(settings.truth, len(X)), _resolve_annotators(settings.annotators)
-        seen = Seen.of_items(settings, X, annotators.directions)
+        seen = Seen.of_items(settings, X, directions_of(annotators, said))
         truth = truth.prepare(seen.scaled(X), seen.views(X)[0], seen.seed)
         return cls(seen, annotators, truth, *_mean_and_scale(said))
 

@@ -57,7 +57,7 @@ def suggest(
 
     Parameters
     ----------
-    model : CrowdClassifier
+    model : CrowdClassifier or AutoCrowdClassifier
         Fitted.
     X : (n_items, n_features)
         The items one could ask about, of the fit or new.
@@ -108,12 +108,13 @@ def suggest(
     """
     check_is_fitted(model)
     n, min_gain = check_count(n), check_gain(min_gain)
-    items = model._learnt_items(X, said, unknown="population")
-    crowd = _Crowd.of(model, items.Psi[:1], costs, annotators)
-    prob = model._posterior(items)
-    rows = _highest(crowd.best_worth(items, prob), max(n, POOL))
+    voices = model._voices(X, said)
+    items = voices[0].items
+    crowd = _Crowd.of(model, voices, costs, annotators)
+    prob = sum(voice.weight * voice.model._posterior(voice.items) for voice in voices)
+    rows = _highest(crowd.best_worth(items.Y, prob), max(n, POOL))
     over = _Spread.of(items, rows, crowd.asked) if spread else None
-    batch = _Batch.of(crowd, prob[rows], items.Psi[rows], items.Y[rows])
+    batch = _Batch.of(crowd, rows, prob[rows], items.Y[rows])
     chosen = batch.choose(n, min_gain, over)
     why = "" if len(chosen) == n else batch.why_no_more(len(chosen), min_gain)
     row, person, bits = (np.array(column) for column in zip(*chosen, strict=True)) if chosen else _NONE
@@ -162,13 +163,40 @@ def information(prob: Array, accuracy: Array, mistakes: Array) -> Array:
 
 
 @dataclass(frozen=True)
+class Voice:
+    """A fitted model, what it sees of the items, and how much it counts beside others."""
+
+    weight: float
+    model: Any
+    items: Items
+
+    def accuracy(self, rows: Any) -> Array:
+        """P(right | x, z): (n_items, n_annotators + 1, n_classes), the last axis 1 if the same for all.
+
+        Annotators without an accuracy for each class, such as Gaussian ones, have their expertise.
+        """
+        pieces, belief = self.model._learnt.model.annotators, self.model._fitted.annotators
+        Psi = self.items.Psi[rows]
+        if hasattr(pieces, "accuracy"):
+            return np.asarray(pieces.accuracy(belief, Psi))
+        n_classes = len(self.model.classes_)
+        evenly = np.full((len(Psi), n_classes), 1 / n_classes)
+        return np.asarray(pieces.expertise(belief, Psi, evenly)[:, :, None])
+
+    def mistakes(self) -> Array:
+        """p(y | z, wrong), averaged over items: (n_annotators + 1, n_classes, n_classes)."""
+        pieces, belief = self.model._learnt.model.annotators, self.model._fitted.annotators
+        return _mistakes(pieces.confusion(belief, self.model._typical.Psi))
+
+
+@dataclass(frozen=True)
 class _Crowd:
     """The annotators who may be asked: what they would say, and what they cost.
 
     Attributes
     ----------
-    pieces, belief
-        The annotator model, and what a fit learnt of it.
+    voices : list of Voice
+        Who says so: one fitted model, or several whose answers are averaged.
     n_known : int
         Annotators of the fit.
     asked : (n_asked,)
@@ -178,8 +206,7 @@ class _Crowd:
         p(y | z, wrong).
     """
 
-    pieces: Any
-    belief: Any
+    voices: list[Voice]
     n_known: int
     asked: Rows
     names: Ids
@@ -187,13 +214,13 @@ class _Crowd:
     mistakes: Array
 
     @classmethod
-    def of(cls, model: Any, anywhere: Array, costs: Any, annotators: Any) -> Self:
-        """Read a fitted model; what a mistake looks like does not depend on x, so any item will do."""
-        pieces, belief, known = model._learnt.model.annotators, model._fitted.annotators, model.annotators_
+    def of(cls, model: Any, voices: list[Voice], costs: Any, annotators: Any) -> Self:
+        """Read a fitted model."""
+        known = model.annotators_
         asked = positions(annotators, known)
         cost = check_costs(costs, elements(known), asked)
-        mistakes = _mistakes(pieces.confusion(belief, anywhere)[asked])
-        return cls(pieces, belief, len(known), asked, known[asked], cost, mistakes)
+        mistakes = sum(voice.weight * voice.mistakes()[asked] for voice in voices)
+        return cls(voices, len(known), asked, known[asked], cost, np.asarray(mistakes))
 
     @property
     def n_classes(self) -> int:
@@ -205,15 +232,9 @@ class _Crowd:
         fitting = (k for k in range(MOST_AN_ITEM, 1, -1) if self.n_classes ** (k - 1) <= MOST_PATTERNS)
         return next(fitting, 1)
 
-    def accuracy(self, Psi: Array) -> Array:
-        """P(right | x, z): (n_items, n_asked, n_classes), the last axis 1 if it is the same for all.
-
-        Annotators without an accuracy for each class, such as Gaussian ones, have their expertise.
-        """
-        if hasattr(self.pieces, "accuracy"):
-            return np.asarray(self.pieces.accuracy(self.belief, Psi)[:, self.asked])
-        evenly = np.full((len(Psi), self.n_classes), 1 / self.n_classes)
-        return np.asarray(self.pieces.expertise(self.belief, Psi, evenly)[:, self.asked, None])
+    def accuracy(self, rows: Any) -> Array:
+        """P(right | x, z): (n_items, n_asked, n_classes), the last axis 1 if it is the same for all."""
+        return np.asarray(sum(voice.weight * voice.accuracy(rows)[:, self.asked] for voice in self.voices))
 
     def free(self, Y: Annotations) -> Mask:
         """Whether a pair has not been asked yet: (n_items, n_asked)."""
@@ -221,14 +242,12 @@ class _Crowd:
         free[Y.item, Y.annotator] = False
         return np.asarray(free[:, self.asked])
 
-    def best_worth(self, items: Items, prob: Array) -> Array:
+    def best_worth(self, Y: Annotations, prob: Array) -> Array:
         """Bits per cost of each item's best label, ASKED if it has them all: (n_items,)."""
-        best, start = np.empty(len(prob)), 0
-        for part in items.chunks(1 + prob.size * len(self.asked) // AT_ONCE):
-            rows = slice(start, start + len(part.Psi))
-            worth = information(prob[rows], self.accuracy(part.Psi), self.mistakes) / self.cost
-            best[rows] = np.where(self.free(part.Y), worth, ASKED).max(axis=1)
-            start = rows.stop
+        best = np.empty(len(prob))
+        for rows in Y.chunks(1 + prob.size * len(self.asked) // AT_ONCE):
+            worth = information(prob[rows], self.accuracy(rows), self.mistakes) / self.cost
+            best[rows] = np.where(self.free(Y[rows]), worth, ASKED).max(axis=1)
         return best
 
 
@@ -266,8 +285,8 @@ class _Batch:
     taken: Rows
 
     @classmethod
-    def of(cls, crowd: _Crowd, prob: Array, Psi: Array, Y: Annotations) -> Self:
-        accuracy = crowd.accuracy(Psi)
+    def of(cls, crowd: _Crowd, rows: Rows, prob: Array, Y: Annotations) -> Self:
+        accuracy = crowd.accuracy(rows)
         worth = information(prob, accuracy, crowd.mistakes) / crowd.cost
         worth = np.where(crowd.free(Y), worth, ASKED)
         return cls(crowd, accuracy, worth, list(prob[:, None, :]), np.zeros(len(prob), dtype=np.intp))

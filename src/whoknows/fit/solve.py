@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array
+from whoknows._array import Array, Mask, Rows
 from whoknows.fit.crossfit import fit_crossfit
 from whoknows.fit.em import fit_em, m_step
 from whoknows.fit.engines import Engine, Serial
 from whoknows.fit.items import Items
+from whoknows.fit.laplace import Spread, spread
 from whoknows.fit.lbfgs import fit_lbfgs
 from whoknows.fit.monitor import Monitor
-from whoknows.fit.objective import Model, Parameters
+from whoknows.fit.objective import Model, Parameters, e_step
 from whoknows.fit.variational import fit_variational, has_bound
+from whoknows.model.annotators.population import CrowdBelief
 from whoknows.model.belief import Belief
 from whoknows.model.evidence import TableEvidence
 from whoknows.model.posterior import CategoricalPosterior, Posterior
@@ -39,11 +41,30 @@ class Fitted:
         q(ξ); for GP, whose truth has no parameters, what is known of the items themselves.
     solver : str
         Which solver it was.
+    crowd : CrowdBelief, optional
+        All that the variational solver knows of the annotators.
     """
 
     annotators: Belief
     truth: Any
     solver: str
+    crowd: CrowdBelief | None = None
+
+    @property
+    def parameters(self) -> Parameters:
+        """θ and ξ as single points; where the truth has no parameters, ξ is empty."""
+        return Parameters(self.annotators.mean, getattr(self.truth, "mean", np.zeros(0)))
+
+    def spread(self, model: Model, items: Items) -> Spread:
+        """How sure the fit is of its parameters, for intervals."""
+        population = None if self.crowd is None else self.crowd.learnt()
+        return spread(model, [items], self.parameters, population, Serial())
+
+    def of_annotators(self, rows: Rows, active: Mask) -> Fitted:
+        """Return the same for other annotators: ``rows`` says which each is here, −1 for a new one."""
+        crowd = None if self.crowd is None else self.crowd.of_annotators(rows, active)
+        belief = Belief(self.annotators.mean[[*rows, -1]]) if crowd is None else crowd.belief()
+        return replace(self, annotators=belief, crowd=crowd)
 
 
 def vote(items: Items) -> CategoricalPosterior:
@@ -65,10 +86,12 @@ def solve(
     solver: str = "auto",
     engine: Engine | None = None,
     n_chunks: int = 1,
+    before: Fitted | None = None,
 ) -> Fitted:
     """Fit ``model`` to ``items`` by one of `SOLVERS`; "auto" is the best the pieces allow.
 
-    ``start`` (n_items, n_classes) is a first guess at the posterior; None takes the vote.
+    ``start`` (n_items, n_classes) is a first guess at the posterior; None takes the vote. ``before`` is what
+    the same model learnt from some of these labels: a better place to start from.
     """
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {SOLVERS}; got {solver!r}.")
@@ -81,16 +104,21 @@ def solve(
         )
     engine = engine or Serial()
     chunks = list(items.chunks(n_chunks))
-    posteriors = [vote(part) for part in chunks]
+    posteriors: list[Posterior] = [vote(part) for part in chunks]
     if start is not None:
         rows = items.Y.chunks(n_chunks)
         posteriors = [
             CategoricalPosterior(start[r], weight=p.weight) for r, p in zip(rows, posteriors, strict=True)
         ]
     if solver == "vb":
-        theta, xi = fit_variational(model, chunks, posteriors, monitor, engine)
-        return Fitted(theta, xi, solver)
-    parameters = _first_guess(model, chunks, posteriors, engine)
+        beliefs = None if before is None or before.crowd is None else (before.crowd, before.truth)
+        crowd, xi = fit_variational(model, chunks, posteriors, monitor, engine, beliefs)
+        return Fitted(crowd.belief(), xi, solver, crowd)
+    if before is None:
+        parameters = _first_guess(model, chunks, posteriors, engine)
+    else:
+        parameters = before.parameters
+        posteriors = [e_step(part, model, parameters) for part in chunks]
     if solver == "crossfit":
         theta, known = fit_crossfit(model, chunks, posteriors, parameters, monitor, engine)
         return Fitted(theta, known, solver)

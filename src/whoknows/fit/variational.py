@@ -15,6 +15,7 @@ from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
 from whoknows.model.annotators import BoundedAnnotators
+from whoknows.model.annotators.population import CrowdBelief
 from whoknows.model.belief import Belief
 from whoknows.model.posterior import Posterior
 from whoknows.model.settings import NotCompatible
@@ -27,16 +28,25 @@ def has_bound(model: Model) -> bool:
 
 
 def fit_variational(
-    model: Model, chunks: Sequence[Items], start: Sequence[Posterior], monitor: Monitor, engine: Engine
-) -> tuple[Belief, Belief]:
-    """Return q(θ) and q(ξ), from the posterior of each chunk in ``start``."""
+    model: Model,
+    chunks: Sequence[Items],
+    start: Sequence[Posterior],
+    monitor: Monitor,
+    engine: Engine,
+    before: tuple[CrowdBelief, Belief] | None = None,
+) -> tuple[CrowdBelief, Belief]:
+    """Return q(θ) and q(ξ), from the posterior of each chunk in ``start``, or from beliefs of ``before``."""
     _refuse_without_bound(model)
     annotators, truth = cast(BoundedAnnotators, model.annotators), cast(BoundedTruth, model.truth)
-    (labels_per_annotator,) = engine.sum(lambda items: (items.Y.labels_per_annotator,), chunks)
-    crowd = annotators.prior_belief(chunks[0].Psi.shape[1], labels_per_annotator > 0)
-    xi = truth.prior_belief()
-    work = list(zip(chunks, start, strict=True))
-    sums = engine.sum(_start, work, model, crowd.belief(), xi)
+    if before is None:
+        (labels_per_annotator,) = engine.sum(lambda items: (items.Y.labels_per_annotator,), chunks)
+        crowd = annotators.prior_belief(chunks[0].Psi.shape[1], labels_per_annotator > 0)
+        xi = truth.prior_belief()
+        work = list(zip(chunks, start, strict=True))
+        sums = engine.sum(_start, work, model, crowd.belief(), xi)
+    else:
+        crowd, xi = before
+        sums = engine.sum(expectation, chunks, model, crowd.belief(), xi)[1:]
     while True:
         crowd, xi = crowd.update(*sums[:2]), truth.update(*sums[2:])
         local, *rest = engine.sum(expectation, chunks, model, crowd.belief(), xi)
@@ -44,7 +54,7 @@ def fit_variational(
         bound = local - crowd.divergence() - truth.divergence(xi)
         if monitor.add(bound, crowd.mean):
             monitor.finish()
-            return crowd.belief(), xi
+            return crowd, xi
 
 
 def expectation(items: Items, model: Any, theta: Belief, xi: Belief) -> tuple[Any, ...]:

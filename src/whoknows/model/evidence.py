@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from whoknows._array import Array
-
-Rows = NDArray[np.intp]
+from whoknows._array import Array, Rows
 
 GOLD_PRECISION = 1e6  # of a real truth that is known: a thousandth of the unit labels come in
 

@@ -44,8 +44,8 @@ class BuiltGraph(Protocol):
     def attach(self, X: Array) -> Any:
         """Return the row that ``basis`` turns into spectral coordinates of x."""
 
-    def basis(self, rank: int, eps: float) -> Array:
-        """Leading eigenvectors over √(Laplacian eigenvalue + eps), as a linear function of ``attach``."""
+    def basis(self, rank: int, eps: float) -> tuple[Array, Array]:
+        """Leading eigenvectors over √(Laplacian eigenvalue + eps), linear in ``attach``, and eigenvalues."""
 
     def nearness(self, X: Array) -> Array:
         """One within the items' own reach, falling to zero far from all of them: (n_new,)."""
@@ -195,12 +195,13 @@ class WeightedGraph(ABC):
         total = np.asarray(weights.sum(axis=1)).ravel()
         return _scale_rows(weights, _inverse_root(total)) * _inverse_root(self.degree)[None, :]
 
-    def basis(self, rank: int, eps: float) -> Array:
+    def basis(self, rank: int, eps: float) -> tuple[Array, Array]:
         """U / (s √(1 − s + eps)): with ``attach`` this is the Nyström extension of the eigenvectors U."""
         half = _inverse_root(self.degree)
         normalised = _scale_rows(self.Phi, half) * half[None, :]
         s, U = _leading_eigenvectors(normalised, rank)
-        return np.asarray(U / (s * np.sqrt(np.maximum(1 - s, 0) + eps)))
+        eigenvalues = np.maximum(1 - s, 0)
+        return U / (s * np.sqrt(eigenvalues + eps)), eigenvalues
 
     def nearness(self, X: Array) -> Array:
         """min(1, (h/d)²), d the distance to the nearest item, h the widest gap among the items."""
@@ -292,12 +293,13 @@ class AnchoredGraph:
         rows = np.repeat(np.arange(len(X)), self.n_nearest)
         return sp.csr_array((weights.ravel(), (rows, index.ravel())), shape=(len(X), len(self.anchors)))
 
-    def basis(self, rank: int, eps: float) -> Array:
+    def basis(self, rank: int, eps: float) -> tuple[Array, Array]:
         """Λ^-½ V / (√s √(1 − s + eps)), with V S Vᵀ = Λ^-½ ZᵀZ Λ^-½: Φ's own eigenvectors, at any x."""
         half = _inverse_root(self.mass)
         M = (self.Z.T @ self.Z).toarray() * half[:, None] * half[None, :]
         s, V = _leading_eigenvectors(M, rank)
-        return np.asarray(half[:, None] * V / np.sqrt(s * (np.maximum(1 - s, 0) + eps)))
+        eigenvalues = np.maximum(1 - s, 0)
+        return half[:, None] * V / np.sqrt(s * (eigenvalues + eps)), eigenvalues
 
     def nearness(self, X: Array) -> Array:
         """min(1, (h/d)²), d the distance to the nearest anchor, h the farthest an item lies from its own."""

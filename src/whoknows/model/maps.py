@@ -140,17 +140,21 @@ class SpectralMap(Map):
     def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> SpectralFeatures:
         """Build the graph of the items and diagonalise it."""
         graph = self.graph.build(X, seed)
-        raw = SpectralFeatures(graph, graph.basis(self.rank, self.eps))
+        raw = SpectralFeatures(graph, *graph.basis(self.rank, self.eps))
         centre, length = _centre_and_length(raw.transform(X))
         return replace(raw, centre=centre, length=length)
 
 
 @dataclass(frozen=True)
 class SpectralFeatures:
-    """The graph's eigenvectors at any x, centred and scaled."""
+    """The graph's eigenvectors at any x, centred and scaled.
+
+    ``eigenvalues`` of the Laplacian, from the smallest: as many near zero as the items fall into parts.
+    """
 
     graph: BuiltGraph
     basis: Array
+    eigenvalues: Array
     centre: Array | float = 0.0
     length: float = 1.0
 

@@ -10,6 +10,7 @@ from whoknows.model.annotators.bernoulli import BernoulliAnnotators
 from whoknows.model.annotators.biased import BiasedAnnotators
 from whoknows.model.annotators.confusion import ConfusionAnnotators
 from whoknows.model.annotators.gaussian import GaussianAnnotators
+from whoknows.model.annotators.ordered import OrderedAnnotators
 from whoknows.model.annotators.population import CrowdBelief, Population
 from whoknows.model.belief import Belief
 from whoknows.model.evidence import Evidence, TableEvidence
@@ -22,6 +23,7 @@ __all__ = [
     "BoundedAnnotators",
     "ConfusionAnnotators",
     "GaussianAnnotators",
+    "OrderedAnnotators",
     "Population",
 ]
 
@@ -30,7 +32,7 @@ class AnnotatorModel(Protocol):
     """What a solver asks of annotators; X carries a constant last column, θ the crowd in its last row."""
 
     gives: ClassVar[str]
-    directions: int
+    directions: int | None
 
     def for_classes(self, n_classes: int) -> Self:
         """Return the same for so many classes, or refuse."""

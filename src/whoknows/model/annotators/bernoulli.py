@@ -15,7 +15,7 @@ from whoknows.model.annotators.population import CrowdBelief, Population
 from whoknows.model.belief import Belief, bounded_log_logistic, moderated, omega
 from whoknows.model.evidence import TableEvidence
 from whoknows.model.posterior import Posterior
-from whoknows.model.settings import COUNT, Rules, Settings, is_a
+from whoknows.model.settings import COUNT, Rules, Settings, is_a, or_none
 
 
 @dataclass
@@ -32,19 +32,19 @@ class BernoulliAnnotators(Settings):
         False: one accuracy an annotator (w_t = 0), the paper's «ML original».
     two_coin : bool
         A different accuracy on each class: add (2z − 1) k_t to the log-odds, or k_tz of more classes.
-    directions : int
-        Expertise depends on no more than this many leading features of the map.
+    directions : int, optional
+        Expertise depends on so many leading features of the map; None: as many as labels can tell of.
     population : Population
         Prior: the crowd, and how far an annotator strays from it.
     """
 
     varies_with_x: bool = True
     two_coin: bool = False
-    directions: int = 40
+    directions: int | None = None
     population: Population = field(default_factory=Population)
 
     gives: ClassVar[str] = "table"
-    rules: ClassVar[Rules] = {"directions": COUNT, "population": is_a(Population)}
+    rules: ClassVar[Rules] = {"directions": or_none(COUNT), "population": is_a(Population)}
 
     _n_classes: int = field(default=2, init=False, repr=False, compare=False)
 

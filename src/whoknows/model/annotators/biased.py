@@ -13,7 +13,7 @@ from whoknows.model.annotators.population import Population
 from whoknows.model.belief import Belief
 from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.posterior import Posterior
-from whoknows.model.settings import COUNT, POSITIVE, SHARE, NotCompatible, Rules, Settings, is_a
+from whoknows.model.settings import COUNT, POSITIVE, SHARE, NotCompatible, Rules, Settings, is_a, or_none
 
 LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 LARGEST_LOG = 30.0  # of σ: beyond, a label says nothing and its square would only overflow
@@ -43,8 +43,8 @@ class BiasedAnnotators(Settings):
         Smallest σ. With 0, annotators who say exactly the same have a likelihood without limit.
     bias_variance : float
         Prior variance of an annotator's bias.
-    directions : int
-        σ depends on no more than this many leading features of the map.
+    directions : int, optional
+        σ depends on so many leading features of the map; None: as many as labels can tell of.
     population : Population
         Prior of log σ: the crowd's γ and w, and how far an annotator strays from them. Slopes are held
         tighter than in other annotator models: spread shows less clearly than right and wrong.
@@ -65,14 +65,14 @@ class BiasedAnnotators(Settings):
     varies_with_x: bool = True
     sigma_floor: float = 0.05
     bias_variance: float = 0.25
-    directions: int = 40
+    directions: int | None = None
     population: Population = field(default_factory=_crowd)
 
     gives: ClassVar[str] = "quadratic"
     rules: ClassVar[Rules] = {
         "sigma_floor": SHARE,
         "bias_variance": POSITIVE,
-        "directions": COUNT,
+        "directions": or_none(COUNT),
         "population": is_a(Population),
     }
 

@@ -14,7 +14,7 @@ from whoknows.model.annotators.population import Population
 from whoknows.model.belief import Belief
 from whoknows.model.evidence import QuadraticEvidence, TableEvidence
 from whoknows.model.posterior import Posterior
-from whoknows.model.settings import COUNT, SHARE, NotCompatible, Rules, Settings, is_a
+from whoknows.model.settings import COUNT, SHARE, NotCompatible, Rules, Settings, is_a, or_none
 
 LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
@@ -32,19 +32,23 @@ class GaussianAnnotators(Settings):
         False: one σ an annotator, the paper's «ML original».
     sigma_floor : float
         Smallest σ; 0 is Eq. (15) as printed, and degenerates.
-    directions : int
-        Expertise depends on no more than this many leading features of the map.
+    directions : int, optional
+        Expertise depends on so many leading features of the map; None: as many as labels can tell of.
     population : Population
         Prior: the crowd's γ (0 in Algorithm 1) and w, and how far an annotator strays from them.
     """
 
     varies_with_x: bool = True
     sigma_floor: float = 0.3
-    directions: int = 40
+    directions: int | None = None
     population: Population = field(default_factory=lambda: Population(centre=0.0))
 
     gives: ClassVar[str] = "quadratic"
-    rules: ClassVar[Rules] = {"sigma_floor": SHARE, "directions": COUNT, "population": is_a(Population)}
+    rules: ClassVar[Rules] = {
+        "sigma_floor": SHARE,
+        "directions": or_none(COUNT),
+        "population": is_a(Population),
+    }
 
     def for_classes(self, n_classes: int) -> Self:
         """Return self for two classes; refuse more, whose codes are no numbers."""

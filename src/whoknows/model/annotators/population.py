@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from whoknows._array import Array, Mask
+from whoknows._array import Array, Mask, Rows
 from whoknows.model.belief import Belief
 from whoknows.model.settings import POSITIVE, Rules, Settings
 
@@ -222,6 +222,16 @@ class CrowdBelief:
             + a0 * (np.log(b) - np.log(b0))
             + a * (b0 - b) / b
         )
+
+    def of_annotators(self, rows: Rows, active: Mask) -> CrowdBelief:
+        """Return the belief about other annotators: ``rows`` says which each is here, −1 for a new one."""
+        belief = self.belief()
+        assert belief.covariance is not None
+        return replace(self, mean=belief.mean[rows], covariance=belief.covariance[rows], active=active)
+
+    def learnt(self) -> Population:
+        """Return the population with what was learnt of 1/τ² in place of its prior."""
+        return replace(self.population, precision_shape=self.shape, precision_rate=self.rate)
 
     def belief(self) -> Belief:
         """Each annotator's coefficients, and in the last row those of an annotator never seen."""

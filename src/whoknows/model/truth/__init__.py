@@ -11,8 +11,9 @@ from whoknows.model.posterior import CategoricalPosterior, Posterior
 from whoknows.model.truth.graph import GraphTruth
 from whoknows.model.truth.linear import LinearTruth
 from whoknows.model.truth.logistic import LogisticTruth
+from whoknows.model.truth.ordered import OrderedTruth
 
-__all__ = ["BoundedTruth", "GraphTruth", "LinearTruth", "LogisticTruth", "TruthModel"]
+__all__ = ["BoundedTruth", "GraphTruth", "LinearTruth", "LogisticTruth", "OrderedTruth", "TruthModel"]
 
 
 class TruthModel(Protocol):

@@ -85,7 +85,7 @@ class LogisticTruth(Settings):
     def precision(self) -> Array:
         """R in p(ξ) ∝ exp(−½ ξᵀRξ): ridge and graph term together."""
         if self._precision is None:
-            raise RuntimeError("LogisticTruth was not prepared: call prepare(X, features) first.")
+            raise RuntimeError(f"{type(self).__name__} was not prepared: call prepare(X, features) first.")
         return self._precision
 
     # --- point estimates -------------------------------------------------------------------------
@@ -96,7 +96,8 @@ class LogisticTruth(Settings):
 
     def posterior(self, xi: Array, X: Array, evidence: Evidence) -> CategoricalPosterior:
         """p̃(z) ∝ p(z | x) Π_t p(y | x, z), Eqs. (7), (12): Eqs. (1), (2) normalised, Eq. (6) their sum."""
-        return CategoricalPosterior.from_log_joint(log_classes(X @ xi) + evidence.table, evidence.weight)
+        log_p = self.log_prob(xi, self.log_odds(xi, X))
+        return CategoricalPosterior.from_log_joint(log_p + evidence.table, evidence.weight)
 
     def expected_log_truth(self, xi: Array, X: Array, posterior: Posterior) -> tuple[float, Array]:
         """E_p̃(z)[Σ_i log p(z_i | x_i)], the second term of Eq. (13), and its gradient Σ (p̃ − p) x."""
@@ -116,6 +117,23 @@ class LogisticTruth(Settings):
         """−∂² of the expected log truth, Σ p (1 − p) x xᵀ: (n_outputs, n_features, n_features)."""
         p = np.exp(log_classes(X @ xi))[:, 1:] if xi.ndim == 1 else np.exp(log_classes(X @ xi))
         return np.stack([X.T @ (X * (posterior.counts * p_k * (1 - p_k))[:, None]) for p_k in p.T])
+
+    def weights(self, xi: Array) -> Array:
+        """What of ξ multiplies x: all of it."""
+        return xi
+
+    def log_odds(self, xi: Array, X: Array) -> Array:
+        """f = ξᵀx: (n_items,), or (n_items, n_classes) of more than two."""
+        return X @ xi
+
+    def log_prob(self, xi: Array, f: Array) -> Array:
+        """log p(z) where the log-odds are f: (n_items, n_classes)."""
+        return log_classes(f)
+
+    def residual(self, xi: Array, X: Array, posterior: Posterior) -> Array:
+        """p̃ − p, the gradient of each item's expected log truth in ξᵀx: (n_items, n_outputs)."""
+        left = posterior.prob - np.exp(log_classes(X @ xi))  # type: ignore[union-attr]
+        return np.asarray(left if xi.ndim == 2 else left[:, 1:])
 
     def laplace_covariance(self, curvature: Array) -> Array:
         """Covariance of ξ around its maximum, class by class: (n_outputs, n_features, n_features)."""
@@ -190,8 +208,8 @@ class LogisticTruth(Settings):
 
     def log_predict(self, known: Belief, X: Array) -> Array:
         """log p(z | x), Sec. 3.6, ξ integrated out where its covariance is known: (n_items, n_classes)."""
-        f = X @ known.mean
-        return log_classes(moderated(f, known.variance_along(X)) if f.ndim == 1 else f)
+        f = self.log_odds(known.mean, X)
+        return self.log_prob(known.mean, moderated(f, known.variance_along(X)) if f.ndim == 1 else f)
 
     def posterior_at(self, known: Belief, X: Array, evidence: Evidence) -> Array:
         """p(z | x, labels), Eqs. (7), (12), ξ integrated out likewise: (n_items, n_classes)."""

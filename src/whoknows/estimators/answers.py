@@ -1,0 +1,80 @@
+"""What every classifier here answers in the same words, whatever is inside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from whoknows.data.annotations import Annotations
+from whoknows.estimators.checks import check_annotations, row_ids
+from whoknows.estimators.suggest import suggest
+from whoknows.estimators.suggestions import Suggestions
+
+
+class Answers(ClassifierMixin):
+    """Answers that follow from ``predict_proba``, ``log_predictive`` and what annotators would say."""
+
+    def predict(self, X: Any) -> Any:
+        """Return the likeliest class of each item: (n_items,)."""
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[likeliest]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy on a truth vector; on annotations, how well they are foretold.
+
+        Parameters
+        ----------
+        X : (n_items, n_features)
+        y : (n_items,) or annotations
+            One dimension is the truth: returns accuracy. Annotations (or a matrix): the mean over labels of
+            log p(labels | x), truth integrated out. It needs no truth, so it can choose settings.
+        """
+        if not isinstance(y, Annotations) and np.ndim(y) == 1:
+            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        if sample_weight is not None:
+            raise ValueError("sample_weight goes with a truth vector; annotations are scored label by label.")
+        said = self._labels_of(X, y)
+        if said.n_annotations == 0:
+            raise ValueError("score on annotations needs at least one label; y has none.")
+        return float(self.log_predictive(X, said).sum()) / said.n_annotations
+
+    def suggest(
+        self,
+        X: Any,
+        said: Any,
+        n: int,
+        costs: Any = None,
+        annotators: Any = None,
+        *,
+        min_gain: float = 0.0,
+        spread: bool = True,
+    ) -> Suggestions:
+        """Choose the n labels, not asked yet, that say most about the truth for what they cost.
+
+        Parameters
+        ----------
+        X : (n_items, n_features)
+            Items one could ask about.
+        said : as in `fit`
+            Their labels so far.
+        n : int
+            Labels to ask for, at most.
+        costs : mapping or (n_annotators,), optional
+            Cost of a label by annotator; default 1 each.
+        annotators : sequence of ids, optional
+            Who may be asked.
+        min_gain : float
+            Stop when no label is worth so many bits per cost.
+        spread : bool
+            Spread the batch over the data and the annotators.
+        """
+        return suggest(self, X, said, n, costs=costs, annotators=annotators, min_gain=min_gain, spread=spread)
+
+    def _labels_of(self, X: Any, y: Any) -> Annotations:
+        """Return checked labels of these items; a bare matrix is about the annotators of the fit."""
+        check_is_fitted(self)
+        return check_annotations(y, len(X), self.annotators_, row_ids(X))

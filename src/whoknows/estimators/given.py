@@ -1,0 +1,71 @@
+"""What a fit was given: kept, so that labels that come later can join it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from whoknows._array import Array
+from whoknows.data.annotations import Annotations
+from whoknows.data.vocabulary import elements, show
+
+
+@dataclass(frozen=True)
+class Given:
+    """Labels of a fit, and what was known besides.
+
+    Attributes
+    ----------
+    said : Annotations
+    gold, weight : (n_items,) or None
+        As in `Items`.
+    items : str
+        A fingerprint of X: the same items need not be looked at again.
+    """
+
+    said: Annotations
+    gold: Array | None
+    weight: Array | None
+    items: str
+
+    def with_labels(self, new: Annotations, X: Array) -> Given:
+        """Return all labels, old and new; rows of X beyond those of the fit are new items."""
+        self._check_same_items(new)
+        more = len(X) - self.said.n_items
+        return Given(
+            self.said.followed_by(new),
+            None if self.gold is None else np.append(self.gold, np.full(more, np.nan)),
+            None if self.weight is None else np.append(self.weight, np.ones(more)),
+            fingerprint(X),
+        )
+
+    def without(self, items: Any) -> Given:
+        """Return the same with nothing known of some items; the items stay."""
+        gold = None if self.gold is None else self.gold.copy()
+        if gold is not None:
+            gold[items] = np.nan
+        return replace(self, said=self.said.only(~np.isin(self.said.item, items)), gold=gold)
+
+    def _check_same_items(self, new: Annotations) -> None:
+        n = self.said.n_items
+        if new.n_items < n:
+            raise ValueError(
+                f"update() needs all items of the fit, in the same order: it had {n}, X has {new.n_items}. "
+                "Pass the same X, with NaN (or no row in Annotations) for pairs without a new label."
+            )
+        old, now = elements(self.said.items), elements(new.items[:n])
+        if old == now or now == list(range(n)):
+            return
+        place = next(i for i in range(n) if old[i] != now[i])
+        raise ValueError(
+            f"update() needs the items of the fit in the same order; item {place} was {old[place]!r} and is "
+            f"{now[place]!r}. Pass items={show(old, 3)} … to Annotations.from_frame."
+        )
+
+
+def fingerprint(X: Array) -> str:
+    """Return a hash of the numbers in X."""
+    return blake2b(np.ascontiguousarray(X).data, digest_size=16).hexdigest()

@@ -1,0 +1,123 @@
+"""Intervals: how far a probability may be off, from how sure a fit is of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import norm
+
+from whoknows._array import Array, Rows
+from whoknows.fit.laplace import Spread
+from whoknows.model.belief import Belief
+from whoknows.model.settings import NotCompatible
+
+Interval = tuple[Array, Array, Array]  # the estimate, its lower and its upper limit
+
+GRID = np.linspace(-1, 1, 9)  # where a probability is looked at within the interval of its log-odds
+AT_ONCE = 4_000_000  # numbers held at once
+
+
+def check_level(level: Any) -> float:
+    """Return the standard normal quantile that an interval of this level reaches to, or object."""
+    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
+        raise ValueError(f"level must be a number between 0 and 1, such as 0.9; got {level!r}.")
+    return float(norm.ppf(0.5 + level / 2))
+
+
+def class_interval(truth: Any, xi: Array, spread: Spread, X: Array, prob: Array, level: float) -> Interval:
+    """p(z | x) with limits: three (n_items, n_classes).
+
+    With one log-odds f an item, the range of p(z | f) over f ± k · sd. With one a class, the log-odds of a
+    class against all others, log p_k / (1 − p_k), have the variance v_k + Σ_{j ≠ k} (p_j / (1 − p_k))² v_j.
+    """
+    if spread.truth is None:
+        raise NotCompatible(
+            f"{type(truth).__name__} gives no interval: its probability already is what is unknown of z. Use "
+            "truth='id' or 'lgp' (map='spectral' is the same prior)."
+        )
+    reach = check_level(level)
+    variance = np.stack([np.einsum("ij,ij->i", X @ S, X) for S in spread.truth], axis=1)
+    f = truth.log_odds(xi, X)
+    if f.ndim == 1:
+        sd = np.sqrt(variance[:, 0])
+        around = np.array([truth.log_prob(xi, f + step * reach * sd) for step in GRID])
+        return _around(prob, np.exp(around.min(axis=0)), np.exp(around.max(axis=0)))
+    log_p = truth.log_prob(xi, f)
+    p, rest = np.exp(log_p), -np.expm1(np.minimum(log_p, -1e-15))
+    others = (p**2 * variance).sum(axis=1, keepdims=True) - p**2 * variance
+    sd = np.sqrt(variance + others / rest**2)
+    centre = log_p - np.log(rest)
+    return _around(prob, expit(centre - reach * sd), expit(centre + reach * sd))
+
+
+def expertise_interval(
+    annotators: Any,
+    theta: Array,
+    spread: Spread,
+    rows: Rows,
+    Psi: Array,
+    prob: Array,
+    value: Array,
+    level: float,
+) -> Interval:
+    """Expertise of some annotators with limits: three (n_items, n_rows); ``value`` is the estimate."""
+    reach = check_level(level)
+    size = 1 + Psi.shape[0] * theta.shape[1] * prob.shape[1] // AT_ONCE
+    low, high = np.empty_like(value), np.empty_like(value)
+    for part in np.array_split(np.arange(len(Psi)), size):
+
+        def expertise(points: Array, part: Rows = part) -> Array:
+            return np.asarray(annotators.expertise(Belief(points), Psi[part], prob[part]))
+
+        for column, row in enumerate(rows):
+            centre, sd = sigma_points(expertise, theta[row], spread.annotators[row])
+            low[part, column], high[part, column] = expit(centre - reach * sd), expit(centre + reach * sd)
+    return _around(value, low, high)
+
+
+def average_interval(
+    annotators: Any, theta: Array, spread: Spread, Psi: Array, prob: Array, value: Array, level: float
+) -> Interval:
+    """Expertise averaged over items, with limits: three (n_annotators,); ``value`` is the estimate."""
+    reach = check_level(level)
+
+    def average(points: Array) -> Array:
+        return np.asarray(annotators.expertise(Belief(points), Psi, prob)).mean(axis=0)
+
+    odds = [sigma_points(average, theta[t], spread.annotators[t]) for t in range(len(value))]
+    centre, sd = np.array(odds).reshape(-1, 2).T
+    return _around(value, expit(centre - reach * sd), expit(centre + reach * sd))
+
+
+def sigma_points(
+    probability: Callable[[Array], Array], mean: Array, covariance: Array
+) -> tuple[Array, Array]:
+    """Log-odds of a probability that depends on θ ~ N(mean, covariance), and their standard deviation.
+
+    ``probability`` takes points (n_points, n_columns) and gives (…, n_points). One standard deviation to
+    either side along each axis of the covariance: exact where the log-odds are linear in θ.
+    """
+    axes = np.linalg.cholesky(covariance).T
+    odds = logit(np.clip(probability(np.vstack([mean, mean + axes, mean - axes])), 1e-12, 1 - 1e-12))
+    n = len(mean)
+    half = 0.5 * (odds[..., 1 : n + 1] - odds[..., n + 1 : 2 * n + 1])
+    return odds[..., 0], np.sqrt((half**2).sum(axis=-1))
+
+
+def mixture(weights: Array, answers: list[Interval], level: float) -> Interval:
+    """Interval of a weighted average, on log-odds: what members say of their doubt, and how they differ."""
+    reach = check_level(level)
+    value = np.tensordot(weights, np.array([a[0] for a in answers]), axes=1)
+    low, high = (logit(np.clip(np.array([a[i] for a in answers]), 1e-12, 1 - 1e-12)) for i in (1, 2))
+    centre, variance = 0.5 * (low + high), ((high - low) / (2 * reach)) ** 2
+    mean = np.tensordot(weights, centre, axes=1)
+    sd = np.sqrt(np.tensordot(weights, variance + (centre - mean) ** 2, axes=1))
+    return _around(value, expit(mean - reach * sd), expit(mean + reach * sd))
+
+
+def _around(value: Array, low: Array, high: Array) -> Interval:
+    """Estimate and limits; the estimate averages over doubt, and is never outside them."""
+    return value, np.minimum(low, value), np.maximum(high, value)

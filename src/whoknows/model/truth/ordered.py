@@ -1,0 +1,151 @@
+"""Truth on an ordered scale: levels, and cut points between them on a line that x moves along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from whoknows._array import Array
+from whoknows.model.posterior import Posterior
+from whoknows.model.settings import POSITIVE, Rules
+from whoknows.model.truth.logistic import LEAST_LEFT, LogisticTruth
+
+LARGEST_LOG = 30.0  # of a gap: beyond, a level is certain (or impossible) in any case
+
+
+@dataclass
+class OrderedTruth(LogisticTruth):
+    """P(z ≤ k | x) = logistic(c_k − f), f = ωᵀx: the ordered logit, for levels 0 < 1 < … < K − 1.
+
+    x carries a constant last column, whose weight could as well be a shift of all cut points. So the cut
+    points c_0 < … < c_{K−2} have mean zero, and only the gaps between them are learnt:
+    ξ = (ω, log gaps), with ω as in `LogisticTruth` and log gap ~ N(log ``gap``, ``log_gap_variance``).
+    Turning the scale round turns f's sign and the gaps' order and changes nothing else. Two levels have no
+    gap: that is `LogisticTruth`.
+
+    Parameters
+    ----------
+    graph, strength, variance, intercept_variance
+        As in `LogisticTruth`.
+    gap : float
+        Where the gap between two cut points is expected. With 2, an item half way between them has the level
+        between them with probability 0.46.
+    log_gap_variance : float
+        How unsure that is: prior variance of the log of a gap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whoknows.model.belief import Belief
+    >>> from whoknows.model.truth.ordered import OrderedTruth
+    >>> truth = OrderedTruth().for_classes(3)
+    >>> xi = truth.init(n_features=2)
+    >>> truth.cuts(xi)
+    array([-1.,  1.])
+    >>> xi[0] = 4.0
+    >>> X = np.array([[-1.0, 1.0], [0.0, 1.0], [1.0, 1.0]])  # the constant last
+    >>> np.exp(truth.log_predict(Belief(xi), X)).round(2)
+    array([[0.95, 0.04, 0.01],
+           [0.27, 0.46, 0.27],
+           [0.01, 0.04, 0.95]])
+    """
+
+    gap: float = 2.0
+    log_gap_variance: float = 0.5
+
+    rules: ClassVar[Rules] = LogisticTruth.rules | {"gap": POSITIVE, "log_gap_variance": POSITIVE}
+
+    # --- point estimates -------------------------------------------------------------------------
+
+    def init(self, n_features: int) -> Array:
+        """ω = 0 and the gaps where they are expected: (n_features + n_classes − 2,)."""
+        return np.concatenate([np.zeros(n_features), np.full(self._n_classes - 2, np.log(self.gap))])
+
+    def weights(self, xi: Array) -> Array:
+        """ω, the weight of the constant last: (n_features,)."""
+        return xi[: len(xi) - self._n_classes + 2]
+
+    def cuts(self, xi: Array) -> Array:
+        """c_0 < … < c_{K−2}, with mean zero: (n_classes − 1,)."""
+        cuts = np.concatenate([[0.0], np.cumsum(self._gaps(xi))])
+        return np.asarray(cuts - cuts.mean())
+
+    def log_odds(self, xi: Array, X: Array) -> Array:
+        """f = ωᵀx: (n_items,)."""
+        return X @ self.weights(xi)
+
+    def log_prob(self, xi: Array, f: Array) -> Array:
+        """log P(z = k | f), finite and accurate for any f: (n_items, n_classes).
+
+        logistic(a) − logistic(b) = logistic(a) logistic(−b) (1 − exp(b − a)): nothing is subtracted.
+        """
+        to_cut = self.cuts(xi) - f[:, None]
+        log_p = np.zeros((len(f), self._n_classes))
+        log_p[:, :-1] += log_expit(to_cut)
+        log_p[:, 1:] += log_expit(-to_cut)
+        log_p[:, 1:-1] += np.log(-np.expm1(-self._gaps(xi)))
+        return log_p
+
+    def expected_log_truth(self, xi: Array, X: Array, posterior: Posterior) -> tuple[float, Array]:
+        """E_p̃(z)[Σ_i log p(z_i | x_i)], the second term of Eq. (13), and its gradient in ω and log gaps."""
+        f, gaps = self.log_odds(xi, X), self._gaps(xi)
+        q = _counted(posterior)
+        push, _ = self._pushes(xi, f, q)
+        d_cuts = -push.sum(axis=0)
+        d_gaps = np.cumsum((d_cuts - d_cuts.mean())[::-1])[::-1][1:]  # a gap moves all cuts above it
+        d_gaps = d_gaps + q[:, 1:-1].sum(axis=0) * np.exp(-gaps) / -np.expm1(-gaps)
+        inside = np.abs(xi[len(xi) - len(gaps) :]) < LARGEST_LOG
+        value = float((q * self.log_prob(xi, f)).sum())
+        return value, np.concatenate([X.T @ push.sum(axis=1), np.where(inside, gaps * d_gaps, 0.0)])
+
+    def log_prior(self, xi: Array) -> tuple[float, Array]:
+        """log p(ω | X), Eqs. (10), (11), plus log p(log gaps), up to a constant, and the gradient."""
+        omega = self.weights(xi)
+        value, gradient = super().log_prior(omega)
+        surprise = xi[len(omega) :] - np.log(self.gap)
+        pull = surprise / self.log_gap_variance
+        return value - 0.5 * float(surprise @ pull), np.concatenate([gradient, -pull])
+
+    def residual(self, xi: Array, X: Array, posterior: Posterior) -> Array:
+        """Gradient of each item's expected log truth in f: (n_items, 1)."""
+        push, _ = self._pushes(xi, self.log_odds(xi, X), posterior.prob)  # type: ignore[union-attr]
+        return np.asarray(push.sum(axis=1, keepdims=True))
+
+    # --- cross-fitting: what ω would say of an item had it not seen its labels; cut points stay --
+
+    def curvature(self, xi: Array, X: Array, posterior: Posterior) -> Array:
+        """−∂² of the expected log truth in ω, Σ h x xᵀ: (1, n_features, n_features)."""
+        _, h = self._pushes(xi, self.log_odds(xi, X), _counted(posterior))
+        return np.asarray((X.T @ (X * h[:, None]))[None])
+
+    def leave_one_out(self, xi: Array, X: Array, posterior: Posterior, covariance: Array) -> Array:
+        """log p(z_i | x_i) under ω fitted without item i, to first order: (n_items, n_classes).
+
+        f_−i = f_i − v / (1 − h v) · ∂E[log p(z_i | f)]/∂f, with v = xᵀ covariance x and h = −∂²E[…]/∂f².
+        """
+        f = self.log_odds(xi, X)
+        push, h = self._pushes(xi, f, _counted(posterior))
+        v = np.einsum("ij,ij->i", X @ covariance[0], X)
+        return self.log_prob(xi, f - v / np.maximum(1 - h * v, LEAST_LEFT) * push.sum(axis=1))
+
+    def _gaps(self, xi: Array) -> Array:
+        return np.exp(np.clip(xi[len(self.weights(xi)) :], -LARGEST_LOG, LARGEST_LOG))
+
+    def _pushes(self, xi: Array, f: Array, q: Array) -> tuple[Array, Array]:
+        """Return the push of each cut on f, (n_items, n_classes − 1), and −∂²/∂f² of E_q[log p], (n_items,).
+
+        A cut pushes levels above it up and levels below it down. Summed over cuts this is ∂/∂f, over items
+        −∂/∂c_k with the gaps held. The second derivative is never positive: log p is concave in f.
+        """
+        below = expit(self.cuts(xi) - f[:, None])  # P(z ≤ k)
+        above = expit(f[:, None] - self.cuts(xi))
+        push = q[:, 1:] * below - q[:, :-1] * above
+        return push, ((q[:, 1:] + q[:, :-1]) * below * above).sum(axis=1)
+
+
+def _counted(posterior: Posterior) -> Array:
+    """p̃(z) of each item times how much the item counts: (n_items, n_classes)."""
+    return np.asarray(posterior.prob * posterior.counts[:, None])  # type: ignore[union-attr]
