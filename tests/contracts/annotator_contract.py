@@ -4,7 +4,7 @@ A subclass gives each test a ``case``: a piece, and the same piece as the refere
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,32 @@ class AnnotatorContract:
         assert value == pytest.approx(whole[0], abs=1e-10)
         np.testing.assert_allclose(gradient, whole[1], atol=1e-10)
         np.testing.assert_allclose(np.vstack(tables), table, atol=1e-12)
+
+    def test_a_label_counts_as_often_as_its_confidence_says(self, case):
+        """Two is the same label twice, zero none."""
+        theta, piece, X, Y = some_theta(case.piece), case.piece, WORLD.features, WORLD.Y
+        counted, written_out = with_confidence(Y)
+        for answer in (piece.evidence, lambda theta, X, Y: piece.predictive(Belief(theta), X, Y)):
+            np.testing.assert_allclose(
+                answer(theta, X, counted).table, answer(theta, X, written_out).table, atol=1e-10
+            )
+        for ours, theirs in zip(
+            piece.expected_log_lik(theta, X, counted, POSTERIOR),
+            piece.expected_log_lik(theta, X, written_out, POSTERIOR),
+            strict=True,
+        ):
+            np.testing.assert_allclose(ours, theirs, atol=1e-10)
+
+    def test_an_item_counts_as_often_as_its_weight_says(self, case):
+        theta, weight = some_theta(case.piece), np.arange(14) % 4
+        copies = np.repeat(np.arange(14), weight)
+        heavy = CategoricalPosterior(POSTERIOR.prob, weight=weight.astype(float))
+        ours = case.piece.expected_log_lik(theta, WORLD.features, WORLD.Y, heavy)
+        theirs = case.piece.expected_log_lik(
+            theta, WORLD.features[copies], WORLD.Y[copies], CategoricalPosterior(POSTERIOR.prob[copies])
+        )
+        assert ours[0] == pytest.approx(theirs[0], abs=1e-10)
+        np.testing.assert_allclose(ours[1], theirs[1], atol=1e-10)
 
     def test_permuting_items_permutes_the_evidence(self, case):
         theta, order = some_theta(case.piece), np.random.default_rng(4).permutation(14)
@@ -310,6 +336,22 @@ class BoundedAnnotatorContract:
             theta = some_theta(piece, seed=seed)
             assert quadratic(theta) == pytest.approx(bound(theta), abs=1e-9)
 
+    def test_statistics_count_labels_by_confidence_and_items_by_weight(self, case):
+        piece, belief, weight = case.piece, self.belief(case.piece), np.arange(14) % 3
+        copies = np.repeat(np.arange(14), weight)
+
+        def sums(X, Y, posterior):
+            return piece.statistics(piece.moments(belief, X, Y), X, Y, posterior)
+
+        counted, written_out = with_confidence(WORLD.Y)
+        heavy = CategoricalPosterior(POSTERIOR.prob, weight=weight.astype(float))
+        ours = sums(WORLD.features, counted, heavy)
+        theirs = sums(
+            WORLD.features[copies], written_out[copies], CategoricalPosterior(POSTERIOR.prob[copies])
+        )
+        for total, expected in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(total, expected, atol=1e-10)
+
     @pytest.mark.parametrize("n_chunks", [2, 7])
     def test_statistics_add_up_over_chunks(self, case, n_chunks):
         piece, belief, items = case.piece, self.belief(case.piece), WORLD.items
@@ -324,6 +366,14 @@ class BoundedAnnotatorContract:
         ]
         for total, pieces in zip(whole, zip(*parts, strict=True), strict=True):
             np.testing.assert_allclose(sum(pieces), total, atol=1e-12)
+
+
+def with_confidence(Y):
+    """Return the labels, each with a confidence of 0 to 3, and the same labels written down so often."""
+    times = np.arange(Y.n_annotations) % 4
+    again = np.repeat(np.arange(Y.n_annotations), times)
+    codes = Y.item[again], Y.annotator[again], Y.label[again]
+    return replace(Y, confidence=times.astype(float)), Annotations(*codes, Y.items, Y.annotators, Y.labels)
 
 
 def with_labels(Y, label):

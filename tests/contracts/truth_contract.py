@@ -3,6 +3,8 @@
 A subclass gives each test a ``piece``. Evidence comes from Gaussian annotators, which every truth accepts.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -83,6 +85,34 @@ class TruthContract:
         assert after[3] > before[3]
         others = np.delete(after - before, 3)
         assert np.all(others > 0) if piece.couples_items else np.all(others == 0)
+
+    def test_an_item_counts_as_often_as_its_weight_says(self, piece):
+        """Two is the item twice, zero none; on a graph, where none has a copy, twice its evidence."""
+        truth, xi, X = prepared(piece), some_xi(piece), seen_by(piece)
+        weight = np.arange(24) % 4
+        heavy = truth.posterior(xi, X, replace(EVIDENCE, weight=weight.astype(float)))
+        parts = [getattr(EVIDENCE, part) for part in ("precision", "pull", "constant")]
+        if piece.couples_items:
+            surer = truth.posterior(xi, X, QuadraticEvidence(*(weight * part for part in parts)))
+            np.testing.assert_allclose(heavy.mean, surer.mean, atol=1e-10)
+            assert heavy.log_marginal == pytest.approx(surer.log_marginal)
+            return
+        copies = np.repeat(np.arange(24), weight)
+        copied = truth.posterior(xi, X[copies], QuadraticEvidence(*(part[copies] for part in parts)))
+        assert heavy.log_marginal == pytest.approx(copied.log_marginal)
+        ours = truth.expected_log_truth(xi, X, heavy)
+        theirs = truth.expected_log_truth(xi, X[copies], copied)
+        assert ours[0] == pytest.approx(theirs[0])
+        np.testing.assert_allclose(ours[1], theirs[1], atol=1e-10)
+
+    def test_gold_is_certain_whatever_was_said(self, piece):
+        truth, xi, X = prepared(piece), some_xi(piece), seen_by(piece)
+        gold = np.full(24, np.nan)
+        gold[[2, 3, 20]] = [1, 0, 1]  # nobody labelled the last
+        posterior = truth.posterior(xi, X, EVIDENCE.given(gold, None))
+        np.testing.assert_allclose(posterior.mean[[2, 3, 20]], [1, 0, 1], atol=1e-3)
+        assert posterior.variance[[2, 3, 20]].max() < 1e-5
+        assert np.delete(posterior.variance, [2, 3, 20]).min() > 1e-3
 
     def test_gradient_of_the_expected_truth_matches_differences(self, piece):
         truth, xi, X = prepared(piece), some_xi(piece), seen_by(piece)

@@ -91,7 +91,7 @@ def test_columns_that_are_wrong_are_named():
     ):
         Annotations.from_frame(pd.DataFrame({"img": [1], "who": [1]}), columns={"item": "imgs"})
     with pytest.raises(
-        ValueError, match="columns= expects the keys 'item', 'annotator', 'label'; got 'task'"
+        ValueError, match="columns= expects the keys 'item', 'annotator', 'label', 'confidence'; got 'task'"
     ):
         Annotations.from_frame(pd.DataFrame(LONG), columns={"task": "item"})
 

@@ -352,11 +352,14 @@ class TestPieces:
         [
             (
                 {"truth": "lgbt"},
-                r"truth must be 'id', 'lgp', 'gp' or a piece .*LogisticTruth\(\); got 'lgbt'",
+                r"truth must be 'id', 'lgp', 'gp', 'ordered' or a piece .*LogisticTruth\(\); got 'lgbt'",
             ),
             ({"truth": LogisticTruth}, r"truth must be .*got <class"),
             ({"truth": KnnGraph()}, r"truth must be .*got KnnGraph"),
-            ({"annotators": 3}, "annotators must be 'auto', 'bernoulli', 'confusion', 'gaussian' or a piece"),
+            (
+                {"annotators": 3},
+                "annotators must be 'auto', 'bernoulli', 'confusion', 'gaussian', 'ordered' or a piece",
+            ),
             ({"map": "cubic"}, "map must be 'rbf', 'linear', 'spectral' or a piece"),
             ({"solver": "sgd"}, "solver must be one of .*got 'sgd'"),
             ({"stop": "never"}, "stop must be one of .*got 'never'"),

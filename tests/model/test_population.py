@@ -9,7 +9,7 @@ from scipy import stats
 from whoknows.model.annotators.population import CrowdBelief, Population
 
 CROWD = Population(centre=0.8, centre_variance=0.7, slope_variance=0.4, deviation_variance=0.6,
-                   precision_shape=3.0, precision_rate=1.5)  # fmt: skip
+                   precision_shape=3.0, precision_rate=1.5, deviation_shape=4.0)  # fmt: skip
 
 
 def sums(n_annotators=5, n_columns=3, n_labels=8):
@@ -80,8 +80,10 @@ def test_where_updates_end_every_coordinate_is_at_its_best():
                 replace(best, covariance=root @ best.covariance @ root.transpose(0, 2, 1)),
                 replace(best, crowd_mean=best.crowd_mean + size * rng.normal(size=3)),
                 replace(best, crowd_variance=best.crowd_variance * np.exp(size * rng.normal(size=3))),
-                replace(best, shape=best.shape * np.exp(size)),
-                replace(best, rate=best.rate * np.exp(-size)),
+                replace(best, shape=best.shape * np.exp([size, 0])),
+                replace(best, shape=best.shape * np.exp([0, size])),
+                replace(best, rate=best.rate * np.exp([-size, 0])),
+                replace(best, rate=best.rate * np.exp([0, -size])),
             ]
             for other in others:
                 assert elbo(other, gram, pull) < top
@@ -93,12 +95,12 @@ def test_divergence_is_kl_by_monte_carlo():
     q = settled(gram, pull, np.ones(3, bool), rounds=3)
     n, rng = 100_000, np.random.default_rng(3)
     theta_0 = rng.normal(q.crowd_mean, np.sqrt(q.crowd_variance), size=(n, 3))
-    precision = rng.gamma(q.shape, 1 / q.rate, size=n)
+    precision = rng.gamma(q.shape, 1 / q.rate, size=(n, 2))
     ratio = stats.norm.logpdf(theta_0, q.crowd_mean, np.sqrt(q.crowd_variance)).sum(axis=1)
     ratio -= stats.norm.logpdf(theta_0, [0, 0, 0.8], np.sqrt([0.4, 0.4, 0.7])).sum(axis=1)
-    ratio += stats.gamma.logpdf(precision, q.shape, scale=1 / q.rate)
-    ratio -= stats.gamma.logpdf(precision, 3.0, scale=1 / 1.5)
-    deviation = np.column_stack([precision**-0.5, precision**-0.5, np.full(n, np.sqrt(0.6))])
+    ratio += stats.gamma.logpdf(precision, q.shape, scale=1 / q.rate).sum(axis=1)
+    ratio -= stats.gamma.logpdf(precision, [3.0, 4.0], scale=[1 / 1.5, 1 / (4.0 * 0.6)]).sum(axis=1)
+    deviation = precision[:, [0, 0, 1]] ** -0.5
     for mean, covariance in zip(q.mean, q.covariance, strict=True):
         theta_t = rng.multivariate_normal(mean, covariance, size=n)
         ratio += stats.multivariate_normal.logpdf(theta_t, mean, covariance)
@@ -107,11 +109,13 @@ def test_divergence_is_kl_by_monte_carlo():
 
 
 def test_gamma_divergence_by_quadrature():
-    belief = replace(CrowdBelief.prior(CROWD, np.ones(2, bool), 2), shape=4.2, rate=2.9)
-    t = np.linspace(1e-4, 25, 200_001)
-    q = stats.gamma(4.2, scale=1 / 2.9)
-    integrand = q.pdf(t) * (q.logpdf(t) - stats.gamma(3.0, scale=1 / 1.5).logpdf(t))
-    assert belief._precision_divergence() == pytest.approx(np.trapezoid(integrand, t), abs=1e-6)
+    shape, rate = np.array([4.2, 5.1]), np.array([2.9, 1.7])
+    belief = replace(CrowdBelief.prior(CROWD, np.ones(2, bool), 2), shape=shape, rate=rate)
+    t, expected = np.linspace(1e-4, 40, 200_001), 0.0
+    for a, b, a0, b0 in ((4.2, 2.9, 3.0, 1.5), (5.1, 1.7, 4.0, 2.4)):
+        q, p = stats.gamma(a, scale=1 / b), stats.gamma(a0, scale=1 / b0)
+        expected += np.trapezoid(q.pdf(t) * (q.logpdf(t) - p.logpdf(t)), t)
+    assert belief._precision_divergence() == pytest.approx(expected, abs=1e-6)
 
 
 def test_no_annotator_no_divergence():

@@ -440,7 +440,7 @@ def _observed_confidence(
     """Confidences of the cells that hold a label."""
     if confidence is None:
         return None
-    matrix = np.asarray(confidence, dtype=float)
+    matrix = np.asarray(confidence)
     matrix = matrix.reshape(-1, 1) if matrix.ndim == 1 else matrix
     if matrix.shape != shape:
         raise ValueError(f"Expected confidence in the shape of y, {shape}; got {matrix.shape}.")

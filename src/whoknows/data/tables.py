@@ -281,11 +281,12 @@ def _read_wide(frame: Any) -> tuple[Ids, Ids, Ids | None]:
 
 
 def _refuse_long(names: Sequence[Any]) -> None:
-    """Refuse a table whose columns are an item, an annotator and a label, and nothing else."""
-    if len(names) != len(ALIASES):
+    """Refuse a table of an item, an annotator, a label and at most a confidence: what `to_frame` writes."""
+    roles = [name for name in names if _bare(name) != CONFIDENCE]
+    if len(roles) != len(ALIASES):
         return
     try:
-        match_columns(names, {})
+        match_columns(roles, {})
     except ValueError:
         return
     raise ValueError(

@@ -24,6 +24,7 @@ from whoknows.data.vocabulary import (
     tight_array,
 )
 
+HOW_MUCH = "Use 1 for a label that counts in full, 0 for one that does not count."
 DUPLICATES = ("error", "first", "last", "majority")
 
 
@@ -56,8 +57,9 @@ def triples(
         raise ValueError(f"duplicates= must be one of {show(DUPLICATES)}; got {duplicates!r}.")
     _check_lengths(columns, vocabularies[0])
     sure = check_confidence(confidence, len(columns[2].codes))
-    given = columns[2].codes >= 0
+    labelled = columns[2].codes >= 0
     item, annotator, label = _labelled_rows(*columns)
+    sure = None if sure is None else _refuse_bad_confidence(sure[labelled], item, annotator)
     label = Coded(label.codes, plain_labels(label.values))
     defaults = (
         row_numbers_first(item.values),
@@ -73,24 +75,33 @@ def triples(
     coded = ((item, items, "item"), (annotator, annotators, "annotator"), (label, labels, "label"))
     codes = [look_up(*column, f"Add to {column[2]}s=, or drop the rows.") for column in coded]
     kept = _one_label_a_pair(codes, (items, annotators, labels), duplicates)
-    sure = None if sure is None else sure[given][kept]
+    sure = None if sure is None else sure[kept]
     return codes[0][kept], codes[1][kept], codes[2][kept], items, annotators, labels, sure
 
 
 def check_confidence(confidence: Any, n_rows: int) -> Array | None:
-    """Return how much each label counts as floats of 0 or more, or say what is wrong with it."""
+    """Return one number a row, or say what is wrong with it."""
     if confidence is None:
         return None
-    sure = np.asarray(confidence, dtype=float)
+    try:
+        sure = np.asarray(confidence, dtype=float)
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"Expected confidence to be numbers: {problem}. {HOW_MUCH}") from None
     if sure.shape != (n_rows,):
         raise ValueError(
             f"Expected a confidence for each of the {n_rows} labels, got an array of shape {sure.shape}."
         )
+    return sure
+
+
+def _refuse_bad_confidence(sure: Array, item: Coded, annotator: Coded) -> Array:
+    """Return the confidences of the rows that hold a label, 0 or more; name the first that is not."""
     bad = np.flatnonzero(~(np.isfinite(sure) & (sure >= 0)))
     if bad.size:
+        what, who = (repr(column.values[column.codes[bad[0]]]) for column in (item, annotator))
         raise ValueError(
-            f"Expected every confidence to be a number of 0 or more, got {sure[bad[0]]} in row {bad[0]} "
-            "(counting from 0). Use 1 for a label that counts in full, 0 for one that does not count."
+            f"Expected every confidence to be a number of 0 or more, got {sure[bad[0]]} for item {what}, "
+            f"annotator {who}. {HOW_MUCH}"
         )
     return sure
 

@@ -38,9 +38,9 @@ class Answers(ClassifierMixin):
         if sample_weight is not None:
             raise ValueError("sample_weight goes with a truth vector; annotations are scored label by label.")
         said = self._labels_of(X, y)
-        if said.n_annotations == 0:
+        if not said.counts.any():
             raise ValueError("score on annotations needs at least one label; y has none.")
-        return float(self.log_predictive(X, said).sum()) / said.n_annotations
+        return float(self.log_predictive(X, said).sum() / said.counts.sum())
 
     def suggest(
         self,

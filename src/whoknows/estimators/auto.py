@@ -97,7 +97,7 @@ def default_members(n_classes: int) -> list[Member]:
     if n_classes == 2:
         grid = [*product(MAPS, (3.0, 30.0), (True,), (False,)), *product(MAPS, (10.0,), (True, False))]
     else:
-        grid = [*product(MAPS, (3.0, 30.0, 100.0), (False,)), *product(MAPS, (30.0,), (True,))]
+        grid = [*product(MAPS, (3.0, 30.0, 300.0), (False,)), *product(MAPS, (30.0,), (True,))]
     return [Member(*cell) for cell in grid]
 
 
@@ -227,7 +227,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         X = check_features(self, X, reset=True)
         said, gold = check_gold(gold, check_annotations(y, len(X), index=index))
         check_classes(said)
-        given = Given(said, gold, check_weight(sample_weight, X), fingerprint(X))
+        given = Given(said, gold, check_weight(sample_weight, X), fingerprint(X)).counting()
         chosen = default_members(said.n_classes) if self.members is None else list(self.members)
         views: dict[str, Seen] = {}  # what each map makes of the items, learnt once for all members and folds
         parts = self._parts(chosen, X, given, views)

@@ -199,6 +199,22 @@ def check_weight(sample_weight: Any, X: Array) -> Array | None:
     return np.asarray(weight)
 
 
+def only_what_counts(
+    said: Annotations, gold: Array | None, weight: Array | None
+) -> tuple[Annotations, Array | None]:
+    """Return labels and gold without those of confidence or weight 0: as if they had never been given."""
+    counts = said.counts
+    if weight is not None:
+        counts = counts * weight[said.item]
+        gold = None if gold is None else np.where(weight > 0, gold, np.nan)
+    if not counts.any():
+        raise ValueError(
+            "No label counts: every item with a label has sample_weight 0, or every label has confidence 0. "
+            "Nothing can be learnt; give some of them a number above 0."
+        )
+    return said.only(counts > 0), gold
+
+
 def check_some_labels(said: Annotations) -> None:
     """Refuse annotations in which nobody says anything."""
     if said.n_annotations == 0:

@@ -21,7 +21,7 @@ from whoknows.estimators.checks import (
     row_ids,
 )
 from whoknows.estimators.given import Given, fingerprint
-from whoknows.estimators.gold import check_gold
+from whoknows.estimators.gold import gold_codes, with_classes_of
 from whoknows.estimators.intervals import average_interval, class_interval, expertise_interval
 from whoknows.estimators.learnt import Learnt, directions_of
 from whoknows.estimators.levels import check_labels
@@ -56,7 +56,8 @@ class CrowdClassifier(Answers, BaseEstimator):
         `LogisticTruth(...)`, `GraphTruth(...)`.
     annotators : {"auto", "bernoulli", "confusion", "gaussian", "ordered"} or annotator model
         What annotators say given the truth. "auto" is "bernoulli" for two classes ("gaussian" for "gp", which
-        needs it), "confusion" for more, and "ordered", with a severity and a spread each, for ordered levels.
+        needs it), "confusion" for more or where somebody nearly always says one thing, and "ordered", with a
+        severity and a spread each, for ordered levels.
     map : {"rbf", "linear", "spectral"} or map
         What truth and annotators see of x. "rbf": any smooth function of x. "linear": x itself, with
         coefficients to read. "spectral": the graph's eigenvectors, where unlabelled items pay most if items
@@ -172,9 +173,10 @@ class CrowdClassifier(Answers, BaseEstimator):
         """
         index = row_ids(X)
         X = check_features(self, X, reset=True)
-        said = check_labels(check_annotations(y, len(X), index=index), self.truth, self.levels)
-        said, gold = check_gold(gold, said)
-        return self._fit(X, Given(said, gold, check_weight(sample_weight, X), fingerprint(X)), callback)
+        said = with_classes_of(gold, check_annotations(y, len(X), index=index))
+        said = check_labels(said, self.truth, self.levels)
+        weight = check_weight(sample_weight, X)
+        return self._fit(X, Given(said, gold_codes(gold, said), weight, fingerprint(X)), callback)
 
     def _fit(
         self,
@@ -192,6 +194,7 @@ class CrowdClassifier(Answers, BaseEstimator):
         ``seen`` and ``learnt`` are what another fit with the same settings made of the same items, ``before``
         is what it learnt from some of these labels. Without ``spread_too`` the fit has no intervals.
         """
+        given = given.counting()
         said = given.said
         if learnt is None:
             learnt, every = Learnt.of_items(self, X, said, seen)

@@ -11,6 +11,7 @@ import numpy as np
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import elements, show
+from whoknows.estimators.checks import only_what_counts
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,11 @@ class Given:
             None if self.weight is None else np.append(self.weight, np.ones(more)),
             fingerprint(X),
         )
+
+    def counting(self) -> Given:
+        """Return it without labels of confidence 0, and without what is known of items of weight 0."""
+        said, gold = only_what_counts(self.said, self.gold, self.weight)
+        return replace(self, said=said, gold=gold)
 
     def without(self, items: Any) -> Given:
         """Return the same with nothing known of some items; the items stay."""

@@ -30,7 +30,7 @@ class Learnt:
         """Learn from checked X, and return the items as they are then seen: both need the map's one pass."""
         K = said.n_classes
         truth = resolve_truth(settings.truth, len(X)).for_classes(K)
-        annotators = resolve_annotators(settings.annotators, truth, K).for_classes(K)
+        annotators = resolve_annotators(settings.annotators, truth, said).for_classes(K)
         Model(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
         seen = seen or Seen.of_items(settings, X, directions_of(annotators, said))
         views = seen.views(X)

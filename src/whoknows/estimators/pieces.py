@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from scipy.stats import binom
+
+from whoknows._array import Mask
+from whoknows.data.annotations import Annotations
 from whoknows.model.annotators import (
     BernoulliAnnotators,
     ConfusionAnnotators,
@@ -16,6 +21,8 @@ from whoknows.model.maps import LinearMap, RbfMap, SpectralMap
 from whoknows.model.settings import Settings
 from whoknows.model.truth import GraphTruth, LogisticTruth, OrderedTruth
 
+NEARLY_ALWAYS = 0.95  # share of one label from which an annotator may be saying one thing
+CHANCE = 1e-4  # of saying it so often by chance
 MOST_ITEMS_FOR_KNN = 10_000  # beyond, exact neighbours take longer than the fit: anchors instead
 
 
@@ -31,7 +38,7 @@ def resolve_truth(choice: Any, n_items: int) -> Any:
     return resolve("truth", choice, words, "expected_log_truth")
 
 
-def resolve_annotators(choice: Any, truth: Any, n_classes: int) -> Any:
+def resolve_annotators(choice: Any, truth: Any, said: Annotations) -> Any:
     """Return the annotator model that ``choice`` names; "auto" is the best one the truth can use."""
     words: dict[str, Any] = {
         "bernoulli": BernoulliAnnotators,
@@ -39,9 +46,26 @@ def resolve_annotators(choice: Any, truth: Any, n_classes: int) -> Any:
         "gaussian": GaussianAnnotators,
         "ordered": OrderedAnnotators,
     }
-    natural = "gaussian" if truth.accepts == "quadratic" else "bernoulli" if n_classes == 2 else "confusion"
-    words["auto"] = words["ordered" if isinstance(truth, OrderedTruth) else natural]
-    return resolve("annotators", choice, words, "expected_log_lik")
+    if isinstance(truth, OrderedTruth):
+        natural = "ordered"
+    elif truth.accepts == "quadratic":
+        natural = "gaussian"
+    else:
+        natural = "bernoulli" if said.n_classes == 2 and not says_one_thing(said).any() else "confusion"
+    return resolve("annotators", choice, {"auto": words[natural]} | words, "expected_log_lik")
+
+
+def says_one_thing(said: Annotations) -> Mask:
+    """Which annotators give one label nearly always, far more often than all do together: (n_annotators,).
+
+    One accuracy for both classes cannot describe them: they are right on one class, wrong on the other.
+    """
+    labels = np.zeros((said.n_annotators, said.n_classes))
+    np.add.at(labels, (said.annotator, said.label), 1)
+    total, most = labels.sum(axis=1), labels.max(axis=1)
+    everybody = labels.sum(axis=0) / max(labels.sum(), 1)
+    by_chance = binom.sf(most - 1, total, everybody[labels.argmax(axis=1)])
+    return np.asarray((total > 0) & (most >= NEARLY_ALWAYS * total) & (by_chance < CHANCE))
 
 
 def resolve_map(choice: Any) -> Any:

@@ -19,6 +19,7 @@ from whoknows.estimators.checks import (
     check_features,
     check_some_labels,
     check_weight,
+    only_what_counts,
     row_ids,
 )
 from whoknows.estimators.gold import check_gold_numbers
@@ -155,9 +156,11 @@ class CrowdRegressor(RegressorMixin, BaseEstimator):
         said = check_annotations(y, len(X), index=index)
         check_some_labels(said)
         _check_numbers(said)
+        weight = check_weight(sample_weight, X)
+        said, gold = only_what_counts(said, check_gold_numbers(gold, said), weight)
         learnt = _Learnt.of_items(self, X, said)
         monitor = Monitor(self.max_iter, self.tol, callback=callback)
-        every = learnt.items(X, said, check_gold_numbers(gold, said), check_weight(sample_weight, X))
+        every = learnt.items(X, said, gold, weight)
         with threadpool_limits(1, user_api="blas"):  # small products: more threads only wait for each other
             fitted = _fit(learnt.model, every.labelled(), monitor, self.solver)
         # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.
@@ -221,7 +224,7 @@ class CrowdRegressor(RegressorMixin, BaseEstimator):
         if items.Y.n_annotations == 0:
             raise ValueError("score on annotations needs at least one label; y has none.")
         density = self._learnt.truth.log_density(self._fitted.truth, items.Phi, self._evidence(items))
-        return float(density.sum()) / items.Y.n_annotations - float(np.log(self._learnt.scale))
+        return float(density.sum() / items.Y.counts.sum() - np.log(self._learnt.scale))
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit has come to its end."""

@@ -17,7 +17,7 @@ from whoknows._array import Array, Mask, Rows
 from whoknows.model.belief import Belief
 from whoknows.model.settings import POSITIVE, Rules, Settings
 
-BOLD_STEPS = 3  # towards the precision of slopes, tried in every update
+BOLD_STEPS = 3  # towards the precisions of slopes and intercepts, tried in every update
 SMALL_MOVE = 1e-3  # of its logarithm: not worth another step
 
 
@@ -36,6 +36,9 @@ class Population(Settings):
     precision_shape, precision_rate : float
         Gamma prior on 1/τ², the precision of annotators' slopes around the crowd's. The variational
         solver learns τ²; the point-estimate solvers hold it at the prior mean of 1/τ².
+    deviation_shape : float
+        How firmly ``deviation_variance`` is held: a Gamma prior of this shape on its inverse, which the
+        variational solver learns too.
     """
 
     centre: float = 1.4
@@ -44,6 +47,7 @@ class Population(Settings):
     deviation_variance: float = 0.5
     precision_shape: float = 2.0
     precision_rate: float = 2.0
+    deviation_shape: float = 2.0
 
     rules: ClassVar[Rules] = {
         "centre_variance": POSITIVE,
@@ -51,6 +55,7 @@ class Population(Settings):
         "deviation_variance": POSITIVE,
         "precision_shape": POSITIVE,
         "precision_rate": POSITIVE,
+        "deviation_shape": POSITIVE,
     }
 
     def start(self, n_annotators: int, n_slopes: int, n_intercepts: int = 1) -> Array:
@@ -61,7 +66,7 @@ class Population(Settings):
 
     def log_prior(self, theta: Array, n_slopes: int) -> tuple[float, Array]:
         """log p(θ) up to a constant, and its gradient; the last row of ``theta`` is the crowd θ_0."""
-        precision = self._deviation_precision(theta.shape[1], n_slopes, self._prior_slope_precision)
+        precision = self._deviation_precision(theta.shape[1], n_slopes, self._shape / self._rate)
         crowd_precision, centre = self._crowd(theta.shape[1], n_slopes)
         deviation = theta[:-1] - theta[-1]
         surprise = theta[-1] - centre
@@ -70,13 +75,17 @@ class Population(Settings):
         return value, np.vstack([-pull, pull.sum(axis=0) - crowd_precision * surprise])
 
     @property
-    def _prior_slope_precision(self) -> float:
-        return self.precision_shape / self.precision_rate
+    def _shape(self) -> Array:
+        """Of the Gamma priors on the precisions of slopes and of intercepts."""
+        return np.array([self.precision_shape, self.deviation_shape])
 
-    def _deviation_precision(self, n_columns: int, n_slopes: int, slope_precision: float) -> Array:
-        precision = np.full(n_columns, 1 / self.deviation_variance)
-        precision[:n_slopes] = slope_precision
-        return precision
+    @property
+    def _rate(self) -> Array:
+        return np.array([self.precision_rate, self.deviation_shape * self.deviation_variance])
+
+    def _deviation_precision(self, n_columns: int, n_slopes: int, learnt: Array) -> Array:
+        """Precision of each column around the crowd's; ``learnt`` are those of slopes and of intercepts."""
+        return np.repeat(learnt, [n_slopes, n_columns - n_slopes])
 
     def _crowd(self, n_columns: int, n_slopes: int) -> tuple[Array, Array]:
         """Precision and mean of the prior on θ_0."""
@@ -89,7 +98,8 @@ class Population(Settings):
 class CrowdBelief:
     """q(θ_1) … q(θ_T) q(θ_0) q(1/τ²): Gaussian, Gaussian with diagonal covariance, Gamma.
 
-    Annotators without a label take no part in it, so that listing them changes nothing.
+    There is a 1/τ² for slopes and one for intercepts; ``shape`` and ``rate`` have both. Annotators without a
+    label take no part in it, so that listing them changes nothing.
     """
 
     population: Population
@@ -98,8 +108,8 @@ class CrowdBelief:
     covariance: Array  # (n_annotators, n_columns, n_columns)
     crowd_mean: Array  # (n_columns,)
     crowd_variance: Array  # (n_columns,)
-    shape: float
-    rate: float
+    shape: Array  # (2,): of slopes, of intercepts
+    rate: Array
     active: Mask  # (n_annotators,): who labelled something
 
     @classmethod
@@ -107,7 +117,7 @@ class CrowdBelief:
         """Build the belief before any label: every annotator at the centre, as unsure as the prior is."""
         n_columns = n_slopes + n_intercepts
         crowd_precision, centre = population._crowd(n_columns, n_slopes)
-        shape, rate = population.precision_shape, population.precision_rate
+        shape, rate = population._shape, population._rate
         deviation = population._deviation_precision(n_columns, n_slopes, shape / rate)
         covariance = np.diag(1 / crowd_precision + 1 / deviation)
         n_annotators = len(active)
@@ -139,9 +149,9 @@ class CrowdBelief:
         """
         plain = bold = self._step(gram, pull)
         precision = self.shape / self.rate
-        for _ in range(BOLD_STEPS if self.n_slopes else 0):
+        for _ in range(BOLD_STEPS):
             before, precision = precision, bold._well_determined_precision(precision)
-            if abs(np.log(precision / before)) < SMALL_MOVE:
+            if np.abs(np.log(precision / before)).max() < SMALL_MOVE:
                 break
             bold = replace(bold, rate=bold.shape / precision)._step(gram, pull)
         return max(plain, bold, key=lambda belief: belief._objective(gram, pull))
@@ -167,21 +177,30 @@ class CrowdBelief:
         )
         return replace(
             moved,
-            shape=self.population.precision_shape + 0.5 * n_on * self.n_slopes,
-            rate=self.population.precision_rate + 0.5 * float(moved._scatter()[: self.n_slopes].sum()),
+            shape=self.population._shape + 0.5 * n_on * self._sizes,
+            rate=self.population._rate + 0.5 * self._by_group(moved._scatter()),
         )
 
-    def _well_determined_precision(self, used: float) -> float:
-        """MacKay's update of 1/τ²: count only slopes that labels, not the prior, have settled.
+    @property
+    def _sizes(self) -> Rows:
+        """How many columns are slopes, and how many intercepts."""
+        return np.array([self.n_slopes, len(self.crowd_mean) - self.n_slopes])
 
-        ``used`` is the 1/τ² that the covariances were computed with.
+    def _by_group(self, columns: Array) -> Array:
+        """Sums over the slopes and over the intercepts: (2,)."""
+        return np.array([columns[: self.n_slopes].sum(), columns[self.n_slopes :].sum()])
+
+    def _well_determined_precision(self, used: Array) -> Array:
+        """MacKay's update of 1/τ²: count only coefficients that labels, not the prior, have settled.
+
+        ``used`` are the 1/τ² that the covariances were computed with.
         """
-        on, slopes = self.active, slice(0, self.n_slopes)
-        distance = float(((self.mean[on] - self.crowd_mean)[:, slopes] ** 2).sum())
-        unsettled = float(self._scatter()[slopes].sum()) - distance
-        settled = max(int(on.sum()) * self.n_slopes - used * unsettled, 0.0)
+        on = self.active
+        distance = self._by_group(((self.mean[on] - self.crowd_mean) ** 2).sum(axis=0))
+        unsettled = self._by_group(self._scatter()) - distance
+        settled = np.maximum(int(on.sum()) * self._sizes - used * unsettled, 0.0)
         prior = self.population
-        return (prior.precision_shape + 0.5 * settled) / (prior.precision_rate + 0.5 * distance)
+        return np.asarray((prior._shape + 0.5 * settled) / (prior._rate + 0.5 * distance))
 
     def _objective(self, gram: Array, pull: Array) -> float:
         """Return the annotators' part of the bound at fixed q(z): what an update may not lower."""
@@ -197,8 +216,7 @@ class CrowdBelief:
     def divergence(self) -> float:
         """KL(q ‖ prior) of everything global about the annotators: what the bound pays for them."""
         on, n_on, n_columns = self.active, int(self.active.sum()), len(self.crowd_mean)
-        log_precision = np.log(self.deviation_precision)
-        log_precision[: self.n_slopes] = digamma(self.shape) - np.log(self.rate)  # E[log 1/τ²]
+        log_precision = np.repeat(digamma(self.shape) - np.log(self.rate), self._sizes)  # E[log 1/τ²]
         scatter = self._scatter()
         deviations = 0.5 * float(n_on * log_precision.sum() - self.deviation_precision @ scatter)
         entropies = 0.5 * float(np.linalg.slogdet(self.covariance[on])[1].sum()) + 0.5 * n_on * n_columns
@@ -210,18 +228,12 @@ class CrowdBelief:
         return 0.5 * float((ratio - 1 - np.log(ratio) + precision * (self.crowd_mean - centre) ** 2).sum())
 
     def _precision_divergence(self) -> float:
-        """KL between Gamma(shape, rate) and its prior."""
-        if not self.n_slopes:
-            return 0.0
+        """KL between Gamma(shape, rate) and its prior, of slopes and intercepts where there are any."""
         a, b = self.shape, self.rate
-        a0, b0 = self.population.precision_shape, self.population.precision_rate
-        return float(
-            (a - a0) * digamma(a)
-            - gammaln(a)
-            + gammaln(a0)
-            + a0 * (np.log(b) - np.log(b0))
-            + a * (b0 - b) / b
-        )
+        a0, b0 = self.population._shape, self.population._rate
+        divergence = (a - a0) * digamma(a) - gammaln(a) + gammaln(a0)
+        divergence += a0 * (np.log(b) - np.log(b0)) + a * (b0 - b) / b
+        return float(divergence[self._sizes > 0].sum())
 
     def of_annotators(self, rows: Rows, active: Mask) -> CrowdBelief:
         """Return the belief about other annotators: ``rows`` says which each is here, −1 for a new one."""
@@ -231,7 +243,14 @@ class CrowdBelief:
 
     def learnt(self) -> Population:
         """Return the population with what was learnt of 1/τ² in place of its prior."""
-        return replace(self.population, precision_shape=self.shape, precision_rate=self.rate)
+        (slopes, intercepts), (slopes_rate, intercepts_rate) = self.shape.tolist(), self.rate.tolist()
+        return replace(
+            self.population,
+            precision_shape=slopes,
+            precision_rate=slopes_rate,
+            deviation_shape=intercepts,
+            deviation_variance=intercepts_rate / intercepts,
+        )
 
     def belief(self) -> Belief:
         """Each annotator's coefficients, and in the last row those of an annotator never seen."""

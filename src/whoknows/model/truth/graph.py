@@ -137,6 +137,7 @@ class GraphTruth(Settings):
         """
         assert isinstance(evidence, QuadraticEvidence)
         item, here = self._find(X)
+        evidence = _weighted(evidence)
         replaced = known.evidence.replace(item[here], evidence, np.flatnonzero(here))
         smoothed = self._prior_at(self.posterior(np.zeros(0), X, replaced), X)
         precision = 1 / smoothed.variance + np.where(here, 0.0, evidence.precision)
