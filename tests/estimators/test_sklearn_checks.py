@@ -12,6 +12,7 @@ ESTIMATORS = [
     CrowdClassifier(truth="id"),
     CrowdClassifier(truth="lgp"),
     CrowdClassifier(truth="gp"),
+    CrowdClassifier(truth="ordered"),
     CrowdClassifier(truth="id", map="spectral"),
     CrowdClassifier(truth="lgp", map="linear", solver="em"),
     CrowdClassifier(truth="id", annotators="bernoulli", map="linear", solver="lbfgs"),

@@ -22,5 +22,8 @@ def said_in(y, **kwargs):
 
 def not_ours(estimator):
     """Checks of scikit-learn that ask for something else than we promise, and why."""
-    reason = "weights are of labels and truth; map and graph are of the items, where a row given twice is two"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
+    weights = "weights are of labels; map and graph are of the items, where a row given twice is two items"
+    order = "the check's classes have no order"
+    ordered = {"check_classifiers_classes": order, "check_classifiers_train": order}
+    expected = {"check_sample_weight_equivalence_on_dense_data": weights}
+    return expected | (ordered if getattr(estimator, "truth", None) == "ordered" else {})

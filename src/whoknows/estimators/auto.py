@@ -97,7 +97,7 @@ def default_members(n_classes: int) -> list[Member]:
     if n_classes == 2:
         grid = [*product(MAPS, (3.0, 30.0), (True,), (False,)), *product(MAPS, (10.0,), (True, False))]
     else:
-        grid = [*product(MAPS, (3.0, 30.0, 300.0), (False,)), *product(MAPS, (30.0,), (True,))]
+        grid = [*product(MAPS, (3.0, 30.0, 100.0), (False,)), *product(MAPS, (30.0,), (True,))]
     return [Member(*cell) for cell in grid]
 
 

@@ -235,7 +235,7 @@ def label_log_lik(estimator: Any, X: Any, y: Any) -> float:
     said = _check_said(y)
     model, X = _open(estimator, X)
     _check_some_labels(said)
-    return float(model.log_predictive(X, said).sum()) / said.n_annotations
+    return float(model.log_predictive(X, said).sum() / said.counts.sum())
 
 
 def label_log_lik_given_others(estimator: Any, X: Any, y: Any) -> float:
@@ -260,7 +260,7 @@ def label_log_lik_given_others(estimator: Any, X: Any, y: Any) -> float:
         rows = np.flatnonzero(n > max(left_out, 1))
         others = said.only(place != left_out)[rows]
         total -= float(model.log_predictive(_safe_indexing(X, rows), others).sum())
-    return total / said.n_annotations
+    return float(total / said.counts.sum())
 
 
 def _open(estimator: Any, X: Any) -> tuple[Any, Any]:
@@ -294,5 +294,5 @@ def _check_said(y: Any) -> Annotations:
 
 
 def _check_some_labels(said: Annotations) -> None:
-    if said.n_annotations == 0:
+    if not said.counts.any():
         raise ValueError(f"None of the {said.n_items} items in y has a label: there is nothing to score.")
