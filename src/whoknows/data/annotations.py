@@ -328,9 +328,9 @@ class Annotations:
         pair = item.astype(np.int64) * len(annotators) + annotator
         last = len(pair) - 1 - np.unique(pair[::-1], return_index=True)[1]
         confidence = None if old.confidence is None and new.confidence is None else sure[last]
-        items = (
-            np.concatenate([old.items, new.items[old.n_items :]]) if new.n_items > old.n_items else old.items
-        )
+        items = old.items
+        if new.n_items > old.n_items:
+            items = make_vocabulary([*elements(items), *elements(new.items)[len(items) :]], "items=")
         codes = item[last], annotator[last], label[last]
         return Annotations(*codes, items, old.annotators, old.labels, confidence)
 

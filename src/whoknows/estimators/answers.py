@@ -10,6 +10,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from whoknows.data.annotations import Annotations
+from whoknows.data.vocabulary import elements
 from whoknows.estimators.checks import check_annotations, row_ids
 from whoknows.estimators.suggest import suggest
 from whoknows.estimators.suggestions import Suggestions
@@ -78,3 +79,8 @@ class Answers(ClassifierMixin):
         """Return checked labels of these items; a bare matrix is about the annotators of the fit."""
         check_is_fitted(self)
         return check_annotations(y, len(X), self.annotators_, row_ids(X))
+
+    def _new_labels(self, y: Any, n_items: int, index: Any) -> Annotations:
+        """Return checked labels that came in later; columns without names are the fit's annotators."""
+        numbered = elements(self.annotators_) == list(range(len(self.annotators_)))
+        return check_annotations(y, n_items, None if numbered else self.annotators_, index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -13,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from whoknows._array import Array, Mask
-from whoknows.data.annotations import Annotations
 from whoknows.estimators.answers import Answers
 from whoknows.estimators.checks import (
     check_annotations,
@@ -34,7 +34,10 @@ from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators
 from whoknows.model.maps import LinearMap, Map, RbfMap, SpectralMap
 from whoknows.model.truth import LogisticTruth
 
-PRIOR_LABELS = 3.0  # items' worth of weight spread evenly over the members: few labels cannot tell them apart
+PRIOR_ITEMS = 3.0  # items' worth of weight spread evenly over the members: few labels cannot tell them apart
+PRIOR_SHARE = (
+    0.2  # and so large a share of all items: what foretells labels best need not be right most often
+)
 ROUNDS = 500  # of EM on the weights
 LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken
 
@@ -233,9 +236,12 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         parts = self._parts(chosen, X, given, views)
         if self.members is None and parts >= WITHOUT_PARTS:
             chosen = [member for member in chosen if member.map != "spectral"]
+        for member in chosen:  # before any label is held out: expertise sees of x what all labels allow
+            self._seen(member, X, given, views)
         held_out = self._held_out(chosen, X, given, views) if self.selection else np.zeros((0, len(chosen)))
-        self.weights_ = weigh(held_out, np.array([member.map == "spectral" for member in chosen]))
-        self.members_ = [self._fit_member(m, X, given, views) for m in chosen]
+        weights = weigh(held_out, np.array([member.map == "spectral" for member in chosen]))
+        members = [self._fit_member(m, X, given, views) for m in chosen]
+        self.weights_, self.members_ = weights, members
         varying = _gain_of_varying(chosen, held_out)
         self.selection_ = Selection(chosen, self.weights_, held_out, varying, parts)
         self._set_answers()
@@ -252,16 +258,20 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
 
         Members keep their weights: to weigh them anew, fit.
         """
-        new = self._check_new_labels(X, y)
+        check_is_fitted(self)
+        index = row_ids(X)
         X = check_features(self, X, reset=False)
-        self.members_ = [member._update(X, new) for member in self.members_]
+        new = self._new_labels(y, len(X), index)
+        # Copies, so that an update that fails at one member leaves all of them as they were.
+        self.members_ = [copy.copy(member)._update(X, new) for member in self.members_]
         self._set_answers()
         return self
 
     def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
         """p(z | x) of each item, (n_items, n_classes); with limits if asked, see `CrowdClassifier`."""
         if return_interval:
-            return mixture(self.weights_, self._answers("predict_proba", X, True, level), level)
+            answers = self._answers("predict_proba", X, True, level)
+            return mixture(self.weights_, answers, level)
         return self._ask("predict_proba", X)
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
@@ -273,7 +283,8 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
     ) -> Any:
         """Probability that each annotator is right on each item, see `CrowdClassifier.expertise`."""
         if return_interval:
-            return mixture(self.weights_, self._answers("expertise", X, annotators, True, level), level)
+            answers = self._answers("expertise", X, annotators, True, level)
+            return mixture(self.weights_, answers, level)
         return self._ask("expertise", X, annotators)
 
     def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
@@ -293,10 +304,6 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         """log p(labels | x) of each item under the average of the members: (n_items,)."""
         answers = np.array(self._answers("log_predictive", X, self._labels_of(X, y)))
         return np.asarray(logsumexp(answers, axis=0, b=self.weights_[:, None]))
-
-    def _check_new_labels(self, X: Any, y: Any) -> Annotations:
-        check_is_fitted(self)
-        return check_annotations(y, len(X), index=row_ids(X))
 
     def _voices(self, X: Any, said: Any) -> list[Voice]:
         """Members that count, the heaviest first."""
@@ -386,12 +393,13 @@ def weigh(log_lik: Array, spectral: Mask) -> Array:
 
 
 def stack(log_lik: Array) -> Array:
-    """Weights that maximise Σ_i log Σ_m w_m l_im, with a few items' worth of even weight: (n_members,)."""
+    """Weights that maximise Σ_i log Σ_m w_m l_im, drawn towards an even share: (n_members,)."""
     n_members = log_lik.shape[1]
     weights = np.full(n_members, 1 / n_members)
+    prior = (PRIOR_ITEMS + PRIOR_SHARE * len(log_lik)) / n_members
     lik = np.exp(log_lik - log_lik.max(axis=1, keepdims=True)) if len(log_lik) else log_lik
     for _ in range(ROUNDS if len(log_lik) else 0):
         share = weights * lik
-        weights = (share / share.sum(axis=1, keepdims=True)).sum(axis=0) + PRIOR_LABELS / n_members
+        weights = (share / share.sum(axis=1, keepdims=True)).sum(axis=0) + prior
         weights /= weights.sum()
     return weights

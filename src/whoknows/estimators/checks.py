@@ -163,7 +163,7 @@ def _from_array(y: Any, annotators: Any) -> Annotations:
     about = None if named or len(shape) not in (1, 2) else annotators
     if about is not None:
         _check_width(1 if len(shape) == 1 else shape[1], len(about))
-    if len(shape) == 2 and shape[1] == 1:
+    if not named and len(shape) == 2 and shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected: taken as one annotator.",
             DataConversionWarning,

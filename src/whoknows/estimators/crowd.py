@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
-from whoknows.data.vocabulary import Ids, elements, tight_array
+from whoknows.data.vocabulary import Ids, as_column, elements
 from whoknows.estimators.answers import Answers
 from whoknows.estimators.checks import (
     check_annotations,
@@ -237,7 +237,7 @@ class CrowdClassifier(Answers, BaseEstimator):
         check_is_fitted(self)
         index = row_ids(X)
         X = check_features(self, X, reset=False)
-        return self._update(X, check_annotations(y, len(X), index=index), callback)
+        return self._update(X, self._new_labels(y, len(X), index), callback)
 
     def _update(self, X: Array, new: Annotations, callback: Callback | None = None) -> Self:
         given = self._given.with_labels(new, X)
@@ -397,7 +397,7 @@ class CrowdClassifier(Answers, BaseEstimator):
         """Rows of θ for these ids; −1, the crowd, for one the fit did not see."""
         if annotators is None:
             return np.arange(len(self.annotators_))
-        return rows_of(tight_array(list(annotators)), self.annotators_)
+        return rows_of(as_column(annotators, "annotators="), self.annotators_)
 
     def _expertise(self, items: Items, rows: Rows, return_interval: bool, level: float) -> Any:
         model, prob = self._learnt.model.annotators, np.exp(self._log_predict(items))

@@ -36,9 +36,10 @@ class Given:
         """Return all labels, old and new; rows of X beyond those of the fit are new items."""
         self._check_same_items(new)
         more = len(X) - self.said.n_items
+        said = self.said.followed_by(new)
         return Given(
-            self.said.followed_by(new),
-            None if self.gold is None else np.append(self.gold, np.full(more, np.nan)),
+            said,
+            None if self.gold is None else np.append(self._gold_among(said), np.full(more, np.nan)),
             None if self.weight is None else np.append(self.weight, np.ones(more)),
             fingerprint(X),
         )
@@ -55,6 +56,12 @@ class Given:
             gold[items] = np.nan
         return replace(self, said=self.said.only(~np.isin(self.said.item, items)), gold=gold)
 
+    def _gold_among(self, said: Annotations) -> Array:
+        """Gold in the codes of other annotations, whose label values hold these: a new one moves others."""
+        code = {name: place for place, name in enumerate(elements(said.labels))}
+        moved = np.array([*(code[name] for name in elements(self.said.labels)), np.nan])
+        return moved[np.where(np.isnan(self.gold), -1, self.gold).astype(int)]
+
     def _check_same_items(self, new: Annotations) -> None:
         n = self.said.n_items
         if new.n_items < n:
@@ -63,7 +70,7 @@ class Given:
                 "Pass the same X, with NaN (or no row in Annotations) for pairs without a new label."
             )
         old, now = elements(self.said.items), elements(new.items[:n])
-        if old == now or now == list(range(n)):
+        if old == now or (now == list(range(n)) and set(now).isdisjoint(old)):
             return
         place = next(i for i in range(n) if old[i] != now[i])
         raise ValueError(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, logsumexp, softmax
 from scipy.stats import norm
 
 from whoknows._array import Array, Rows
@@ -45,11 +45,11 @@ def class_interval(truth: Any, xi: Array, spread: Spread, X: Array, prob: Array,
         sd = np.sqrt(variance[:, 0])
         around = np.array([truth.log_prob(xi, f + step * reach * sd) for step in GRID])
         return _around(prob, np.exp(around.min(axis=0)), np.exp(around.max(axis=0)))
-    log_p = truth.log_prob(xi, f)
-    p, rest = np.exp(log_p), -np.expm1(np.minimum(log_p, -1e-15))
-    others = (p**2 * variance).sum(axis=1, keepdims=True) - p**2 * variance
-    sd = np.sqrt(variance + others / rest**2)
-    centre = log_p - np.log(rest)
+    centre, sd = np.empty_like(f), np.empty_like(f)
+    for k in range(f.shape[1]):
+        rest, others = np.delete(f, k, axis=1), np.delete(variance, k, axis=1)
+        centre[:, k] = f[:, k] - logsumexp(rest, axis=1)
+        sd[:, k] = np.sqrt(variance[:, k] + (softmax(rest, axis=1) ** 2 * others).sum(axis=1))
     return _around(prob, expit(centre - reach * sd), expit(centre + reach * sd))
 
 
