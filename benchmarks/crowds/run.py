@@ -1,0 +1,97 @@
+"""Real crowds, ours against others: the consensus on labelled items, the classifier on items without labels.
+
+    WHOKNOWS_DATA=folder python -m benchmarks.crowds.run [--quick] [--sets labelme] [--limit 300]
+
+10 %, 30 % and all of the labelled items are used, with all their labels; several draws of 10 % and 30 %. The
+classifier is scored on a set's own test items (labelme), which no method has seen; else on 30 % of the items,
+held out from labelling, whose features every method has among those of all items. A method runs in a process
+of its own, on one thread, that does not know the truth.
+
+Results: crowds.csv, one row a cell, written as soon as it is there and not computed again; crowds.md, the
+same in words. The others are installed by pip install 'whoknows[bench]'; those that are not are left out.
+"""
+
+import os
+from functools import cache
+
+from joblib import Parallel, delayed
+
+from benchmarks.common import machine
+from benchmarks.common.cells import Table
+from benchmarks.common.command import choice, parser
+from benchmarks.crowds.cases import DRAWS, KEY, SCORES, SETS, SHARES, make_case, score
+from benchmarks.crowds.measure import measure
+from benchmarks.crowds.methods import METHODS
+from benchmarks.crowds.summary import page
+from whoknows.data import sets
+
+COST = ("seconds", "cpu_seconds", "peak_mb")
+VALUES = ("n_labelled", "n_test", *SCORES, *COST, "version", "error")
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+QUICK_SETS, QUICK_SHARES = ("colposcopy_green", "product_matching"), (0.1,)
+
+load = cache(sets.load)
+
+
+def table(folder):
+    return Table(folder / "crowds.csv", KEY, VALUES)
+
+
+def cells(names, shares, repeats, methods):
+    """In the order of work: small shares first, so that there is something to see soon."""
+    draws = [(share, repeat) for share in shares for repeat in range(repeats if share < 1 else 1)]
+    return [(name, *draw, method) for draw in draws for name in names for method in methods]
+
+
+def compute(cell, limit):
+    """Row of one cell, (set, share, repeat, method)."""
+    name, share, repeat, method = cell
+    case = make_case(load(name), share, repeat)
+    outcome = measure(case, method, limit)
+    row = dict(zip(KEY, cell, strict=True)) | {
+        column: getattr(outcome, column) for column in (*COST, "error")
+    }
+    row["version"] = METHODS[method].version
+    return row if outcome.answer is None else row | score(case, outcome.answer)
+
+
+def tell(row):
+    """One line about a row."""
+    what = f"{row['set']} {row['share']:.0%} draw {row['repeat']}, {row['method']}"
+    if row["error"]:
+        return f"{what}: {row['error']}"
+    scores = f"{row['consensus_accuracy']:.3f} / {row['classifier_accuracy']:.3f}"
+    return f"{what}: {scores}, {row['cpu_seconds']:.1f} s, {row['peak_mb']:.0f} MB"
+
+
+def main():
+    command = parser(__doc__, ".", repeats=DRAWS)
+    command.add_argument("--sets", type=choice(SETS), default=list(SETS))
+    command.add_argument("--methods", type=choice(METHODS), default=list(METHODS))
+    command.add_argument("--limit", type=float, default=300.0, help="processor seconds a cell; default 300")
+    options = command.parse_args()
+    names, shares, repeats = options.sets, SHARES, options.repeats
+    if options.quick:
+        names, shares, repeats = QUICK_SETS, QUICK_SHARES, 1
+    for name in names:  # a set that is not there is missed now
+        load(name)
+    for package in dict.fromkeys(METHODS[m].package for m in options.methods if not METHODS[m].is_installed):
+        print(f"{package} is not installed and is left out. To have it: pip install 'whoknows[bench]'")
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes to come
+    machine.record(options.out / "crowds.machine.json")
+    done = table(options.out).done(failed_too=not options.retry)
+    every = cells(names, shares, repeats, options.methods)
+    todo = [cell for cell in every if tuple(map(str, cell)) not in done]
+    print(f"crowds.csv: {len(every) - len(todo)} of {len(every)} cells are done.", flush=True)
+    rows = Parallel(options.jobs, backend="threading", return_as="generator_unordered")(
+        delayed(compute)(cell, options.limit) for cell in todo
+    )
+    for row in rows:
+        table(options.out).append([row])
+        print(tell(row), flush=True)
+    (options.out / "crowds.md").write_text(page(options.out), encoding="utf-8")
+    print(page(options.out))
+
+
+if __name__ == "__main__":
+    main()

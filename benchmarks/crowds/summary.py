@@ -1,0 +1,158 @@
+"""What came out, in numbers and words: a table for each set, and whether ours holds its own.
+
+    python -m benchmarks.crowds.summary [--out FOLDER]
+
+A *figure* is the accuracy of consensus or classifier on one set at one share, mean over draws. Ours is
+compared with the best of all others in the same run, for each figure anew: nobody could have chosen that one
+beforehand, so the comparison leans to their side.
+"""
+
+import argparse
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.common.command import RESULTS
+from benchmarks.common.tables import markdown, read
+from benchmarks.crowds.cases import KEY, SETS
+from benchmarks.crowds.measure import ABSENT, LATE
+from benchmarks.crowds.methods import METHODS
+
+OURS = "AutoCrowdClassifier"  # the one with nothing to choose
+BOTH = ("consensus", "classifier")
+RARE = ("product_matching",)  # one class is rare there: accuracy alone says little
+BY_VOTE = "colposcopy_green"  # its reference is the vote of its annotators, so the vote is always right
+NOTES = {BY_VOTE: " The reference is the annotators' own vote, so its consensus is shown but not judged."}
+NO_MATTER = 1e-7  # points: rounding of means
+NOT_RUN = "not run"
+
+
+def means(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Mean over draws: one row a (set, share), one column a method; NaN unless there are all draws."""
+    wide = rows.pivot(index=["set", "share", "repeat"], columns="method", values=column)
+    wide = wide[[method for method in METHODS if method in wide]]
+    return wide.groupby(["set", "share"]).agg(lambda draws: draws.mean(skipna=False))
+
+
+def words(rows: pd.DataFrame) -> pd.DataFrame:
+    """Why there is no mean, in a word or two, empty if there is one: rows and columns as in `means`."""
+    wide = rows.pivot(index=["set", "share", "repeat"], columns="method", values="error").fillna(NOT_RUN)
+    return wide.groupby(["set", "share"]).agg(lambda draws: next(filter(None, map(_word, draws)), ""))
+
+
+def _word(error: str) -> str:
+    known = error.partition(":")[0]
+    return known if known in ("", NOT_RUN, LATE, ABSENT) else "failed"
+
+
+# --- the verdict --------------------------------------------------------------------------------------------
+
+
+def compared(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a figure that another method has: the best of them, theirs, ours, and by how many points.
+
+    Where ours went past the limit or failed it has no points, and ``why`` says so.
+    """
+    parts, why = [], words(rows)
+    for what in BOTH:
+        table = means(rows, f"{what}_accuracy")
+        if what == "consensus":
+            table = table.drop(BY_VOTE, level="set", errors="ignore")
+        others = table[[method for method in table if not METHODS[method].ours]].dropna(how="all")
+        if OURS in table and len(others):
+            part = pd.DataFrame({"best": others.idxmax(axis=1), "theirs": others.max(axis=1)})
+            part = part.assign(what=what, ours=table[OURS], why=why[OURS])
+            part["points"] = 100 * (part["ours"] - part["theirs"])
+            parts.append(part[part["why"] != NOT_RUN].reset_index())
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def verdict(rows: pd.DataFrame) -> str:
+    """One line: is ours at least equal to the best of the others, in consensus and classifier, or not?"""
+    figures = compared(rows)
+    if figures.empty:
+        return f"No verdict: no figure of {OURS} stands beside one of another method."
+    held = figures["points"] >= -NO_MATTER
+    counts = [f"{what} at {each.sum()} of {len(each)}" for what, each in held.groupby(figures["what"])]
+    answer = "yes" if held.all() else "no"
+    return f"{OURS} at least equal to the best of the others: {answer} ({', '.join(counts[::-1])})."
+
+
+def behind(rows: pd.DataFrame) -> str:
+    """Where ours is behind, by how many points, and whom; empty if nowhere."""
+    figures = compared(rows)
+    if figures.empty:
+        return ""
+    lost = figures[~(figures["points"] >= -NO_MATTER)].sort_values("points", na_position="first")
+    cells = [
+        f"{row.what} {row.share:.0%} {row.why or format(row.points, '+.1f')} ({row.best})"
+        for row in lost.itertuples()
+    ]
+    return f" Behind, in points: {'; '.join(cells)}." if cells else ""
+
+
+# --- tables to read -----------------------------------------------------------------------------------------
+
+
+def set_table(rows: pd.DataFrame, figure: str, costs: bool = False) -> pd.DataFrame:
+    """Methods down, ours first; consensus and classifier at each share across, the best in bold.
+
+    With ``costs`` also processor seconds and MB at the largest share.
+    """
+    name, shares, why = rows["set"].iloc[0], sorted(rows["share"].unique()), words(rows)
+    methods = [method for method in METHODS if method in set(rows["method"])]
+    table = pd.DataFrame(index=pd.Index(methods, name="method"))
+    for what in BOTH:
+        wide = means(rows, f"{what}_{figure}")
+        for share in shares:
+            cell = wide.loc[(name, share)], why.loc[(name, share)]
+            table[f"{what} {share:.0%}"] = [_text(*cell, method, bold=True) for method in methods]
+    for column, head in (("cpu_seconds", "s"), ("peak_mb", "MB")) if costs else ():
+        wide, share = means(rows, column), shares[-1]
+        cell = wide.loc[(name, share)], why.loc[(name, share)]
+        table[f"{head} at {share:.0%}"] = [_text(*cell, method, "{:.1f}") for method in methods]
+    return table
+
+
+def _text(values: pd.Series, why: pd.Series, method: str, form: str = "{:.3f}", bold: bool = False) -> str:
+    if why[method]:
+        return why[method]
+    if pd.isna(values[method]):
+        return "–"
+    text, best = form.format(values[method]), form.format(values[why == ""].max())
+    return f"**{text}**" if bold and text == best else text
+
+
+def sizes(rows: pd.DataFrame) -> str:
+    """How many items and draws stand behind the figures."""
+    parts = []
+    for share, there in rows.groupby("share"):
+        counts = there[["n_labelled", "n_test"]].max()
+        items = "nothing yet" if counts.isna().any() else "{:.0f} labelled items, {:.0f} test".format(*counts)
+        parts.append(f"{share:.0%}: {items}, draws: {there['repeat'].nunique()}")
+    return "; ".join(parts) + "."
+
+
+def page(folder: Path) -> str:
+    """Everything as markdown with headings."""
+    rows = read(folder / "crowds.csv", KEY)
+    parts = [f"**{verdict(rows)}**"]
+    for name in [name for name in SETS if name in set(rows["set"])]:
+        own = rows[rows["set"] == name]
+        parts += [f"### {name}", verdict(own) + behind(own), sizes(own) + NOTES.get(name, "")]
+        parts.append(f"Accuracy:\n\n{markdown(set_table(own, 'accuracy', costs=True))}")
+        if name in RARE:
+            parts += [f"{kind.upper()}:\n\n{markdown(set_table(own, kind))}" for kind in ("f1", "auc")]
+    versions = sorted(rows["version"].dropna().unique())
+    parts.append(f"Processor seconds (s) are for consensus and classifier together. {', '.join(versions)}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def main():
+    command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    command.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="of crowds.csv")
+    print(page(command.parse_args().out))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Figure 3 of the paper: accuracy against the share of labelled training items, on its seven sets.
+
+    WHOKNOWS_DATA=folder python -m benchmarks.paper.figure3 [--quick] [--sets bupa,pima] [--methods lgp,auto]
+
+The paper's labelers (five, each an expert on one k-means cluster, wrong 35 % of the time elsewhere), drawn
+anew for each repeat; stratified 5-fold; of the training items 10 %, 20 %, …, all are labelled, by all five.
+Every method sees the same folds and labels. All sets get their first repeat before any gets its second, so
+that a run that is cut short is a smaller but fair one. Results: figure3.csv, one row a cell.
+"""
+
+from functools import lru_cache
+from itertools import product
+
+from benchmarks.common import machine
+from benchmarks.common.cells import Table, run
+from benchmarks.common.command import choice, parser
+from benchmarks.paper import figure3
+from benchmarks.paper.methods import KINDS, METHODS, methods_for
+from benchmarks.paper.protocol import FOLDS, PROPORTIONS, SEED, VALUES, evaluate, split
+from whoknows.data import sets
+from whoknows.data.simulate import cluster_experts
+
+KEY = ("set", "repeat", "fold", "proportion", "method")
+N_ANNOTATORS = 5
+CHEAP_FIRST = ("wpbc60", "wpbc24", "bupa", "ionosphere", "housing", "pima", "dim")
+QUICK_SETS, QUICK_PROPORTIONS = ("wpbc60", "ionosphere"), (0.1, 0.5, 1.0)
+
+
+def table(folder):
+    return Table(folder / "figure3.csv", KEY, VALUES)
+
+
+@lru_cache(maxsize=2)
+def labelled_set(name, repeat):
+    """A set and what the paper's labelers say of it, in one repeat: X, z, labels."""
+    data = sets.load(name)
+    labels = cluster_experts(data.X, data.z, N_ANNOTATORS, random_state=SEED + repeat)
+    return data.X, data.z, labels
+
+
+def draw(name, repeat, fold, proportion):
+    return split(*labelled_set(name, repeat), repeat, fold, proportion)
+
+
+def work(group, methods):
+    """Rows of one group, (set, repeat, fold, proportion)."""
+    return evaluate(draw(*group), {method: METHODS[method].build for method in methods})
+
+
+def groups(names, repeats, proportions):
+    """In the order of work: by repeat, then by cost of the set."""
+    cheap_first = [name for name in CHEAP_FIRST if name in names]
+    tasks = product(range(repeats), cheap_first, range(FOLDS), proportions)
+    return [(name, repeat, fold, proportion) for repeat, name, fold, proportion in tasks]
+
+
+def main():
+    command = parser(__doc__, "paper", repeats=5)
+    command.add_argument("--sets", type=choice(sets.PAPER), default=list(sets.PAPER))
+    command.add_argument("--methods", type=choice(KINDS), default=KINDS)
+    options = command.parse_args()
+    names, repeats, proportions = options.sets, options.repeats, PROPORTIONS
+    if options.quick:
+        names, repeats, proportions = QUICK_SETS, 1, QUICK_PROPORTIONS
+    sizes = {name: len(sets.load(name).X) for name in names}  # a set that is not there is missed now
+    machine.record(options.out / "figure3.machine.json")
+    run(
+        table(options.out),
+        groups(names, repeats, proportions),
+        methods_for(N_ANNOTATORS, options.methods),
+        figure3.work,  # by its module's name, so that processes find it and keep what they loaded
+        jobs=options.jobs,
+        cost=lambda group: sizes[group[0]] + 250,  # about what was measured
+        retry=options.retry,
+    )
+
+
+if __name__ == "__main__":
+    main()

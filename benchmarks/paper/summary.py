@@ -1,0 +1,263 @@
+"""What came out, in numbers: tables from the CSV files of figure3, figures45 and unlabelled.
+
+    python -m benchmarks.paper.summary [--out FOLDER]
+
+A *cell* of Fig. 3 is one set at one proportion, mean over repeats and folds: 70 in all. It is won by a method
+that no baseline of the paper exceeds. Differences are paired: the same fold, labels and proportion. Their
+standard errors take repeats × folds as independent, which folds are not quite, so they are somewhat small.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.common.command import RESULTS
+from benchmarks.common.tables import markdown, read
+from benchmarks.paper import figure3, figures45, unlabelled
+from benchmarks.paper.methods import NAMES
+
+OURS = "auto"
+BASELINES = ("vote", "annotator", "ml-gaussian", "tsvm")  # the paper's four
+NOTE = (
+    "As printed: Gaussian annotators and a linear map as in the paper, but σ ≥ 0.3, without which the "
+    "printed likelihood has no maximum. ± is one standard error over repeats × folds."
+)
+MEASURES = {"accuracy": "accuracy", "auc": "AUC"}
+ORDER = [key for key in NAMES if not key.startswith("annotator")]
+ORDER[1:1] = ["annotator", "annotator-best"]
+NO_MATTER = 1e-12  # rounding of means
+
+
+# --- Fig. 3: cells, wins, ranks, differences ------------------------------------------------------------
+
+
+def with_annotators(cells: pd.DataFrame, group: Sequence[str]) -> pd.DataFrame:
+    """Put two methods in place of each annotator alone: the mean over them, and the best of them.
+
+    Best is who has the highest accuracy over the folds of one draw and proportion: chosen by the truth of the
+    test items, which nobody has, so it is flattered. ``group`` are the key's columns but the method.
+    """
+    alone = cells["method"].str.startswith("annotator-")
+    each = cells[alone].dropna(subset=["accuracy"])
+    measures = [name for name in MEASURES if name in cells]
+    mean = each.groupby(list(group), as_index=False)[measures].mean().assign(method="annotator")
+    place = [column for column in group if column != "fold"]
+    skill = each.groupby([*place, "method"], as_index=False)["accuracy"].mean()
+    chosen = skill.loc[skill.groupby(place)["accuracy"].idxmax(), [*place, "method"]]
+    best = each.merge(chosen, on=[*place, "method"]).assign(method="annotator-best")
+    return pd.concat([cells[~alone], mean, best], ignore_index=True)
+
+
+def side_by_side(cells: pd.DataFrame, group: Sequence[str], measure: str = "accuracy") -> pd.DataFrame:
+    """One row a group, one column a method in the usual order; NaN where a method has no result."""
+    wide = cells.pivot(index=list(group), columns="method", values=measure)
+    return wide[[method for method in ORDER if method in wide]]
+
+
+def cell_means(wide: pd.DataFrame) -> pd.DataFrame:
+    """Mean over repeats and folds: one row a (set, proportion)."""
+    return wide.groupby(["set", "proportion"]).mean()
+
+
+def set_means(wide: pd.DataFrame) -> pd.DataFrame:
+    """One row a set, in the order of the paper, and their mean, every set counting alike; columns methods."""
+    means = wide.groupby("set").mean()
+    means = means.loc[[name for name in figure3.sets.PAPER if name in means.index]]
+    return pd.concat([means, means.mean().to_frame("mean").T]).rename_axis("set")
+
+
+def won(means: pd.DataFrame, method: str, baselines: Sequence[str] = BASELINES) -> pd.Series:
+    """Whether no baseline exceeds the method, for each cell where all of them have a result."""
+    compared = means[list({method: 0} | dict.fromkeys(baselines))].dropna()
+    others = compared[[name for name in baselines if name != method]]
+    return compared[method] >= others.max(axis=1) - NO_MATTER
+
+
+def average_rank(means: pd.DataFrame, methods: Sequence[str]) -> pd.Series:
+    """Mean rank over the cells where all methods have a result; 1 is best, equals share their ranks."""
+    compared = means[list(methods)].dropna().round(12)
+    return compared.rank(axis=1, ascending=False).mean()
+
+
+def paired_difference(wide: pd.DataFrame, method: str, other: str) -> pd.DataFrame:
+    """Mean and standard error of the difference, by set and in all; over repeats × folds.
+
+    Proportions of one fold go together, so a fold counts once, with its mean over them.
+    """
+    folds = (wide[method] - wide[other]).dropna().groupby(["set", "repeat", "fold"]).mean()
+    table = folds.groupby("set").agg(["mean", "sem"])
+    n_sets = len(table)
+    table.loc["mean"] = [table["mean"].mean(), np.sqrt((table["sem"] ** 2).sum()) / n_sets]
+    return table
+
+
+def failures(cells: pd.DataFrame) -> pd.DataFrame:
+    """Count cells without a result by set, method and reason."""
+    failed = cells[cells["error"] != ""]
+    by = [cells.columns[0], "method", "error"]
+    return failed.groupby(by).size().reset_index(name="cells")
+
+
+# --- Figs. 4, 5 and unlabelled items --------------------------------------------------------------------
+
+
+def study_curves(cells: pd.DataFrame) -> pd.DataFrame:
+    """Mean and standard deviation over problems and repeats of what folds give on average."""
+    by, measures = ["study", "proportion", "method"], list(MEASURES)
+    units = cells.groupby([*by, "problem", "repeat"])[measures].mean()
+    table = units.groupby(by).agg(["mean", "std"])
+    table.columns = [f"{measure}_{statistic}" for measure, statistic in table.columns]
+    return table.reset_index()
+
+
+def gains(cells: pd.DataFrame) -> pd.DataFrame:
+    """What unlabelled items add to accuracy: mean, standard error and number of pairs."""
+    wide = cells.pivot(
+        index=["set", "labelled", "method", "repeat"], columns="unlabelled", values="accuracy"
+    ).dropna()
+    wide["gain"] = wide["with"] - wide["without"]
+    by = wide.groupby(["set", "labelled", "method"])
+    table = by[["with", "without"]].mean()
+    table["gain"], table["error"], table["pairs"] = by["gain"].mean(), by["gain"].sem(), by.size()
+    return table.reset_index()
+
+
+# --- tables to read -------------------------------------------------------------------------------------
+
+
+def methods_table(cells: pd.DataFrame) -> pd.DataFrame:
+    """One row a method: mean accuracy and AUC, average rank, cells won."""
+    rows: dict[str, dict[str, str]] = {}
+    for measure, name in MEASURES.items():
+        wide = side_by_side(cells, figure3.KEY[:-1], measure)
+        means, over_sets = cell_means(wide), set_means(wide).loc["mean"]
+        full = [method for method in wide if len(wide[method].dropna()) == len(wide)]
+        ranks = average_rank(means, full)
+        for method in wide:
+            row = rows.setdefault(NAMES[method], {})
+            row[name] = f"{over_sets[method]:.4f}" if method in full else "not on all"
+            row[f"{name}, mean rank"] = f"{ranks[method]:.1f}" if method in full else "–"
+            cells_won = won(means, method)
+            row[f"{name}, cells won"] = f"{cells_won.sum()} of {len(cells_won)}"
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+
+
+def sets_table(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Mean by method and set."""
+    table = set_means(side_by_side(cells, figure3.KEY[:-1], measure)).T.rename(index=NAMES)
+    return table.map(lambda value: "–" if np.isnan(value) else f"{value:.3f}").rename_axis("method")
+
+
+def differences_table(cells: pd.DataFrame, measure: str, method: str = OURS) -> pd.DataFrame:
+    """By how many points a method exceeds each baseline, by set, with standard errors."""
+    wide = side_by_side(cells, figure3.KEY[:-1], measure)
+    columns = {NAMES[other]: paired_difference(wide, method, other) for other in BASELINES}
+    words = {name: _with_error(table["mean"], table["sem"]) for name, table in columns.items()}
+    order = [name for name in (*figure3.sets.PAPER, "mean") if name in next(iter(columns.values())).index]
+    return pd.DataFrame(words).loc[order].rename_axis("set")
+
+
+def _with_error(gain: pd.Series, error: pd.Series) -> pd.Series:
+    """Points ± points; without the error where one value alone has none."""
+    words = [
+        f"{100 * g:+.1f}" + ("" if np.isnan(e) else f" ± {100 * e:.1f}")
+        for g, e in zip(gain, error, strict=True)
+    ]
+    return pd.Series(words, index=gain.index)
+
+
+def wins_table(cells: pd.DataFrame, method: str = OURS) -> pd.DataFrame:
+    """Cells won of each set, by accuracy and by AUC."""
+    columns = {}
+    for measure, name in MEASURES.items():
+        by_set = won(cell_means(side_by_side(cells, figure3.KEY[:-1], measure)), method).groupby("set")
+        columns[name] = by_set.sum().astype(str) + " of " + by_set.size().astype(str)
+    order = [name for name in figure3.sets.PAPER if name in columns["accuracy"].index]
+    return pd.DataFrame(columns).loc[order].rename_axis("set")
+
+
+def studies_table(cells: pd.DataFrame, study: str, measure: str) -> pd.DataFrame:
+    """Mean (standard deviation) of one study by method, at the proportions of the ROC curves."""
+    curves = study_curves(with_annotators(cells, figures45.KEY[:-1]))
+    curves = curves[(curves["study"] == study) & curves["proportion"].isin(figures45.ROC_AT)]
+    both = zip(curves[f"{measure}_mean"], curves[f"{measure}_std"], strict=True)
+    curves["text"] = [f"{mean:.3f}" + ("" if np.isnan(std) else f" ({std:.3f})") for mean, std in both]
+    wide = curves.pivot(index="method", columns="proportion", values="text")
+    wide = wide.loc[[method for method in ORDER if method in wide.index]].rename(index=NAMES)
+    return wide.rename(columns=lambda share: f"{share:.0%} labelled").fillna("–")
+
+
+def gains_table(cells: pd.DataFrame) -> pd.DataFrame:
+    """Points of accuracy that unlabelled items add, ± standard error, by set and labelled items."""
+    table = gains(cells)
+    table["text"] = _with_error(table["gain"], table["error"])
+    table["place"] = table["set"] + ", " + table["labelled"].astype(str)
+    wide = table.pivot(index="place", columns="method", values="text")
+    order = [f"{name}, {count}" for name, counts in unlabelled.LABELLED.items() for count in counts]
+    wide = wide.loc[[place for place in order if place in wide.index], list(unlabelled.MODELS)]
+    return wide.rename(columns=unlabelled.NAMES).fillna("–").rename_axis("set, labelled items")
+
+
+def figure3_tables(folder: Path) -> dict[str, str]:
+    """Markdown tables of Fig. 3 by title."""
+    raw = read(folder / "figure3.csv", figure3.KEY)
+    cells = with_annotators(raw, figure3.KEY[:-1])
+    tables = {"Methods, mean over sets and proportions": methods_table(cells)}
+    for measure, name in MEASURES.items():
+        tables[f"Mean {name} by set"] = sets_table(cells, measure)
+        tables[f"{NAMES[OURS]} over the paper's baselines, points of {name}"] = differences_table(
+            cells, measure
+        )
+    tables["Cells won of each set"] = wins_table(cells)
+    failed = failures(raw)
+    if len(failed):
+        tables["Cells without a result"] = failed.set_index("set")
+    return {title: markdown(table) for title, table in tables.items()}
+
+
+def study_tables(folder: Path) -> dict[str, str]:
+    """Markdown tables of Figs. 4 and 5 by title."""
+    cells = read(folder / "figures45.csv", figures45.KEY)
+    return {
+        f"{study}, {name}": markdown(studies_table(cells, study, measure))
+        for study in figures45.READERS
+        if study in set(cells["study"])
+        for measure, name in MEASURES.items()
+    }
+
+
+def unlabelled_tables(folder: Path) -> dict[str, str]:
+    """Markdown table of what unlabelled items add, by title."""
+    cells = read(folder / "unlabelled.csv", unlabelled.KEY)
+    return {"Points of accuracy that unlabelled items add": markdown(gains_table(cells))}
+
+
+TABLES = {
+    "figure3.csv": figure3_tables,
+    "figures45.csv": study_tables,
+    "unlabelled.csv": unlabelled_tables,
+}
+
+
+def page(folder: Path) -> str:
+    """All tables of the CSV files that are there, as markdown with headings; empty if there are none."""
+    parts = [make(folder) for file, make in TABLES.items() if (folder / file).exists()]
+    tables = [f"### {title}\n\n{text}" for part in parts for title, text in part.items()]
+    return "\n\n".join([NOTE, *tables] if tables else [])
+
+
+def main():
+    command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    command.add_argument(
+        "--out", type=Path, default=RESULTS / "paper", metavar="FOLDER", help="of the CSV files"
+    )
+    folder = command.parse_args().out
+    text = page(folder)
+    print(text or f"There are no results in {folder}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""What unlabelled items are worth: the same model fitted with them and without them.
+
+    WHOKNOWS_DATA=folder python -m benchmarks.paper.unlabelled [--quick] [--sets digits,two-moons]
+
+Without means dropped from X before the fit: from the scale, the map and the graph. All else is the same.
+
+- digits: scikit-learn's 1 797 images, ten classes, 30 % for the test; five annotators right 70 % of the time.
+- two-moons: 300 items to learn from, 1 000 for the test; the same annotators.
+- labelme: 1 000 images labelled by a real crowd, eight classes, of which a few keep their labels; 500 more
+  that nobody labelled; 1 188 for the test.
+- the paper's seven sets and labelers, 10 % and 30 % of the training items labelled; each repeat another fold.
+
+Results: unlabelled.csv, one row a cell.
+"""
+
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+from sklearn.datasets import load_digits, make_moons
+from sklearn.model_selection import train_test_split
+
+from benchmarks.common import machine
+from benchmarks.common.cells import Table, run
+from benchmarks.common.command import choice, parser
+from benchmarks.paper import figure3, unlabelled
+from benchmarks.paper.protocol import FOLDS, SEED, VALUES, Draw, evaluate
+from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
+from whoknows.data import sets
+from whoknows.data.simulate import constant_accuracies, hide
+
+KEY = ("set", "repeat", "labelled", "unlabelled", "method")
+MODELS = {
+    "auto": AutoCrowdClassifier,
+    "default": CrowdClassifier,
+    "linear": lambda: CrowdClassifier(map="linear"),
+    "spectral": lambda: CrowdClassifier("id", map="spectral"),
+}
+NAMES = {
+    "auto": "whoknows (auto)",
+    "default": "CrowdClassifier()",
+    "linear": "LGP, linear map",
+    "spectral": "ID, spectral map",
+}
+LABELLED = {"two-moons": (10, 20, 40), **{name: ("10%", "30%") for name in figure3.CHEAP_FIRST}}
+LABELLED |= {"digits": (30, 60, 120), "labelme": (100, 300)}
+COSTS = {"digits": 8.0, "dim": 5.0, "labelme": 80.0}  # of a group, about; of the others 1
+MOST_REPEATS = {"labelme": 5}  # 59 annotators, 8 classes, 512 features: minutes a fit
+QUICK = ("two-moons", "wpbc60", "ionosphere")
+RIGHT = [0.7] * 5  # of the annotators made up for digits and two moons
+
+
+def table(folder):
+    return Table(folder / "unlabelled.csv", KEY, VALUES)
+
+
+def draw(name, repeat, labelled):
+    """Return training items with few labels, and test items."""
+    if name == "labelme":
+        return labelme(repeat, labelled)
+    if name in figure3.CHEAP_FIRST:
+        return figure3.draw(name, repeat, repeat % FOLDS, float(labelled.rstrip("%")) / 100)
+    return made_up(*(digits if name == "digits" else two_moons)(repeat), repeat, labelled)
+
+
+def digits(repeat):
+    """X, X_test, z, z_test."""
+    X, z = load_digits(return_X_y=True)
+    return train_test_split(X, z, test_size=0.3, stratify=z, random_state=SEED + repeat)
+
+
+def two_moons(repeat):
+    """X, X_test, z, z_test."""
+    X, z = make_moons(1300, noise=0.15, random_state=SEED + repeat)
+    return X[:300], X[300:], z[:300], z[300:]
+
+
+def made_up(X, X_test, z, z_test, repeat, labelled):
+    """Give so many items, each class its share, the labels of five annotators right 70 % of the time."""
+    seed = SEED + repeat
+    seen, _ = train_test_split(np.arange(len(X)), train_size=labelled, stratify=z, random_state=seed)
+    y = np.full((len(X), len(RIGHT)), np.nan)
+    y[seen] = constant_accuracies(z, RIGHT, random_state=seed)[seen]
+    return Draw(X, Annotations.from_matrix(y, labels=np.unique(z)), X_test, z_test)
+
+
+@lru_cache(maxsize=1)
+def labelme_data():
+    return sets.load("labelme")
+
+
+def labelme(repeat, labelled):
+    """So many images keep their labels; the training and the validation part are there to learn from."""
+    data = labelme_data()
+    test = data.columns["split"] == "test"
+    said = data.annotations[np.flatnonzero(~test)]
+    said = hide(said, items=labelled / said.labelled.sum(), random_state=SEED + repeat)
+    return Draw(data.X[~test], said, data.X[test], data.z[test])
+
+
+def without_unlabelled(draw):
+    """Return the same draw, of labelled training items alone."""
+    seen = np.flatnonzero(draw.said.labelled)
+    return Draw(draw.X[seen], draw.said[seen], draw.X_test, draw.z_test)
+
+
+def work(group, methods):
+    """Rows of one group, (set, repeat, labelled, unlabelled)."""
+    name, repeat, labelled, with_them = group
+    given = draw(name, repeat, labelled)
+    builders = {method: (lambda said, build=MODELS[method]: build()) for method in methods}
+    return evaluate(given if with_them == "with" else without_unlabelled(given), builders)
+
+
+def groups(names, repeats):
+    """All sets get their first repeat before any gets its second."""
+    return [
+        (name, repeat, labelled, with_them)
+        for repeat, name in product(range(repeats), names)
+        if repeat < MOST_REPEATS.get(name, repeats)
+        for labelled, with_them in product(LABELLED[name], ("with", "without"))
+    ]
+
+
+def main():
+    command = parser(__doc__, "paper", repeats=10)
+    command.add_argument("--sets", type=choice(LABELLED), default=list(LABELLED))
+    command.add_argument("--methods", type=choice(MODELS), default=list(MODELS))
+    options = command.parse_args()
+    names, repeats = (QUICK, 2) if options.quick else (options.sets, options.repeats)
+    for name in names:
+        draw(name, 0, LABELLED[name][0])  # data that are not there are missed now
+    machine.record(options.out / "unlabelled.machine.json")
+    run(
+        table(options.out),
+        groups(names, repeats),
+        options.methods,
+        unlabelled.work,  # by its module's name, so that processes find it
+        jobs=options.jobs,
+        cost=lambda group: COSTS.get(group[0], 1.0),
+        retry=options.retry,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Cells are computed once, whatever ends a run."""
+
+import io
+import json
+import platform
+
+import pytest
+
+from benchmarks.common import cells, machine
+from benchmarks.common.cells import Progress, Table, run
+
+GROUPS = [("iris", 0), ("iris", 1)]
+
+
+@pytest.fixture
+def table(tmp_path):
+    return Table(tmp_path / "new" / "t.csv", ("set", "repeat", "method"), ("accuracy", "error"))
+
+
+class Work:
+    """Remembers what it was asked for; methods in ``failing`` have an error."""
+
+    def __init__(self, *failing):
+        self.calls, self.failing = [], failing
+
+    def __call__(self, group, methods):
+        self.calls.append((group, methods))
+        return [
+            {"method": m, "error": "bad\nluck"} if m in self.failing else {"method": m, "accuracy": 0.5}
+            for m in methods
+        ]
+
+
+def test_rows_come_back_as_text_with_their_key(table):
+    run(table, GROUPS, ["vote", "auto"], Work(), jobs=1)
+    assert len(table.rows()) == 4
+    assert table.rows()[0] == {
+        "set": "iris", "repeat": "0", "method": "vote", "accuracy": "0.5", "error": ""
+    }  # fmt: skip
+
+
+def test_cells_that_are_there_are_not_computed_again(table):
+    run(table, GROUPS[:1], ["vote"], Work(), jobs=1)
+    work = Work()
+    run(table, GROUPS, ["vote", "auto"], work, jobs=1)
+    assert work.calls == [(("iris", 0), ("auto",)), (("iris", 1), ("vote", "auto"))]
+    again = Work()
+    run(table, GROUPS, ["vote", "auto"], again, jobs=1)
+    assert again.calls == []
+
+
+def test_failed_cells_are_tried_again_only_if_asked(table):
+    run(table, GROUPS[:1], ["vote", "auto"], Work("auto"), jobs=1)
+    assert [row["error"] for row in table.rows()] == ["", "bad luck"]
+    work = Work()
+    run(table, GROUPS[:1], ["vote", "auto"], work, jobs=1)
+    assert work.calls == []
+    run(table, GROUPS[:1], ["vote", "auto"], work, jobs=1, retry=True)
+    assert work.calls == [(("iris", 0), ("auto",))]
+    assert [row["error"] for row in table.rows()] == ["", ""]
+
+
+@pytest.mark.parametrize("cut", [1, 4, 9])
+def test_a_line_cut_short_by_a_killed_run_is_computed_again(table, cut):
+    run(table, GROUPS, ["vote", "auto"], Work(), jobs=1)
+    whole = table.path.read_bytes()
+    table.path.write_bytes(whole[:-cut])
+    work = Work()
+    run(table, GROUPS, ["vote", "auto"], work, jobs=1)
+    assert work.calls == [(("iris", 1), ("auto",))]
+    assert table.path.read_bytes() == whole
+
+
+def test_a_header_cut_short_is_written_again(table):
+    table.append([{"set": "iris", "repeat": 0, "method": "vote", "accuracy": 1, "error": ""}])
+    whole = table.path.read_bytes()
+    table.path.write_bytes(whole[:7])
+    assert table.rows() == []
+    table.append([{"set": "iris", "repeat": 0, "method": "vote", "accuracy": 1, "error": ""}])
+    assert table.path.read_bytes() == whole
+
+
+def test_a_file_of_other_columns_is_refused(table):
+    table.append([])
+    other = Table(table.path, table.key, ("auc", "error"))
+    with pytest.raises(ValueError, match=r"t\.csv: expected the columns .* auc, error; found .* accuracy"):
+        other.rows()
+
+
+def test_one_group_at_a_time_reaches_the_disk(table):
+    class Killed(BaseException):
+        pass
+
+    def dies_on_the_second(group, methods):
+        if group[1] == 1:
+            raise Killed
+        return Work()(group, methods)
+
+    with pytest.raises(Killed):
+        run(table, GROUPS, ["vote"], dies_on_the_second, jobs=1)
+    assert [row["repeat"] for row in table.rows()] == ["0"]
+
+
+def test_progress_foretells_by_cost(monkeypatch):
+    now = iter([0.0, 10.0, 20.0])
+    monkeypatch.setattr(cells.time, "monotonic", lambda: next(now))
+    stream = io.StringIO()
+    progress = Progress(cost=4.0, groups=2, stream=stream)
+    progress.add(1.0, "small")
+    progress.add(3.0, "large")
+    assert stream.getvalue().splitlines() == [
+        "1/2  0:00:10 passed, 0:00:30 left  small",
+        "2/2  0:00:20 passed, 0:00:00 left  large",
+    ]
+
+
+def test_a_machine_is_described_once_and_without_its_name(tmp_path):
+    path = tmp_path / "results" / "machine.json"
+    machine.record(path)
+    machine.record(path)
+    (described,) = json.loads(path.read_text("utf-8"))
+    assert {"processor", "cores", "memory", "system", "Python", "numpy"} <= set(described)
+    assert platform.node() not in described.values()
