@@ -124,9 +124,7 @@ class OrderedAnnotators(Settings):
 
         No label speaks of the crowd's own b, in the last row: it stays where it starts, at 0.
         """
-        value, gradient = self.population.log_prior(theta[:, :-1], theta.shape[1] - 2)
-        pull = theta[:, -1] / self.bias_variance
-        return value - 0.5 * float(theta[:, -1] @ pull), np.column_stack([gradient, -pull])
+        return self.population.log_prior_with_bias(theta, self.bias_variance)
 
     # --- after the fit ---------------------------------------------------------------------------
 

@@ -74,6 +74,12 @@ class Population(Settings):
         pull = precision * deviation
         return value, np.vstack([-pull, pull.sum(axis=0) - crowd_precision * surprise])
 
+    def log_prior_with_bias(self, theta: Array, variance: float) -> tuple[float, Array]:
+        """log p(θ) where the last column is a bias b ~ N(0, variance) instead, the crowd's own included."""
+        value, gradient = self.log_prior(theta[:, :-1], theta.shape[1] - 2)
+        pull = theta[:, -1] / variance
+        return value - 0.5 * float(theta[:, -1] @ pull), np.column_stack([gradient, -pull])
+
     @property
     def _shape(self) -> Array:
         """Of the Gamma priors on the precisions of slopes and of intercepts."""
