@@ -53,9 +53,8 @@ def accuracies(model, X, z):
     """Of each way of combining the members, then of each member; NaN for one that was left out."""
     alone = np.array([member.predict_proba(X)[:, 1] for member in model.members_])
     spectral = np.array([member.map == "spectral" for member in model.selection_.members])
-    kinds = np.array([member.two_coin for member in model.selection_.members])
     without = np.zeros(len(alone))
-    without[~spectral] = stack(model.selection_.log_lik[:, ~spectral], kinds[~spectral])
+    without[~spectral] = stack(model.selection_.log_lik[:, ~spectral])
     ways = np.array([model.weights_, without, np.full(len(alone), 1 / len(alone))])
     right = ((np.vstack([ways @ alone, alone]) > 0.5) == z).mean(axis=1)
     by_member = dict(zip(model.selection_.members, right[len(WAYS) :], strict=True))

@@ -35,6 +35,9 @@ from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators
 from whoknows.model.maps import LinearMap, Map, RbfMap, SpectralMap
 from whoknows.model.truth import LogisticTruth
 
+# Of more than two classes members are point estimates, each as sure of itself as its prior variance makes it:
+# what then foretells labels best need not be right most often, and the average over members usually is.
+EVEN_OF_POINTS = 0.3
 LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken
 
 
@@ -236,7 +239,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
             self._seen(member, X, given, views)
         held_out = self._held_out(chosen, X, given, views) if self.selection else np.zeros((0, len(chosen)))
         spectral = np.array([member.map == "spectral" for member in chosen])
-        weights = weigh(held_out, [member.two_coin for member in chosen], spectral)
+        weights = weigh(held_out, spectral, EVEN_OF_POINTS if said.n_classes > 2 else 0.0)
         members = [self._fit_member(m, X, given, views) for m in chosen]
         self.weights_, self.members_ = weights, members
         varying = _gain_of_varying(chosen, held_out)
