@@ -37,7 +37,7 @@ from whoknows.model.truth import LogisticTruth
 
 # Of more than two classes members are point estimates, each as sure of itself as its prior variance makes it:
 # what then foretells labels best need not be right most often, and the average over members usually is.
-EVEN_OF_POINTS = 0.3
+EVEN_OF_POINTS = 0.25
 LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken
 
 
