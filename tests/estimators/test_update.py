@@ -421,7 +421,7 @@ def test_few_labels_few_directions():
     chosen = [
         directions_of(BernoulliAnnotators(), labels_each(n)) for n in (1, 5, 6, 14, 15, 30, 60, 120, 999)
     ]
-    assert chosen == [2, 2, 2, 2, 5, 10, 20, 40, 40]
+    assert chosen == [2, 2, 2, 2, 5, 10, 20, 20, 20]
     assert set(chosen) == set(DIRECTIONS)
 
 

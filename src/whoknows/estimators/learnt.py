@@ -12,7 +12,7 @@ from whoknows.estimators.seen import Seen, silence
 from whoknows.fit.items import Items
 from whoknows.fit.objective import Model
 
-DIRECTIONS = (2, 5, 10, 20, 40)  # few choices, so that some more labels do not change the model
+DIRECTIONS = (2, 5, 10, 20)  # few choices, so that some more labels do not change the model
 LABELS_A_DIRECTION = 3  # what an annotator has to give before a further slope is more than the crowd's
 
 
