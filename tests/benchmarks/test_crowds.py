@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.common.tables import read
-from benchmarks.crowds import measure, methods, summary
+from benchmarks.crowds import charts, measure, methods, summary
 from benchmarks.crowds.cases import KEY, Answer, make_case, read_given, score
 from benchmarks.crowds.run import cells, compute, table
 from whoknows import Annotations
@@ -315,9 +315,6 @@ def test_the_page_has_a_section_a_set_and_more_figures_where_a_class_is_rare(tmp
 
 
 def test_the_chart_has_a_panel_a_set_for_consensus_and_classifier(tmp_path):
-    pytest.importorskip("altair")
-    from benchmarks.crowds import charts
-
     assert [look.name for look in charts.LOOKS] == list(methods.METHODS)
     assert len({(look.colour, look.shape, look.dash) for look in charts.LOOKS}) == len(charts.LOOKS)
     rows = results(tmp_path, *(row("CROWDLAB", 0.9, 0.8, name=name) for name in summary.SETS[:2]))

@@ -16,7 +16,6 @@ import hashlib
 import os
 import platform
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whoknows.data.annotations import Annotations
+from whoknows.data.formats.atomic import replace
 from whoknows.data.tables import first_not_a_number
 from whoknows.data.vocabulary import Ids, show
 
@@ -280,14 +280,8 @@ def _fetch(name: str, url: str) -> bytes:
 def _keep(path: Path, table: Floats, header: str) -> Path:
     """Write a table all at once: whoever reads meanwhile finds the whole of it or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, partial_path = tempfile.mkstemp(dir=path.parent, suffix=".partial")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            np.savetxt(file, table, fmt="%.17g", delimiter=",", header=header, comments="")
-        os.replace(partial_path, path)
-    except BaseException:
-        os.unlink(partial_path)
-        raise
+    write = partial(np.savetxt, X=table, fmt="%.17g", delimiter=",", header=header, comments="")
+    replace(path, partial(write, encoding="utf-8"))
     return path
 
 

@@ -24,7 +24,7 @@ from whoknows.estimators.checks import (
 )
 from whoknows.estimators.crowd import CrowdClassifier
 from whoknows.estimators.given import Given, fingerprint
-from whoknows.estimators.gold import check_gold
+from whoknows.estimators.gold import gold_codes, with_classes_of
 from whoknows.estimators.intervals import mixture
 from whoknows.estimators.learnt import directions_of
 from whoknows.estimators.ranking import Ranking
@@ -62,9 +62,10 @@ class Member:
     varies_with_x: bool
     two_coin: bool = True
 
-    def build(self, settings: AutoCrowdClassifier, n_classes: int, one_unit: bool = False) -> CrowdClassifier:
-        """Return the estimator, not fitted yet; where features share one unit, the graph keeps it."""
-        standardize = not (one_unit and self.map == "spectral")
+    def build(
+        self, settings: AutoCrowdClassifier, n_classes: int, standardize: bool = True
+    ) -> CrowdClassifier:
+        """Return the estimator, not fitted yet."""
         kind = ConfusionAnnotators if n_classes > 2 or self.two_coin else BernoulliAnnotators
         return CrowdClassifier(
             LogisticTruth(variance=self.variance),
@@ -227,16 +228,15 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         """Learn from features and who said what; everything as in `CrowdClassifier.fit`."""
         index = row_ids(X)
         X = check_features(self, X, reset=True)
-        said, gold = check_gold(gold, check_annotations(y, len(X), index=index))
+        said = with_classes_of(gold, check_annotations(y, len(X), index=index))
         check_classes(said)
-        given = Given(said, gold, check_weight(sample_weight, X), fingerprint(X)).counting()
+        weight = check_weight(sample_weight, X)
+        given = Given(said, gold_codes(gold, said), weight, fingerprint(X)).counting()
         chosen = default_members(said.n_classes) if self.members is None else list(self.members)
-        views: dict[str, Seen] = {}  # what each map makes of the items, learnt once for all members and folds
-        parts = self._parts(chosen, X, given, views)
+        views = self._views(chosen, X, given)
+        parts = _parts(views)
         if self.members is None and parts >= WITHOUT_PARTS:
             chosen = [member for member in chosen if member.map != "spectral"]
-        for member in chosen:  # before any label is held out: expertise sees of x what all labels allow
-            self._seen(member, X, given, views)
         held_out = self._held_out(chosen, X, given, views) if self.selection else np.zeros((0, len(chosen)))
         spectral = np.array([member.map == "spectral" for member in chosen])
         weights = weigh(held_out, spectral, EVEN_OF_POINTS if said.n_classes > 2 else 0.0)
@@ -330,22 +330,21 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
     def _fit_member(
         self, member: Member, X: Array, given: Given, views: dict[str, Seen], spread_too: bool = True
     ) -> CrowdClassifier:
-        model = member.build(self, given.said.n_classes, share_one_unit(X))
-        return model._fit(X, given, seen=self._seen(member, X, given, views), spread_too=spread_too)
+        seen = views[member.map]
+        model = member.build(self, given.said.n_classes, seen.scaler.with_std)
+        return model._fit(X, given, seen=seen, spread_too=spread_too)
 
-    def _seen(self, member: Member, X: Array, given: Given, views: dict[str, Seen]) -> Seen:
-        if member.map not in views:
-            model = member.build(self, given.said.n_classes, share_one_unit(X))
+    def _views(self, chosen: list[Member], X: Array, given: Given) -> dict[str, Seen]:
+        """What each map makes of the items, learnt once for all members and folds.
+
+        Before any label is held out: expertise sees of x what all labels allow.
+        """
+        views: dict[str, Seen] = {}
+        for member in {m.map: m for m in chosen}.values():
+            standardize = not (member.map == "spectral" and share_one_unit(X))
+            model = member.build(self, given.said.n_classes, standardize)
             views[member.map] = Seen.of_items(model, X, directions_of(model.annotators, given.said))
-        return views[member.map]
-
-    def _parts(self, chosen: list[Member], X: Array, given: Given, views: dict[str, Seen]) -> float:
-        """Sixth smallest eigenvalue of the graph, or NaN where no member has one."""
-        spectral = [member for member in chosen if member.map == "spectral"]
-        if not spectral:
-            return np.nan
-        eigenvalues = self._seen(spectral[0], X, given, views).features.eigenvalues
-        return float(eigenvalues[min(5, len(eigenvalues) - 1)])
+        return views
 
     def _held_out(self, chosen: list[Member], X: Array, given: Given, views: dict[str, Seen]) -> Array:
         """log p(labels of i | x_i) under each member fitted without them: (n_labelled, n_members)."""
@@ -360,6 +359,14 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
             fits = (self._fit_member(m, X, without, views, spread_too=False) for m in chosen)
             parts.append(np.column_stack([fit.log_predictive(X[fold], said[fold]) for fit in fits]))
         return np.vstack(parts) if parts else np.zeros((0, len(chosen)))
+
+
+def _parts(views: dict[str, Seen]) -> float:
+    """Sixth smallest eigenvalue of the graph, or NaN where no member has one."""
+    if "spectral" not in views:
+        return np.nan
+    eigenvalues = views["spectral"].features.eigenvalues
+    return float(eigenvalues[min(5, len(eigenvalues) - 1)])
 
 
 def _gain_of_varying(members: list[Member], log_lik: Array) -> tuple[float, float]:

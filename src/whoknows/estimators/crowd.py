@@ -206,9 +206,8 @@ class CrowdClassifier(Answers, BaseEstimator):
         items = every
         if not learnt.model.truth.couples_items:
             items, start = every.labelled(), None if start is None else start[every.informed]
-        with threadpool_limits(
-            1, user_api="blas"
-        ):  # many small products: more threads only wait for each other
+        # Many small products: more threads only wait for each other.
+        with threadpool_limits(1, user_api="blas"):
             fitted = solve(learnt.model, items, start, monitor, self.solver, before=before)
             sure = fitted.spread(learnt.model, items) if spread_too else None
         # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.

@@ -16,12 +16,6 @@ from whoknows.estimators.checks import row_ids
 SEVERAL = 3  # annotators who all say the same: that all are wrong is hardly chance
 
 
-def check_gold(gold: Any, said: Annotations) -> tuple[Annotations, Array | None]:
-    """Return the annotations, with room for classes only gold knows, and gold as class codes or NaN."""
-    said = with_classes_of(gold, said)
-    return said, gold_codes(gold, said)
-
-
 def with_classes_of(gold: Any, said: Annotations) -> Annotations:
     """Return the annotations with room for classes that only gold knows."""
     values = [] if gold is None else factorize(_known(gold, said)[1], "gold label").values
