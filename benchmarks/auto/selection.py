@@ -19,7 +19,7 @@ from sklearn.model_selection import StratifiedKFold
 from whoknows import Annotations, AutoCrowdClassifier, DidNotConverge
 from whoknows.data import sets
 from whoknows.data.simulate import cluster_experts
-from whoknows.estimators.auto import default_members
+from whoknows.estimators.members import default_members
 from whoknows.estimators.stacking import stack
 
 PROPORTIONS = [0.1, 0.3, 1.0]

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from whoknows.estimators.auto import AutoCrowdClassifier
     from whoknows.estimators.crowd import CrowdClassifier
     from whoknows.estimators.regressor import CrowdRegressor
+    from whoknows.estimators.store import load
     from whoknows.fit.monitor import DidNotConverge
     from whoknows.model.annotators import (
         BernoulliAnnotators,
@@ -43,6 +44,7 @@ _HOMES = {
     "PrecomputedGraph": "model.graph",
     "NotCompatible": "model.settings",
     "DidNotConverge": "fit.monitor",
+    "load": "estimators.store",
 }
 
 __all__ = [
@@ -65,6 +67,7 @@ __all__ = [
     "PrecomputedGraph",
     "RbfMap",
     "SpectralMap",
+    "load",
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,7 +43,28 @@ def with_constant(X: Array) -> Array:
     return np.column_stack([X, np.ones(len(X))])
 
 
-def groups(codes: NDArray[Any], n_groups: int) -> list[NDArray[np.intp]]:
-    """Indices of each code's entries, in order: one array for each of ``n_groups`` codes."""
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, np.searchsorted(codes[order], np.arange(1, n_groups)))
+@dataclass(frozen=True)
+class Groups:
+    """Entries sorted by their code, so that those of one code stand together.
+
+    Attributes
+    ----------
+    order : (n_entries,)
+        Positions of the entries, sorted by code and, within one, as they came.
+    bounds : (n_groups + 1,)
+        Where in ``order`` each code's entries begin; the last is the end.
+    """
+
+    order: Rows
+    bounds: Rows
+
+    @classmethod
+    def of(cls, codes: NDArray[Any], n_groups: int) -> Groups:
+        """Sort entries by code, 0 … n_groups − 1."""
+        order = np.argsort(codes, kind="stable")
+        return cls(order, np.searchsorted(codes[order], np.arange(n_groups + 1)))
+
+    def __iter__(self) -> Iterator[tuple[int, slice]]:
+        """Give each code that has entries, with their place in ``order``."""
+        for group in np.flatnonzero(np.diff(self.bounds)):
+            yield int(group), slice(int(self.bounds[group]), int(self.bounds[group + 1]))

@@ -7,7 +7,8 @@ from sklearn.datasets import make_moons
 
 from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
-from whoknows.estimators.auto import Member, Selection, default_members
+from whoknows.estimators.members import Member, default_members
+from whoknows.estimators.selection import Selection
 from whoknows.estimators.stacking import PRIOR_ITEMS, stack, weigh
 
 pytestmark = pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")

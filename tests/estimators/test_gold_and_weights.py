@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, CrowdRegressor
-from whoknows.estimators.auto import Member
+from whoknows.estimators.members import Member
 
 N = 70
 X, Y, Z = line_world(N, accuracies=(0.9, 0.8, 0.65, 0.2), seed=3)  # the last says the opposite
@@ -442,7 +442,7 @@ class TestAuto:
         np.testing.assert_allclose(model.posterior_[GOLD_ITEMS], np.eye(2)[Z[GOLD_ITEMS]], atol=1e-12)
         for member, fitted in zip(MEMBERS, model.members_, strict=True):
             alone = member.build(self.auto(), 2).fit(X, Y, gold=GOLD, sample_weight=weight)
-            np.testing.assert_allclose(fitted.posterior_, alone.posterior_, atol=1e-8)
+            np.testing.assert_allclose(fitted.posterior(X, Y), alone.posterior(X, Y), atol=1e-8)
 
     def test_the_choice_of_members_does_not_look_at_gold_it_holds_out(self):
         """Features say nothing, so labels held out cannot be foretold, unless gold of the item helps."""

@@ -62,9 +62,10 @@ def test_segment_sum_of_vectors_tables_and_nothing():
     np.testing.assert_array_equal(_array.segment_sum(np.zeros(0), np.zeros(0, int), 2), [0, 0])
 
 
-def test_groups_are_the_positions_of_each_code_also_of_codes_nobody_has():
-    found = _array.groups(np.array([2, 0, 2, 1, 2]), 4)
-    assert [list(g) for g in found] == [[1], [3], [0, 2, 4], []]
+def test_groups_are_the_positions_of_each_code_but_of_codes_nobody_has():
+    found = _array.Groups.of(np.array([3, 0, 3, 2, 3]), 5)
+    assert {code: found.order[rows].tolist() for code, rows in found} == {0: [1], 2: [3], 3: [0, 2, 4]}
+    assert list(_array.Groups.of(np.zeros(0, int), 2)) == []
 
 
 def test_the_constant_comes_last():

@@ -11,7 +11,7 @@ from typing import Any, Literal, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from whoknows._array import Array
+from whoknows._array import Array, Groups
 from whoknows.data.tables import observed_cells, read_confidence, read_long, read_matrix, write_long
 from whoknows.data.triples import triples
 from whoknows.data.vocabulary import (
@@ -273,6 +273,11 @@ class Annotations:
     def _starts(self) -> NDArray[np.intp]:
         """Where the triples of each item start, and where the last ones end; shape (n_items + 1,)."""
         return np.searchsorted(self.item, np.arange(self.n_items + 1))
+
+    @cached_property
+    def by_annotator(self) -> Groups:
+        """Positions of the triples of each annotator; the last group is those the vocabulary has not."""
+        return Groups.of(self.annotator % (self.n_annotators + 1), self.n_annotators + 1)
 
     def chunks(self, n_chunks: int) -> Iterator[slice]:
         """Give slices of consecutive items that cover all of them, at most ``n_chunks`` and none empty."""

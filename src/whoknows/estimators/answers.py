@@ -9,14 +9,16 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
+from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import elements
-from whoknows.estimators.checks import check_annotations, row_ids
+from whoknows.estimators.checks import check_annotations, check_features, row_ids
+from whoknows.estimators.saved import Saved
 from whoknows.estimators.suggest import suggest
 from whoknows.estimators.suggestions import Suggestions
 
 
-class Answers(ClassifierMixin):
+class Answers(Saved, ClassifierMixin):
     """Answers that follow from ``predict_proba``, ``log_predictive`` and what annotators would say."""
 
     def predict(self, X: Any) -> Any:
@@ -74,6 +76,15 @@ class Answers(ClassifierMixin):
             Spread the batch over the data and the annotators.
         """
         return suggest(self, X, said, n, costs=costs, annotators=annotators, min_gain=min_gain, spread=spread)
+
+    def _checked(self, X: Any) -> Array:
+        """Return checked features of items the fit need not have seen."""
+        check_is_fitted(self)
+        return check_features(self, X, reset=False)
+
+    def _known_labels(self, X: Any, y: Any, unknown: str) -> Annotations:
+        """Return checked labels of these items in the codes of the fit; see `posterior` for ``unknown``."""
+        return self._labels_of(X, y).recode(self.annotators_, self.classes_, unknown=unknown)
 
     def _labels_of(self, X: Any, y: Any) -> Annotations:
         """Return checked labels of these items; a bare matrix is about the annotators of the fit."""

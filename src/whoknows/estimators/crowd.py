@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Ids, as_column, elements
 from whoknows.estimators.answers import Answers
-from whoknows.estimators.checks import (
-    check_annotations,
-    check_features,
-    check_weight,
-    row_ids,
-)
+from whoknows.estimators.checks import check_annotations, check_features, check_weight, row_ids
 from whoknows.estimators.given import Given, fingerprint
 from whoknows.estimators.gold import gold_codes, with_classes_of
 from whoknows.estimators.intervals import average_interval, class_interval, expertise_interval
 from whoknows.estimators.learnt import Learnt, directions_of
 from whoknows.estimators.levels import check_labels
 from whoknows.estimators.ranking import Ranking
-from whoknows.estimators.seen import Seen
 from whoknows.estimators.suggest import Voice
+from whoknows.estimators.threads import one_thread
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.solve import Fitted, solve
@@ -76,8 +71,9 @@ class CrowdClassifier(Answers, BaseEstimator):
         parameters move by less than ``tol`` in squared norm.
     levels : sequence of labels, optional
         For truth="ordered": the levels, lowest first. Numbers need none.
-    standardize : bool
-        Bring every column of X to mean 0 and variance 1 over all items, labelled or not.
+    standardize : bool or "roots"
+        Bring every column of X to mean 0 and variance 1 over all items, labelled or not; "roots" takes the
+        square root of skewed amounts first (columns never below zero, such as counts and activations).
     warm_start : bool
         Start from the previous fit's posterior in place of the majority vote.
     random_state : int, RandomState or None
@@ -130,7 +126,7 @@ class CrowdClassifier(Answers, BaseEstimator):
         tol: float = 1e-6,
         stop: str = "bound",
         levels: Any = None,
-        standardize: bool = True,
+        standardize: bool | str = True,
         warm_start: bool = False,
         random_state: Any = 0,
     ) -> None:
@@ -184,42 +180,59 @@ class CrowdClassifier(Answers, BaseEstimator):
         given: Given,
         callback: Callback | None = None,
         *,
-        seen: Seen | None = None,
         learnt: Learnt | None = None,
         before: Fitted | None = None,
-        spread_too: bool = True,
     ) -> Self:
         """Fit to checked input.
 
-        ``seen`` and ``learnt`` are what another fit with the same settings made of the same items, ``before``
-        is what it learnt from some of these labels. Without ``spread_too`` the fit has no intervals.
+        ``learnt`` is what another fit with the same settings made of the same items, ``before`` is what it
+        learnt from some of these labels.
         """
         given = given.counting()
-        said = given.said
-        if learnt is None:
-            learnt, every = Learnt.of_items(self, X, said, seen)
-        else:
-            every = learnt.items(X, said)
-        every = replace(every, gold=given.gold, weight=given.weight)
-        monitor = Monitor(self.max_iter, self.tol, self.stop, callback, exact=_is_exact(learnt.model.truth))
-        start = self._previous_posterior(X, said)
-        items = every
-        if not learnt.model.truth.couples_items:
-            items, start = every.labelled(), None if start is None else start[every.informed]
-        # Many small products: more threads only wait for each other.
-        with threadpool_limits(1, user_api="blas"):
-            fitted = solve(learnt.model, items, start, monitor, self.solver, before=before)
-            sure = fitted.spread(learnt.model, items) if spread_too else None
+        learnt = learnt or Learnt.of_items(self, X, given.said)
+        # Where items do not interact, those of which nothing is known say nothing.
+        rows = np.ones(len(X), dtype=bool) if learnt.model.truth.couples_items else given.informed
+        start = self._previous_posterior(X, given.said, rows)
+        items, typical = learnt.some(X, rows, given), learnt.some(X, typical_rows(len(X)))
+        self._learn(learnt, items, typical, given, callback, start, before)
+        self.posterior_ = np.concatenate([self._posterior(block) for block in learnt.blocks(X, given)])
+        return self
+
+    def _learn(
+        self,
+        learnt: Learnt,
+        items: Items,
+        typical: Items,
+        given: Given,
+        callback: Callback | None = None,
+        start: Array | None = None,
+        before: Fitted | None = None,
+    ) -> Self:
+        """Fit to items of which something is known; ``typical`` ones are what averages are over."""
+        fitted, monitor = self._solve(learnt, items, callback, start, before)
+        sure = fitted.spread(learnt.model, items)
         # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.
-        self._learnt, self._fitted, self._spread, self.n_features_in_ = learnt, fitted, sure, X.shape[1]
-        self._given = given
-        self.classes_, self.annotators_ = said.labels, said.annotators
+        self._learnt, self._fitted, self._spread = learnt, fitted, sure
+        self._given, self._typical = given, typical
+        self.n_features_in_ = learnt.seen.n_features
+        self.classes_, self.annotators_ = given.said.labels, given.said.annotators
         self.solver_, self.bound_history_, self.n_iter_ = fitted.solver, monitor.history, monitor.n_iter
-        self.posterior_ = self._posterior(every)
-        self._typical = every[:: max(len(X) // TYPICAL_ITEMS, 1)]
         self._set_coefficients()
         self._set_severity()
         return self
+
+    def _solve(
+        self,
+        learnt: Learnt,
+        items: Items,
+        callback: Callback | None = None,
+        start: Array | None = None,
+        before: Fitted | None = None,
+    ) -> tuple[Fitted, Monitor]:
+        """Run the solver; nothing of this estimator changes."""
+        monitor = Monitor(self.max_iter, self.tol, self.stop, callback, exact=_is_exact(learnt.model.truth))
+        with one_thread():
+            return solve(learnt.model, items, start, monitor, self.solver, before=before), monitor
 
     def update(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
         """Learn from labels that came in since the fit: the answer of a new fit, in a fraction of its time.
@@ -264,12 +277,10 @@ class CrowdClassifier(Answers, BaseEstimator):
         level : float
             Share of such intervals that should hold the probability.
         """
-        items = self._learnt_items(X)
-        prob = np.exp(self._log_predict(items))
-        if not return_interval:
-            return prob
-        xi = self._fitted.parameters.xi
-        return class_interval(self._learnt.model.truth, xi, self._spread, items.Phi, prob, level)
+        X = self._checked(X)
+        if return_interval:
+            return _stacked(self._class_interval(items, level) for items in self._learnt.blocks(X))
+        return np.concatenate([self._prob(items) for items in self._learnt.blocks(X)])
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, n_classes); without labels, p(z | x).
@@ -282,7 +293,10 @@ class CrowdClassifier(Answers, BaseEstimator):
         unknown : {"error", "population"}
             An annotator the fit did not see is an error, or counts as one of the crowd.
         """
-        return self._posterior(self._learnt_items(X, y, unknown))
+        given = Given.labels(self._known_labels(X, y, unknown))
+        return np.concatenate(
+            [self._posterior(items) for items in self._learnt.blocks(self._checked(X), given)]
+        )
 
     def expertise(
         self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9
@@ -297,7 +311,11 @@ class CrowdClassifier(Answers, BaseEstimator):
         return_interval, level
             As in `predict_proba`: three (n_items, n_annotators).
         """
-        return self._expertise(self._learnt_items(X), self._rows_of(annotators), return_interval, level)
+        X = self._checked(X)
+        rows = self._rows_of(annotators)
+        if return_interval:
+            return _stacked(self._expertise_interval(items, level, rows) for items in self._learnt.blocks(X))
+        return np.concatenate([self._expertise(items, rows) for items in self._learnt.blocks(X)])
 
     def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
         """Rank annotators by the probability of being right, averaged over items, with intervals.
@@ -310,7 +328,7 @@ class CrowdClassifier(Answers, BaseEstimator):
             Share of such intervals that should hold the average.
         """
         check_is_fitted(self)
-        value = self._average_expertise(self._some_items(X), level)
+        value = self._average_expertise(self._some_items(None if X is None else self._checked(X)), level)
         return Ranking.of(self.annotators_, value, self._given.said.labels_per_annotator, level)
 
     def confusion(self, annotator: Any) -> Array:
@@ -330,28 +348,31 @@ class CrowdClassifier(Answers, BaseEstimator):
 
         Of ordered labels in levels.
         """
-        items = self._learnt_items(X)
+        X = self._checked(X)
         model = self._learnt.model.annotators
         if not isinstance(model, GaussianAnnotators | OrderedAnnotators):
             raise NotCompatible(
                 f"annotator_scale is σ of Eq. (15), which {type(model).__name__} does not have. "
                 "Use annotators='gaussian', or expertise(X), which every annotator model has."
             )
-        return model.scale(self._fitted.annotators.mean, items.Psi)[:, :-1]
+        return model.scale(self._fitted.annotators.mean, self._learnt.items(X).Psi)[:, :-1]
 
     def log_predictive(self, X: Any, y: Any) -> Array:
         """log p(labels | x) of each item, truth and annotators integrated out: (n_items,).
 
         What `score` on annotations is the mean of; an item without labels has 0.
         """
-        return self._log_predictive(self._learnt_items(X, y, unknown="population"))
+        given = Given.labels(self._known_labels(X, y, "population"))
+        blocks = self._learnt.blocks(self._checked(X), given)
+        return np.concatenate([self._log_predictive(items) for items in blocks])
 
     def __getattr__(self, name: str) -> Any:
         """Say why a coefficient is not there."""
         if name in COEFFICIENTS and "_fitted" in vars(self):
             raise AttributeError(
-                f"{name} exists only with map='linear' (and, for coef_ and intercept_, a logistic truth); "
-                f"this model has map={self.map!r}, truth={self.truth!r}."
+                f"{name} exists only with map='linear' and no roots (and, for coef_ and intercept_, a "
+                f"logistic truth); this model has map={self.map!r}, standardize={self.standardize!r}, "
+                f"truth={self.truth!r}."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -367,30 +388,22 @@ class CrowdClassifier(Answers, BaseEstimator):
 
     # --- inside, on checked input ------------------------------------------------------------------
 
-    def _learnt_items(self, X: Any, y: Any = None, unknown: str = "error") -> Items:
-        """Check X, and labels if there are any, and return what the model sees of them."""
-        check_is_fitted(self)
-        index = row_ids(X)
-        X = check_features(self, X, reset=False)
-        if y is None:
-            return self._learnt.items(X)
-        said = check_annotations(y, len(X), self.annotators_, index)
-        return self._learnt.items(X, said.recode(self.annotators_, self.classes_, unknown=unknown))
+    def _prob(self, items: Items) -> Array:
+        return np.exp(self._learnt.log_predict(self._fitted, items))
 
-    def _log_predict(self, items: Items) -> Array:
-        return self._learnt.model.truth.log_predict(self._fitted.truth, items.Phi)
+    def _class_interval(self, items: Items, level: float) -> Any:
+        xi, prob = self._fitted.parameters.xi, self._prob(items)
+        return class_interval(self._learnt.model.truth, xi, self._spread, items.Phi, prob, level)
 
     def _posterior(self, items: Items) -> Array:
-        evidence = self._learnt.model.annotators.evidence_at(self._fitted.annotators, items.Psi, items.Y)
-        return self._learnt.model.truth.posterior_at(self._fitted.truth, items.Phi, items.complete(evidence))
+        return self._learnt.posterior(self._fitted, items)
 
     def _log_predictive(self, items: Items) -> Array:
-        """log p(labels | x) of each item, truth and annotators integrated out: (n_items,)."""
-        evidence = self._learnt.model.annotators.predictive(self._fitted.annotators, items.Psi, items.Y)
-        return np.asarray(np.logaddexp.reduce(self._log_predict(items) + evidence.table, axis=1))
+        return self._learnt.log_predictive(self._fitted, items)
 
     def _voices(self, X: Any, said: Any) -> list[Voice]:
-        return [Voice(1.0, self, self._learnt_items(X, said, unknown="population"))]
+        given = Given.labels(self._known_labels(X, said, "population"))
+        return [Voice(1.0, self, self._learnt.items(self._checked(X), given))]
 
     def _rows_of(self, annotators: Any) -> Rows:
         """Rows of θ for these ids; −1, the crowd, for one the fit did not see."""
@@ -398,32 +411,33 @@ class CrowdClassifier(Answers, BaseEstimator):
             return np.arange(len(self.annotators_))
         return rows_of(as_column(annotators, "annotators="), self.annotators_)
 
-    def _expertise(self, items: Items, rows: Rows, return_interval: bool, level: float) -> Any:
-        model, prob = self._learnt.model.annotators, np.exp(self._log_predict(items))
-        value = model.expertise(self._fitted.annotators, items.Psi, prob)[:, rows]
-        if not return_interval:
-            return value
-        theta = self._fitted.annotators.mean
+    def _expertise(self, items: Items, rows: Rows) -> Array:
+        model = self._learnt.model.annotators
+        return model.expertise(self._fitted.annotators, items.Psi, self._prob(items))[:, rows]
+
+    def _expertise_interval(self, items: Items, level: float, rows: Rows) -> Any:
+        model, theta, prob = self._learnt.model.annotators, self._fitted.annotators.mean, self._prob(items)
+        value = self._expertise(items, rows)
         return expertise_interval(model, theta, self._spread, rows, items.Psi, prob, value, level)
 
-    def _some_items(self, X: Any) -> Items:
-        return self._typical if X is None else self._learnt_items(X)
+    def _some_items(self, X: Array | None) -> Items:
+        return self._typical if X is None else self._learnt.items(X)
 
     def _average_expertise(self, items: Items, level: float) -> Any:
-        model, prob = self._learnt.model.annotators, np.exp(self._log_predict(items))
+        model, prob = self._learnt.model.annotators, self._prob(items)
         value = model.expertise(self._fitted.annotators, items.Psi, prob).mean(axis=0)[:-1]
         return average_interval(
             model, self._fitted.annotators.mean, self._spread, items.Psi, prob, value, level
         )
 
-    def _previous_posterior(self, X: Array, said: Annotations) -> Array | None:
-        """Return what the previous fit makes of these labels, if there is one that knows their kind."""
+    def _previous_posterior(self, X: Array, said: Annotations, rows: Any) -> Array | None:
+        """Return what the previous fit makes of some items' labels, if there is one that knows their kind."""
         if not (self.warm_start and self.__sklearn_is_fitted__()):
             return None
         if self._learnt.seen.n_features != X.shape[1] or not np.array_equal(self.classes_, said.labels):
             return None
         known = said.recode(self.annotators_, self.classes_, unknown="population")
-        return self._posterior(self._learnt.items(X, known))
+        return self._posterior(self._learnt.some(X, rows, Given.labels(known)))
 
     def _set_severity(self) -> None:
         vars(self).pop("annotator_severity_", None)
@@ -436,7 +450,7 @@ class CrowdClassifier(Answers, BaseEstimator):
         for name in COEFFICIENTS:
             vars(self).pop(name, None)
         features, model = self._learnt.seen.features, self._learnt.model
-        if not isinstance(features, LinearFeatures):
+        if not isinstance(features, LinearFeatures) or self._learnt.seen.roots.any():
             return
         leading = features.matrix[:, : self._learnt.seen.directions]
         w, gamma = model.annotators.coefficients(self._fitted.annotators.mean[:-1], leading.shape[1] + 1)
@@ -445,6 +459,15 @@ class CrowdClassifier(Answers, BaseEstimator):
         if not model.truth.couples_items:
             xi = model.truth.weights(self._fitted.truth.mean).reshape(features.matrix.shape[1] + 1, -1)
             self.coef_, self.intercept_ = to_units((features.matrix @ xi[:-1]).T, xi[-1])
+
+
+def typical_rows(n_items: int) -> slice:
+    """Every so-manieth item, a thousand or a few more."""
+    return slice(None, None, max(n_items // TYPICAL_ITEMS, 1))
+
+
+def _stacked(blocks: Iterable[tuple[Array, ...]]) -> tuple[Array, ...]:
+    return tuple(np.concatenate(part) for part in zip(*blocks, strict=True))
 
 
 def rows_of(annotators: Ids, known: Ids) -> Rows:

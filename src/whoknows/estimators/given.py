@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array
+from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import elements, show
 from whoknows.estimators.checks import only_what_counts
@@ -24,7 +24,7 @@ class Given:
     gold, weight : (n_items,) or None
         As in `Items`.
     items : str
-        A fingerprint of X: the same items need not be looked at again.
+        A fingerprint of X, or nothing: the same items need not be looked at again.
     """
 
     said: Annotations
@@ -44,17 +44,27 @@ class Given:
             fingerprint(X),
         )
 
+    @classmethod
+    def labels(cls, said: Annotations) -> Given:
+        """Return labels alone, of items no fit has seen."""
+        return cls(said, None, None, "")
+
+    @property
+    def informed(self) -> Mask:
+        """Which items have a label or a known truth."""
+        seen = self.said.labelled
+        return seen if self.gold is None else seen | np.isfinite(self.gold)
+
+    def __getitem__(self, rows: Any) -> Given:
+        """Take what is known of some of the items."""
+        gold = None if self.gold is None else self.gold[rows]
+        weight = None if self.weight is None else self.weight[rows]
+        return Given(self.said[rows], gold, weight, "")
+
     def counting(self) -> Given:
         """Return it without labels of confidence 0, and without what is known of items of weight 0."""
         said, gold = only_what_counts(self.said, self.gold, self.weight)
         return replace(self, said=said, gold=gold)
-
-    def without(self, items: Any) -> Given:
-        """Return the same with nothing known of some items; the items stay."""
-        gold = None if self.gold is None else self.gold.copy()
-        if gold is not None:
-            gold[items] = np.nan
-        return replace(self, said=self.said.only(~np.isin(self.said.item, items)), gold=gold)
 
     def _gold_among(self, said: Annotations) -> Array:
         """Gold in the codes of other annotations, whose label values hold these: a new one moves others."""

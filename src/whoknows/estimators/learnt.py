@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.estimators.given import Given
 from whoknows.estimators.pieces import resolve_annotators, resolve_truth
 from whoknows.estimators.seen import Seen, silence
 from whoknows.fit.items import Items
 from whoknows.fit.objective import Model
+from whoknows.fit.solve import Fitted
+from whoknows.model.distances import blocks
 
 DIRECTIONS = (2, 5, 10, 20)  # few choices, so that some more labels do not change the model
 LABELS_A_DIRECTION = 3  # what an annotator has to give before a further slope is more than the crowd's
@@ -24,26 +30,64 @@ class Learnt:
     model: Model
 
     @classmethod
-    def of_items(
-        cls, settings: Any, X: Array, said: Annotations, seen: Seen | None = None
-    ) -> tuple[Learnt, Items]:
-        """Learn from checked X, and return the items as they are then seen: both need the map's one pass."""
+    def of_items(cls, settings: Any, X: Array, said: Annotations, seen: Seen | None = None) -> Learnt:
+        """Learn from checked X; ``seen`` is what another model with the same map and scale made of it."""
         K = said.n_classes
         truth = resolve_truth(settings.truth, len(X)).for_classes(K)
         annotators = resolve_annotators(settings.annotators, truth, said).for_classes(K)
         Model(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
         seen = seen or Seen.of_items(settings, X, directions_of(annotators, said))
-        views = seen.views(X)
-        learnt = cls(seen, Model(annotators, truth.prepare(seen.scaled(X), views[0], seen.seed)))
-        return learnt, learnt._items(X, views, said)
+        # Without a graph in the truth only the number of features counts.
+        placed = X[:1] if truth.graph is None and seen.features.places_new else X
+        truth = truth.prepare(seen.scaled(placed), seen.views(placed)[0], seen.seed)
+        return cls(seen, Model(annotators, truth))
 
-    def items(self, X: Array, said: Annotations | None = None) -> Items:
-        """Return what truth and annotators see of checked X, with or without labels."""
-        return self._items(X, self.seen.views(X), silence(len(X)) if said is None else said)
+    def items(self, X: Array, given: Given | None = None) -> Items:
+        """Return what truth and annotators see of checked X, with what is known of it or nothing."""
+        Phi, Psi = self.seen.views(X)
+        if self.model.truth.couples_items:
+            Phi = self.seen.scaled(X)
+        if given is None:
+            return Items(Phi, Psi, silence(len(X)))
+        return Items(Phi, Psi, given.said, given.gold, given.weight)
 
-    def _items(self, X: Array, views: tuple[Array, Array], said: Annotations) -> Items:
-        Phi, Psi = views
-        return Items(self.seen.scaled(X) if self.model.truth.couples_items else Phi, Psi, said)
+    @property
+    def needs_all(self) -> bool:
+        """Whether items can only be seen all together: they hang together, or the graph knows no others."""
+        return self.model.truth.couples_items or not self.seen.features.places_new
+
+    def some(self, X: Array, rows: Any, given: Given | None = None) -> Items:
+        """Return what truth and annotators see of some rows of checked X."""
+        if self.needs_all:
+            return self.items(X, given)[rows]
+        return self.items(X[rows], None if given is None else given[rows])
+
+    def blocks(self, X: Array, given: Given | None = None) -> Iterator[Items]:
+        """Items a block after the other, so that memory does not grow with them."""
+        if self.needs_all:
+            yield self.items(X, given)
+            return
+        for rows in blocks_of(len(X)):
+            yield self.items(X[rows], None if given is None else given[rows])
+
+    def log_predict(self, fitted: Fitted, items: Items) -> Array:
+        """log p(z | x): (n_items, n_classes)."""
+        return self.model.truth.log_predict(fitted.truth, items.Phi)
+
+    def posterior(self, fitted: Fitted, items: Items) -> Array:
+        """p(z | x, labels): (n_items, n_classes)."""
+        evidence = self.model.annotators.evidence_at(fitted.annotators, items.Psi, items.Y)
+        return self.model.truth.posterior_at(fitted.truth, items.Phi, items.complete(evidence))
+
+    def log_predictive(self, fitted: Fitted, items: Items) -> Array:
+        """log p(labels | x) of each item, truth and annotators integrated out: (n_items,)."""
+        evidence = self.model.annotators.predictive(fitted.annotators, items.Psi, items.Y)
+        return np.asarray(np.logaddexp.reduce(self.log_predict(fitted, items) + evidence.table, axis=1))
+
+
+def blocks_of(n_items: int) -> Iterator[slice]:
+    """Cut items into blocks of some thousand."""
+    return blocks(n_items, 500)
 
 
 def directions_of(annotators: Any, said: Annotations) -> int:

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
@@ -25,7 +24,9 @@ from whoknows.estimators.checks import (
 from whoknows.estimators.gold import check_gold_numbers
 from whoknows.estimators.learnt import directions_of
 from whoknows.estimators.pieces import graph_of, resolve
+from whoknows.estimators.saved import Saved
 from whoknows.estimators.seen import Seen, silence
+from whoknows.estimators.threads import one_thread
 from whoknows.fit.em import fit_em
 from whoknows.fit.engines import Serial
 from whoknows.fit.items import Items
@@ -41,7 +42,7 @@ from whoknows.model.truth.linear import LinearBelief, LinearTruth
 SOLVERS = {"auto": fit_em, "em": fit_em, "lbfgs": fit_lbfgs}
 
 
-class CrowdRegressor(RegressorMixin, BaseEstimator):
+class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
     """Learn a real-valued truth, a regression and every annotator's bias and spread from who said what.
 
     The truth is a function of x plus noise, z = f(x) + ε; annotator t says y = z + b_t + noise of standard
@@ -65,8 +66,8 @@ class CrowdRegressor(RegressorMixin, BaseEstimator):
         Iterations at most; `DidNotConverge` warns when they were not enough.
     tol : float
         Stop when the bound rises by less than ``tol`` of its size.
-    standardize : bool
-        Bring every column of X to mean 0 and variance 1 over all items, labelled or not.
+    standardize : bool or "roots"
+        As in `CrowdClassifier`.
     random_state : int, RandomState or None
         For the maps and graphs that sample items; the same number, the same model.
 
@@ -113,7 +114,7 @@ class CrowdRegressor(RegressorMixin, BaseEstimator):
         *,
         max_iter: int = 200,
         tol: float = 1e-6,
-        standardize: bool = True,
+        standardize: bool | str = True,
         random_state: Any = 0,
     ) -> None:
         self.truth = truth
@@ -161,7 +162,7 @@ class CrowdRegressor(RegressorMixin, BaseEstimator):
         learnt = _Learnt.of_items(self, X, said)
         monitor = Monitor(self.max_iter, self.tol, callback=callback)
         every = learnt.items(X, said, gold, weight)
-        with threadpool_limits(1, user_api="blas"):  # small products: more threads only wait for each other
+        with one_thread():
             fitted = _fit(learnt.model, every.labelled(), monitor, self.solver)
         # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.
         self._learnt, self._fitted = learnt, fitted

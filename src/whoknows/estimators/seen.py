@@ -9,10 +9,12 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_random_state
 
-from whoknows._array import Array, with_constant
+from whoknows._array import Array, Mask, with_constant
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.pieces import resolve_map
 from whoknows.model.maps import Features
+
+LONG_TAIL = 1.0  # skewness; of an exponential distribution it is 2, of a symmetric one 0
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,8 @@ class Seen:
     ----------
     scaler : StandardScaler
         Brings columns to mean 0 and variance 1, or leaves them.
+    roots : (D,)
+        Columns whose square root is taken first.
     features : Features
         The map, learnt from the scaled items.
     directions : int
@@ -32,6 +36,7 @@ class Seen:
     """
 
     scaler: StandardScaler
+    roots: Mask
     features: Features
     directions: int
     seed: int
@@ -40,9 +45,14 @@ class Seen:
     def of_items(cls, settings: Any, X: Array, directions: int) -> Seen:
         """Learn scale and map from checked X (n_items, D), with an estimator's settings."""
         seed = int(check_random_state(settings.random_state).randint(2**31 - 1))
-        scaler = StandardScaler(with_mean=settings.standardize, with_std=settings.standardize).fit(X)
+        standardize = settings.standardize
+        if standardize not in (True, False, "roots"):
+            raise ValueError(f"standardize must be True, False or 'roots'; got {standardize!r}.")
+        roots = skewed_amounts(X) if standardize == "roots" else np.zeros(X.shape[1], dtype=bool)
+        X = with_roots(X, roots)
+        scaler = StandardScaler(with_mean=bool(standardize), with_std=bool(standardize)).fit(X)
         features = resolve_map(settings.map).prepare(scaler.transform(X), seed, leading=directions)
-        return cls(scaler, features, directions, seed)
+        return cls(scaler, roots, features, directions, seed)
 
     @property
     def n_features(self) -> int:
@@ -51,7 +61,7 @@ class Seen:
 
     def scaled(self, X: Array) -> Array:
         """X in units the graph can measure distances in."""
-        return np.asarray(self.scaler.transform(X))
+        return np.asarray(self.scaler.transform(with_roots(X, self.roots)))
 
     def views(self, X: Array) -> tuple[Array, Array]:
         """What the truth sees of checked X, and what expertise may depend on; constants last."""
@@ -59,11 +69,28 @@ class Seen:
         return with_constant(features), with_constant(features[:, : self.directions])
 
     def to_input_units(self, slopes: Array, intercepts: Array) -> tuple[Array, Array]:
-        """Turn coefficients of the scaled x into those of the user's x."""
+        """Turn coefficients of the scaled x into those of the user's x (no roots taken)."""
         if self.scaler.scale_ is None:
             return slopes, intercepts
         slopes = slopes / self.scaler.scale_
         return slopes, intercepts - slopes @ self.scaler.mean_
+
+
+def skewed_amounts(X: Array) -> Mask:
+    """Which columns are amounts with a long tail: never below zero, and of skewness above one: (D,)."""
+    centred = X - X.mean(axis=0)
+    spread = np.sqrt((centred**2).mean(axis=0))
+    skewness = (centred**3).mean(axis=0) / np.where(spread > 0, spread, 1.0) ** 3
+    return np.asarray((X.min(axis=0) >= 0) & (skewness > LONG_TAIL))
+
+
+def with_roots(X: Array, roots: Mask) -> Array:
+    """X with the square root of some columns; below zero, where the fit saw nothing, zero."""
+    if not roots.any():
+        return X
+    X = X.copy()
+    X[:, roots] = np.sqrt(np.maximum(X[:, roots], 0.0))
+    return X
 
 
 def silence(n_items: int) -> Annotations:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array, groups
+from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.fit.engines import Engine
 from whoknows.fit.items import Items
@@ -77,8 +77,9 @@ def information(items: Items, model: Model, parameters: Parameters) -> tuple[Arr
         of_truth = np.stack([items.Phi.T @ (items.Phi * (counts * r**2)[:, None]) for r in residual.T])
     n_columns = parameters.theta.shape[1]
     of_annotators = np.zeros((items.Y.n_annotators, n_columns, n_columns))
-    for t, labels in enumerate(groups(items.Y.annotator, items.Y.n_annotators)):
-        for part in _parts(labels, n_columns * items.Y.n_classes):
+    by_annotator = items.Y.by_annotator
+    for t, rows in by_annotator:
+        for part in _parts(by_annotator.order[rows], n_columns * items.Y.n_classes):
             s = _label_gradients(once, model, parameters.theta, posterior, part)
             of_annotators[t] += s.T @ (s * counts[items.Y.item[part], None])
     return of_truth, of_annotators

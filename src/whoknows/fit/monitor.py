@@ -33,6 +33,8 @@ class Monitor:
         Called after each iteration; return True to stop the fit.
     exact : bool
         False for approximate E-steps, whose bound may fall.
+    warn : bool
+        False where a fit that did not get there is only a start for another.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Monitor:
         stop: str = "bound",
         callback: Callback | None = None,
         exact: bool = True,
+        warn: bool = True,
     ) -> None:
         if stop not in STOPPING_RULES:
             raise ValueError(f"stop must be one of {STOPPING_RULES}; got {stop!r}.")
@@ -49,11 +52,16 @@ class Monitor:
             if not holds(value):
                 raise ValueError(f"{name} must be {words}; got {value!r}.")
         self.max_iter, self.tol, self.stop, self.callback, self.exact = max_iter, tol, stop, callback, exact
+        self.warn = warn
         self.history: list[float] = []
         self.converged = False
         self.stopped = False
         self._theta: Array | None = None
         self._started = time.perf_counter()
+
+    def rehearsal(self) -> Monitor:
+        """Return a monitor of the same rules that keeps its doubts to itself."""
+        return Monitor(self.max_iter, self.tol, self.stop, exact=self.exact, warn=False)
 
     @property
     def n_iter(self) -> int:
@@ -72,7 +80,7 @@ class Monitor:
 
     def finish(self) -> None:
         """Warn if the fit ran out of iterations."""
-        if not (self.converged or self.stopped):
+        if self.warn and not (self.converged or self.stopped):
             warnings.warn(
                 f"The fit did not converge in max_iter={self.max_iter} iterations: the bound still rose by "
                 f"{self._rise():.2g} at the last. Raise max_iter, or tol={self.tol:g} if that is enough.",

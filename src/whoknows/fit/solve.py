@@ -25,6 +25,8 @@ from whoknows.model.posterior import CategoricalPosterior, Posterior
 from whoknows.model.settings import NotCompatible
 
 SOLVERS = ("auto", "vb", "em", "lbfgs", "crossfit")
+MANY = 20_000  # items: from here on a fit first finds its way on some of them
+SOME = 5_000
 VOTE_WEIGHT = 0.8  # log-odds a single vote is worth before anything is known of annotators
 VOTE_CERTAINTY = 0.98  # the vote alone never makes an item more certain than this
 
@@ -103,6 +105,8 @@ def solve(
             "Use one chunk, or LogisticTruth with SpectralMap: the same prior, item by item."
         )
     engine = engine or Serial()
+    if before is None and start is None and items.Y.n_items > MANY and not model.truth.couples_items:
+        before = _on_some(model, items, monitor, solver)
     chunks = list(items.chunks(n_chunks))
     posteriors: list[Posterior] = [vote(part) for part in chunks]
     if start is not None:
@@ -125,6 +129,13 @@ def solve(
     climb = fit_em if solver == "em" else fit_lbfgs
     parameters = climb(model, chunks, parameters, monitor, engine)
     return Fitted(Belief(parameters.theta), _learnt(model, chunks, parameters), solver)
+
+
+def _on_some(model: Model, items: Items, monitor: Monitor, solver: str) -> Fitted:
+    """Fit to a few thousand of many items: a start from which all of them need few, dear iterations."""
+    rows = np.random.default_rng(0).choice(items.Y.n_items, SOME, replace=False)
+    fitted = solve(model, items[np.sort(rows)], None, monitor.rehearsal(), solver)
+    return fitted.of_annotators(np.arange(items.Y.n_annotators), items.Y.labels_per_annotator > 0)
 
 
 def _best_solver(model: Model, n_classes: int) -> str:

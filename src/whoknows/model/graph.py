@@ -29,6 +29,10 @@ class BuiltGraph(Protocol):
     """What the models ask of the graph of some items."""
 
     @property
+    def places_new(self) -> bool:
+        """Whether it can tell of items it was not built from."""
+
+    @property
     def nodes(self) -> Array:
         """The items, (n_items, D)."""
 
@@ -165,6 +169,7 @@ class WeightedGraph(ABC):
 
     Phi: Any
     nodes: Array
+    places_new: ClassVar[bool] = True
 
     @abstractmethod
     def cross(self, X: Array) -> Any:
@@ -232,6 +237,8 @@ class _KnnWeights(WeightedGraph):
 
 @dataclass(frozen=True)
 class _GivenWeights(WeightedGraph):
+    places_new: ClassVar[bool] = False
+
     def cross(self, X: Array) -> Any:
         if np.array_equal(X, self.nodes):
             return self.Phi
@@ -259,6 +266,7 @@ class AnchoredGraph:
     nodes: Array
     anchors: Array
     n_nearest: int
+    places_new: ClassVar[bool] = True
 
     @cached_property
     def Z(self) -> Any:

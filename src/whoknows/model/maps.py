@@ -18,9 +18,15 @@ from whoknows.model.distances import blocks, draw, squared_distances
 from whoknows.model.graph import AnchorGraph, BuiltGraph, Graph
 from whoknows.model.settings import COUNT, POSITIVE, Rules, Settings, is_a
 
+ENOUGH = 20_000  # items for the mean and length of features: their error is then far below one hundredth
+
 
 class Features(Protocol):
     """A map that has seen the items."""
+
+    @property
+    def places_new(self) -> bool:
+        """Whether it can tell of items it has not seen."""
 
     def transform(self, X: Array) -> Array:
         """Features of each x: (n_items, n_features), no constant among them."""
@@ -61,6 +67,7 @@ class LinearFeatures:
     """Features x M, with M (D, n_features)."""
 
     matrix: Array
+    places_new: ClassVar[bool] = True
 
     def transform(self, X: Array) -> Array:
         """Return X M."""
@@ -97,7 +104,7 @@ class RbfMap(Map):
         values, vectors = scipy.linalg.eigh(np.exp(-squared / scale))
         keep = [i for i in np.argsort(-values)[: self.rank] if values[i] > 1e-8 * values[-1]]
         raw = RbfFeatures(nodes, float(scale), vectors[:, keep] / np.sqrt(values[keep]))
-        centre, length = _centre_and_length(raw.transform(X))
+        centre, length = _centre_and_length(raw.transform(_enough(X)))
         return replace(raw, centre=centre, length=length)
 
 
@@ -110,6 +117,7 @@ class RbfFeatures:
     root: Array
     centre: Array | float = 0.0
     length: float = 1.0
+    places_new: ClassVar[bool] = True
 
     def transform(self, X: Array) -> Array:
         """Return the kernel's eigenvectors at each x."""
@@ -141,7 +149,7 @@ class SpectralMap(Map):
         """Build the graph of the items and diagonalise it."""
         graph = self.graph.build(X, seed)
         raw = SpectralFeatures(graph, *graph.basis(self.rank, self.eps))
-        centre, length = _centre_and_length(raw.transform(X))
+        centre, length = _centre_and_length(raw.transform(_enough(X) if raw.places_new else X))
         return replace(raw, centre=centre, length=length)
 
 
@@ -158,10 +166,20 @@ class SpectralFeatures:
     centre: Array | float = 0.0
     length: float = 1.0
 
+    @property
+    def places_new(self) -> bool:
+        """Whether the graph can place items it has not seen."""
+        return self.graph.places_new
+
     def transform(self, X: Array) -> Array:
         """Return the eigenvectors at each x, fading far from every item, as they would not by themselves."""
         features = (self.graph.attach(X) @ self.basis - self.centre) / self.length
         return np.asarray(features * self.graph.nearness(X)[:, None])
+
+
+def _enough(X: Array) -> Array:
+    """Return the items, or of many as many as it takes to know a mean."""
+    return draw(X, ENOUGH, np.random.default_rng(0))
 
 
 def _centre_and_length(features: Array) -> tuple[Array, float]:

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.special import expit, log_expit
 
-from whoknows._array import Array, Mask, groups, pair_products, pair_sums, segment_sum
+from whoknows._array import Array, Mask, pair_products, pair_sums, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.model.annotators.population import CrowdBelief, Population
 from whoknows.model.belief import Belief, bounded_log_logistic, moderated, omega
@@ -93,8 +93,19 @@ class BernoulliAnnotators(Settings):
 
     def moments(self, belief: Belief, X: Array, Y: Annotations) -> tuple[Array, Array]:
         """E[η] and E[η²] of each label's log-odds: two (n_annotations, n_classes), or one column for all."""
-        mean = self._log_odds(belief.mean, X, Y)
-        return mean, mean**2 + self._variance(belief, X, Y)
+        by_annotator, codes = Y.by_annotator, self._distinct_codes
+        x = self._features(X)[Y.item[by_annotator.order]]  # of one annotator after the other
+        n_features = x.shape[1]
+        mean, variance = np.zeros((2, len(x), len(codes)))
+        for t, rows in by_annotator:
+            theta = belief.mean[t]
+            shift = codes @ theta[n_features : n_features + codes.shape[1]]
+            mean[rows] = (x[rows] @ theta[:n_features])[:, None] + shift
+            if belief.covariance is not None:
+                variance[rows] = _variance(x[rows], codes, belief.covariance[t])
+        place = np.empty_like(by_annotator.order)
+        place[by_annotator.order] = np.arange(len(x))
+        return mean[place], (mean**2 + variance)[place]
 
     def bounded_evidence(self, moments: tuple[Array, Array], Y: Annotations) -> TableEvidence:
         """E_q(θ)[Σ_t log p(y | x, z)] from below, by the Pólya-Gamma bound."""
@@ -104,13 +115,16 @@ class BernoulliAnnotators(Settings):
         self, moments: tuple[Array, Array], X: Array, Y: Annotations, posterior: Posterior
     ) -> tuple[Array, Array]:
         """Σ ω a aᵀ and Σ (target − ½) a of each annotator, a being what its log-odds are linear in."""
-        X = self._features(X)
-        q = label_weights(posterior, Y)
-        weight = q * omega(np.sqrt(moments[1]))
-        pull = self._pull_back(q * (self._right(Y) - 0.5), X, Y, Y.n_annotators)
-        gram = np.zeros((Y.n_annotators, pull.shape[1], pull.shape[1]))
-        for t, pairs in enumerate(groups(Y.annotator, Y.n_annotators)):
-            gram[t] = self._gram(X[Y.item[pairs]], weight[pairs])
+        by_annotator, q = Y.by_annotator, label_weights(posterior, Y)
+        weight = (q * omega(np.sqrt(moments[1])))[by_annotator.order]
+        target = (q * (self._right(Y) - 0.5))[by_annotator.order]
+        x = self._features(X)[Y.item[by_annotator.order]]  # of one annotator after the other
+        n_columns = x.shape[1] + self._codes.shape[1]
+        gram, pull = np.zeros((Y.n_annotators, n_columns, n_columns)), np.zeros((Y.n_annotators, n_columns))
+        for t, rows in by_annotator:
+            gram[t] = self._gram(x[rows], weight[rows])
+            pull[t, : x.shape[1]] = target[rows].sum(axis=1) @ x[rows]
+            pull[t, x.shape[1] :] = target[rows].sum(axis=0) @ self._codes
         return gram, pull
 
     # --- after the fit ---------------------------------------------------------------------------
@@ -192,16 +206,6 @@ class BernoulliAnnotators(Settings):
         shift = theta[Y.annotator, X.shape[1] : X.shape[1] + self._codes.shape[1]]
         return np.asarray(eta + shift @ self._codes.T)
 
-    def _variance(self, belief: Belief, X: Array, Y: Annotations) -> Array:
-        variance = np.zeros((Y.n_annotations, len(self._distinct_codes)))
-        if belief.covariance is None:
-            return variance
-        X = self._features(X)
-        for t, pairs in enumerate(groups(Y.annotator % len(belief.mean), len(belief.mean))):
-            for z, code in enumerate(self._distinct_codes):
-                variance[pairs, z] = belief.variance_along(self._with_code(X[Y.item[pairs]], code), t)
-        return variance
-
     def _log_mistakes(self, theta: Array) -> Array:
         """log P(y = l | z = k, wrong), −∞ on the diagonal: (n_annotators + 1, n_classes, n_classes)."""
         K = self._n_classes
@@ -231,6 +235,17 @@ class BernoulliAnnotators(Settings):
         codes = self._codes
         cross = x.T @ (weight @ codes)
         return np.block([[gram, cross], [cross.T, codes.T @ (codes * weight.sum(axis=0)[:, None])]])
+
+
+def _variance(x: Array, codes: Array, covariance: Array) -> Array:
+    """Var[a_zᵀθ] of a_z = (x, code_z): (n_items, n_codes)."""
+    n, end = x.shape[1], x.shape[1] + codes.shape[1]
+    alone = np.einsum("ij,ij->i", x @ covariance[:n, :n], x)
+    if not codes.size:
+        return np.asarray(alone[:, None])
+    cross = x @ (covariance[:n, n:end] @ codes.T)
+    of_code = np.einsum("zi,ij,zj->z", codes, covariance[n:end, n:end], codes)
+    return np.asarray(alone[:, None] + 2 * cross + of_code)
 
 
 def label_weights(posterior: Posterior, Y: Annotations) -> Array:

@@ -18,7 +18,7 @@ from whoknows.model.belief import Belief
 from whoknows.model.settings import POSITIVE, Rules, Settings
 
 BOLD_STEPS = 3  # towards the precisions of slopes and intercepts, tried in every update
-SMALL_MOVE = 1e-3  # of its logarithm: not worth another step
+SMALL_MOVE = 0.01  # of its logarithm: not worth another step
 
 
 @dataclass
@@ -160,6 +160,8 @@ class CrowdBelief:
             if np.abs(np.log(precision / before)).max() < SMALL_MOVE:
                 break
             bold = replace(bold, rate=bold.shape / precision)._step(gram, pull)
+        if bold is plain:
+            return plain
         return max(plain, bold, key=lambda belief: belief._objective(gram, pull))
 
     def _step(self, gram: Array, pull: Array) -> CrowdBelief:

@@ -58,6 +58,7 @@ class LogisticTruth(Settings):
     }
 
     _precision: Array | None = field(default=None, init=False, repr=False, compare=False)
+    _log_det: float = field(default=0.0, init=False, repr=False, compare=False)  # of the precision
     _n_classes: int = field(default=2, init=False, repr=False, compare=False)
 
     def for_classes(self, n_classes: int) -> Self:
@@ -78,7 +79,7 @@ class LogisticTruth(Settings):
             A = self.graph.build(X, seed).smoothness(features)
             precision += 2 * self.strength * A
         prepared = copy.copy(self)
-        prepared._precision = precision
+        prepared._precision, prepared._log_det = precision, float(np.linalg.slogdet(precision)[1])
         return prepared
 
     @property
@@ -197,7 +198,7 @@ class LogisticTruth(Settings):
         assert belief.covariance is not None
         R, m = self.precision, belief.mean
         trace = float((R * belief.covariance).sum())
-        log_det = float(np.linalg.slogdet(R)[1] + np.linalg.slogdet(belief.covariance)[1])
+        log_det = self._log_det + float(np.linalg.slogdet(belief.covariance)[1])
         return 0.5 * (trace + float(m @ R @ m) - len(m) - log_det)
 
     # --- after the fit ---------------------------------------------------------------------------

@@ -1,0 +1,74 @@
+"""The models that `AutoCrowdClassifier` averages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from whoknows._array import Array
+from whoknows.estimators.crowd import CrowdClassifier
+from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators
+from whoknows.model.maps import LinearMap, Map, RbfMap, SpectralMap
+from whoknows.model.truth import LogisticTruth
+
+MAPS: dict[str, Map] = {
+    "linear": LinearMap(),
+    "rbf 0.5": RbfMap(0.5),
+    "rbf 2": RbfMap(2.0),
+    "spectral": SpectralMap(),
+}
+ALIKE = 5.0  # ratio of the ninth to the first tenth of features' ranges, up to which they share one unit
+
+
+@dataclass(frozen=True)
+class Member:
+    """One model among those averaged.
+
+    Attributes
+    ----------
+    map : str
+        "linear", "rbf 0.5", "rbf 2" or "spectral".
+    variance : float
+        Prior variance of the classifier's weights.
+    varies_with_x : bool
+        Whether expertise may depend on the item.
+    two_coin : bool
+        Whether it may differ from class to class; of more than two classes it always may.
+    """
+
+    map: str
+    variance: float
+    varies_with_x: bool
+    two_coin: bool = True
+
+    def build(self, settings: Any, n_classes: int, one_unit: bool = False) -> CrowdClassifier:
+        """Return the estimator, not fitted yet; where features share one unit, the graph keeps it."""
+        kind = ConfusionAnnotators if n_classes > 2 or self.two_coin else BernoulliAnnotators
+        return CrowdClassifier(
+            LogisticTruth(variance=self.variance),
+            kind(varies_with_x=self.varies_with_x),
+            MAPS[self.map],
+            max_iter=settings.max_iter,
+            tol=settings.tol,
+            standardize=False if one_unit and self.map == "spectral" else "roots",
+            random_state=settings.random_state,
+        )
+
+
+def share_one_unit(X: Array) -> bool:
+    """Whether features have ranges alike, as pixels and embeddings do: then raw distances mean something."""
+    ranges = np.ptp(X, axis=0)
+    ranges = ranges[ranges > 0]
+    return len(ranges) > 0 and bool(np.quantile(ranges, 0.9) <= ALIKE * np.quantile(ranges, 0.1))
+
+
+def default_members(n_classes: int) -> list[Member]:
+    """Maps × prior variances, with expertise that varies with x and that does not."""
+    if n_classes == 2:
+        grid = [*product(MAPS, (3.0, 30.0), (True,), (False,)), *product(MAPS, (10.0,), (True, False))]
+    else:
+        grid = [*product(MAPS, (3.0, 30.0, 100.0), (False,)), *product(MAPS, (30.0,), (True,))]
+    return [Member(*cell) for cell in grid]

@@ -1,0 +1,108 @@
+"""What `AutoCrowdClassifier` chose, and on what evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from whoknows._array import Array, Mask
+from whoknows.estimators.members import Member
+
+WITHOUT_PARTS = 0.2  # sixth eigenvalue of a graph that has no clusters or thread to follow
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was chosen, and on what evidence; print it.
+
+    Attributes
+    ----------
+    members : list of Member
+    weights : (n_members,)
+    log_lik : (n_items, n_members)
+        Log-likelihood of each held-out item's labels under each member; no rows where nothing was held out.
+    varying : (gain, error)
+        How much better members whose expertise varies with x foretell a held-out item's labels than the same
+        members without, in log-likelihood, and the standard error of that; NaN where it cannot be told.
+    parts : float
+        Sixth smallest eigenvalue of the graph over all items: near zero where they fall into parts.
+    """
+
+    members: list[Member]
+    weights: Array
+    log_lik: Array
+    varying: tuple[float, float] = (np.nan, np.nan)
+    parts: float = np.nan
+
+    @property
+    def held_out(self) -> Array:
+        """Mean log-likelihood of a held-out item's labels under each member, or NaN: (n_members,)."""
+        return self.log_lik.mean(axis=0) if len(self.log_lik) else np.full(len(self.weights), np.nan)
+
+    def only(self, worth: Mask) -> Selection:
+        """Return some of the members, with all of the weight."""
+        members = [member for member, is_worth in zip(self.members, worth, strict=True) if is_worth]
+        weights = self.weights[worth] / self.weights[worth].sum()
+        return replace(self, members=members, weights=weights, log_lik=self.log_lik[:, worth])
+
+    def share(self, **wanted: Any) -> float:
+        """Weight of the members with these settings, e.g. ``share(varies_with_x=True)``."""
+        return float(sum(w for w, m in zip(self.weights, self.members, strict=True) if _is(m, wanted)))
+
+    def __str__(self) -> str:
+        """Say in words and numbers what carries the weight."""
+        return "\n".join([*self._sentences(), "", *self._table()])
+
+    def _sentences(self) -> Iterator[str]:
+        if not len(self.log_lik):
+            yield "No selection: every member has the same weight."
+            return
+        n_items = len(self.log_lik)
+        yield f"Weights rest on the labels of {n_items} items, each held out once; no truth was used."
+        graph, even = self.share(map="spectral"), np.mean([m.map == "spectral" for m in self.members])
+        if self.parts >= WITHOUT_PARTS:
+            yield f"The items fall into no parts (graph eigenvalue {self.parts:.2f}): no graph was tried."
+        elif np.ptp(self.weights) < 0.5 / len(self.weights):
+            yield "Not enough labels to tell the members apart: they count alike."
+        elif graph > even:
+            yield f"The graph carries {graph:.0%}: unlabelled items matter here."
+        else:
+            yield f"The graph carries {graph:.0%}: unlabelled items add little here."
+        gain, error = self.varying
+        if np.isfinite(gain):
+            finding = (
+                "expertise varies with x" if gain > 2 * error else "no sign that expertise varies with x"
+            )
+            better = f"{abs(gain):.3f} {'better' if gain > 0 else 'worse'} (standard error {error:.3f})"
+            yield f"With expertise that varies with x an item's labels are foretold {better}: {finding}."
+
+    def _table(self) -> Iterator[str]:
+        yield f"{'weight':>7}{'held out':>10}  member"
+        held_out = self.held_out
+        for i in np.argsort(-self.weights)[:8]:
+            m = self.members[i]
+            expertise = "varies with x" if m.varies_with_x else "constant"
+            member = f"{m.map}, variance {m.variance:g}, expertise {expertise}"
+            yield f"{self.weights[i]:>7.1%}{held_out[i]:>10.3f}  {member}"
+
+
+def _is(member: Member, wanted: dict[str, Any]) -> bool:
+    return all(getattr(member, name) == value for name, value in wanted.items())
+
+
+def gain_of_varying(members: list[Member], log_lik: Array) -> tuple[float, float]:
+    """Mean over items, and its standard error, of what x-dependent expertise adds, twin against twin."""
+    varying = {(m.map, m.variance): i for i, m in enumerate(members) if m.varies_with_x}
+    constant = {(m.map, m.variance): i for i, m in enumerate(members) if not m.varies_with_x}
+    twins = sorted(varying.keys() & constant.keys())
+    if not twins or len(log_lik) < 2:
+        return np.nan, np.nan
+    of = {
+        name: log_lik[:, [table[key] for key in twins]] for name, table in (("x", varying), ("1", constant))
+    }
+    gain = logsumexp(of["x"], axis=1) - logsumexp(of["1"], axis=1)
+    return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain)))

@@ -1,0 +1,71 @@
+"""Scale and map of the items: standardised, with square roots of skewed amounts, or left alone."""
+
+import numpy as np
+import pytest
+
+from whoknows import AutoCrowdClassifier, CrowdClassifier, NotCompatible, PrecomputedGraph, SpectralMap
+from whoknows.estimators.seen import Seen, skewed_amounts, with_roots
+
+RNG = np.random.default_rng(0)
+N = 300
+AMOUNT = RNG.exponential(size=N)  # skewness 2
+X = np.column_stack([AMOUNT, AMOUNT - 1, RNG.uniform(size=N), -AMOUNT, np.full(N, 3.0), RNG.poisson(0.3, N)])
+Y = np.column_stack([(AMOUNT > 1).astype(float)] * 2)
+
+
+def seen(standardize, X=X):
+    return Seen.of_items(CrowdClassifier("id", map="linear", standardize=standardize), X, X.shape[1])
+
+
+def test_skewed_amounts_are_long_tailed_and_never_below_zero():
+    assert skewed_amounts(X).tolist() == [True, False, False, False, False, True]
+
+
+def test_roots_are_taken_before_columns_are_standardised():
+    scaled = seen("roots").scaled(X)
+    root = np.sqrt(X[:, 0])
+    np.testing.assert_allclose(scaled[:, 0], (root - root.mean()) / root.std())
+    np.testing.assert_allclose(scaled[:, 1:5], seen(True).scaled(X)[:, 1:5])
+    np.testing.assert_array_equal(seen(False).scaled(X), X)
+
+
+def test_a_new_item_below_zero_is_placed_at_zero():
+    below, zero = X[:2].copy(), X[:2].copy()
+    below[:, 0], zero[:, 0] = -5.0, 0.0
+    known = seen("roots")
+    np.testing.assert_array_equal(known.scaled(below), known.scaled(zero))
+    np.testing.assert_array_equal(below[:, 0], -5.0)  # the user's numbers stay as they are
+
+
+def test_without_roots_to_take_nothing_is_copied():
+    assert with_roots(X, np.zeros(6, dtype=bool)) is X
+
+
+def test_coefficients_of_roots_are_none_of_x():
+    model = CrowdClassifier("id", map="linear", standardize="roots", tol=1e-3).fit(X, Y)
+    with pytest.raises(AttributeError, match=r"coef_ exists only with map='linear' and no roots"):
+        _ = model.coef_
+    assert CrowdClassifier("id", map="linear", standardize="roots", tol=1e-3).fit(
+        X[:, 1:5], Y
+    ).coef_.shape == (1, 4)
+
+
+def test_other_words_are_refused():
+    with pytest.raises(ValueError, match=r"standardize must be True, False or 'roots'; got 'log'\."):
+        CrowdClassifier(standardize="log").fit(X, Y)
+
+
+def test_the_units_of_an_amount_do_not_matter_to_auto():
+    """The square root of c·x is √c·√x, which standardising undoes."""
+    one = AutoCrowdClassifier(selection=False, tol=1e-3).fit(X, Y)
+    other = AutoCrowdClassifier(selection=False, tol=1e-3).fit(X * [1000, 1, 1, 1, 1, 7], Y)
+    np.testing.assert_allclose(one.posterior_, other.posterior_, atol=1e-6)
+
+
+def test_a_graph_that_knows_only_its_items_serves_a_fit_with_few_labels():
+    weights = np.exp(-((AMOUNT[:, None] - AMOUNT) ** 2))
+    y = np.where(np.arange(N)[:, None] % 5 == 0, Y, np.nan)
+    model = CrowdClassifier("id", map=SpectralMap(PrecomputedGraph(weights)), tol=1e-3).fit(X, y)
+    assert model.score(X, Y[:, 0]) > 0.9
+    with pytest.raises(NotCompatible, match="knows only the items it was given"):
+        model.predict(X[:5])
