@@ -17,20 +17,31 @@ def read(path: Path, key: Sequence[str]) -> pd.DataFrame:
     return cells.fillna(dict.fromkeys(words, ""))
 
 
-def markdown(table: pd.DataFrame) -> str:
-    """Return a markdown table whose columns line up; the index is the first column, cells are text."""
+def fixed(value: float, digits: int, sign: str = "") -> str:
+    """Write so many decimals, the same on every machine: what summing in another order changes is cut off."""
+    return f"{round(value, 9):{sign}.{digits}f}"
+
+
+def markdown(table: pd.DataFrame, words: bool = False) -> str:
+    """Return a markdown table whose columns line up; the index is the first column, cells are text.
+
+    Cells stand to the right, as numbers do; with ``words``, to the left.
+    """
     names = [str(table.index.name or ""), *map(str, table.columns)]
     rows = [[str(index), *map(str, row)] for index, row in zip(table.index, table.to_numpy(), strict=True)]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    lines = [_line(names, widths), _rule(widths), *(_line(row, widths) for row in rows)]
-    return "\n".join(lines)
+    right = [not words and place > 0 for place in range(len(names))]
+    lines = [_line(row, widths, right) for row in (names, *rows)]
+    rule = [
+        f"{'-' * (width + 1)}{':' if to_right else '-'}"
+        for width, to_right in zip(widths, right, strict=True)
+    ]
+    return "\n".join([lines[0], f"|{'|'.join(rule)}|", *lines[1:]])
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    first, *others = row
-    cells = [first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(others, widths[1:], strict=True))]
+def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    cells = [
+        cell.rjust(width) if to_right else cell.ljust(width)
+        for cell, width, to_right in zip(row, widths, right, strict=True)
+    ]
     return f"| {' | '.join(cells)} |"
-
-
-def _rule(widths: Sequence[int]) -> str:
-    return f"|{'-' * (widths[0] + 2)}|{''.join('-' * (w + 1) + ':|' for w in widths[1:])}"

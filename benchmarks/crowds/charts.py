@@ -53,7 +53,7 @@ def panel(data: pd.DataFrame, name: str, what: str) -> alt.LayerChart:
         scale=alt.Scale(type="log", domain=[0.088, 1.13], nice=False),
         axis=alt.Axis(values=list(SHARES), format="%"),
     )
-    axis = alt.Axis(tickCount=5, format=".2f")
+    axis = alt.Axis(tickCount=5, format=".3~f")
     y = alt.Y(
         "accuracy:Q",
         title=f"accuracy of the {what}",
@@ -83,7 +83,8 @@ def chart(rows: pd.DataFrame) -> alt.TopLevelMixin:
         "Consensus: on the items labelled. Classifier: on items without labels. Mean over draws; a method "
         "that went past the time limit, failed or is not installed has no point."
     )
-    whole = alt.hconcat(grid, charts.legend(LOOKS, 230), spacing=24)
+    shown = [look for look in LOOKS if look.name in set(data["name"])]
+    whole = alt.hconcat(grid, charts.legend(shown, 230), spacing=24)
     return charts.finish(whole, "Real crowds: accuracy by share of items labelled", [how])
 
 

@@ -8,7 +8,7 @@ held out from labelling, whose features every method has among those of all item
 of its own, on one thread, that does not know the truth.
 
 Results: crowds.csv, one row a cell, written as soon as it is there and not computed again; crowds.md, the
-same in words. The others are installed by pip install 'whoknows[bench]'; those that are not are left out.
+same in words. The others are installed by pip install 'whoknows[peers]'; those that are not are left out.
 """
 
 import os
@@ -76,7 +76,7 @@ def main():
     for name in names:  # a set that is not there is missed now
         load(name)
     for package in dict.fromkeys(METHODS[m].package for m in options.methods if not METHODS[m].is_installed):
-        print(f"{package} is not installed and is left out. To have it: pip install 'whoknows[bench]'")
+        print(f"{package} is not installed and is left out. To have it: pip install 'whoknows[peers]'")
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes to come
     machine.record(options.out / "crowds.machine.json")
     done = table(options.out).done(failed_too=not options.retry)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.common.command import RESULTS
-from benchmarks.common.tables import markdown, read
+from benchmarks.common.tables import fixed, markdown, read
 from benchmarks.crowds.cases import KEY, SETS
 from benchmarks.crowds.measure import ABSENT, LATE
 from benchmarks.crowds.methods import METHODS
@@ -58,7 +58,7 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
         table = means(rows, f"{what}_accuracy")
         if what == "consensus":
             table = table.drop(BY_VOTE, level="set", errors="ignore")
-        others = table[[method for method in table if not METHODS[method].ours]].dropna(how="all")
+        others = table[[method for method in table if not METHODS[method].ours]].dropna(how="all").round(12)
         if OURS in table and len(others):
             part = pd.DataFrame({"best": others.idxmax(axis=1), "theirs": others.max(axis=1)})
             part = part.assign(what=what, ours=table[OURS], why=why[OURS])
@@ -85,7 +85,7 @@ def behind(rows: pd.DataFrame) -> str:
         return ""
     lost = figures[~(figures["points"] >= -NO_MATTER)].sort_values("points", na_position="first")
     cells = [
-        f"{row.what} {row.share:.0%} {row.why or format(row.points, '+.1f')} ({row.best})"
+        f"{row.what} {row.share:.0%} {row.why or fixed(row.points, 1, '+')} ({row.best})"
         for row in lost.itertuples()
     ]
     return f" Behind, in points: {'; '.join(cells)}." if cells else ""
@@ -110,16 +110,16 @@ def set_table(rows: pd.DataFrame, figure: str, costs: bool = False) -> pd.DataFr
     for column, head in (("cpu_seconds", "s"), ("peak_mb", "MB")) if costs else ():
         wide, share = means(rows, column), shares[-1]
         cell = wide.loc[(name, share)], why.loc[(name, share)]
-        table[f"{head} at {share:.0%}"] = [_text(*cell, method, "{:.1f}") for method in methods]
+        table[f"{head} at {share:.0%}"] = [_text(*cell, method, digits=1) for method in methods]
     return table
 
 
-def _text(values: pd.Series, why: pd.Series, method: str, form: str = "{:.3f}", bold: bool = False) -> str:
+def _text(values: pd.Series, why: pd.Series, method: str, digits: int = 3, bold: bool = False) -> str:
     if why[method]:
         return why[method]
     if pd.isna(values[method]):
         return "–"
-    text, best = form.format(values[method]), form.format(values[why == ""].max())
+    text, best = fixed(values[method], digits), fixed(values[why == ""].max(), digits)
     return f"**{text}**" if bold and text == best else text
 
 

@@ -105,19 +105,22 @@ def figure3_chart(cells, measure, looks, title):
 
 
 def figure4_chart(cells, measure, looks):
-    """Mean above, standard deviation below; a column a study."""
+    """A column a study: mean above, standard deviation below, where there is one."""
     data, styles = named(study_curves(cells), looks), list(looks.values())
-    present = [study for study in STUDIES if study in set(data["study"])]
-    rows = [("mean", f"{MEASURES[measure]}, mean"), ("std", "standard deviation")]
-    grid = [
-        charts.lines(
-            data[data["study"] == study], styles, share_axis(), f"{measure}_{what}", label, zero=what == "std"
-        ).properties(width=330, height=210 if what == "mean" else 130, title=heading(STUDIES[study]))
-        for (what, label), study in product(rows, present)
-    ]
-    panels = alt.concat(*grid, columns=len(present), spacing=24)
+    rows = [("mean", f"{MEASURES[measure]}, mean", 210), ("std", "standard deviation", 130)]
+    columns = []
+    for study in [study for study in STUDIES if study in set(data["study"])]:
+        own = data[data["study"] == study]
+        panels = [
+            charts.lines(
+                own, styles, share_axis(), f"{measure}_{what}", label, zero=what == "std"
+            ).properties(width=330, height=height, title=heading(STUDIES[study]))
+            for what, label, height in rows
+            if own[f"{measure}_{what}"].notna().any()
+        ]
+        columns.append(alt.vconcat(*panels, spacing=24))
     how = "Stratified 5-fold. Standard deviation over repeats (colposcopy) and over problems (simulated)."
-    whole = alt.hconcat(panels, charts.legend(styles, 200), spacing=24)
+    whole = alt.hconcat(*columns, charts.legend(styles, 200), spacing=24)
     return charts.finish(whole, f"{CAPITAL[measure]} in medical studies, after Fig. 4", [how])
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.common.command import RESULTS
-from benchmarks.common.tables import markdown, read
+from benchmarks.common.tables import fixed, markdown, read
 from benchmarks.paper import figure3, figures45, unlabelled
 from benchmarks.paper.methods import NAMES
 
@@ -29,6 +29,15 @@ MEASURES = {"accuracy": "accuracy", "auc": "AUC"}
 ORDER = [key for key in NAMES if not key.startswith("annotator")]
 ORDER[1:1] = ["annotator", "annotator-best"]
 NO_MATTER = 1e-12  # rounding of means
+LARGER_CLASS = {  # its items, and all: what one gets right who always says the same
+    "ionosphere": (225, 351),
+    "dim": (2110, 4192),
+    "housing": (261, 506),
+    "pima": (500, 768),
+    "bupa": (200, 345),
+    "wpbc24": (127, 155),
+    "wpbc60": (69, 110),
+}
 
 
 # --- Fig. 3: cells, wins, ranks, differences ------------------------------------------------------------
@@ -45,7 +54,7 @@ def with_annotators(cells: pd.DataFrame, group: Sequence[str]) -> pd.DataFrame:
     measures = [name for name in MEASURES if name in cells]
     mean = each.groupby(list(group), as_index=False)[measures].mean().assign(method="annotator")
     place = [column for column in group if column != "fold"]
-    skill = each.groupby([*place, "method"], as_index=False)["accuracy"].mean()
+    skill = each.groupby([*place, "method"], as_index=False)["accuracy"].mean().round(12)
     chosen = skill.loc[skill.groupby(place)["accuracy"].idxmax(), [*place, "method"]]
     best = each.merge(chosen, on=[*place, "method"]).assign(method="annotator-best")
     return pd.concat([cells[~alone], mean, best], ignore_index=True)
@@ -58,8 +67,8 @@ def side_by_side(cells: pd.DataFrame, group: Sequence[str], measure: str = "accu
 
 
 def cell_means(wide: pd.DataFrame) -> pd.DataFrame:
-    """Mean over repeats and folds: one row a (set, proportion)."""
-    return wide.groupby(["set", "proportion"]).mean()
+    """Mean over repeats and folds: one row a (set, proportion); of studies, over problems too."""
+    return wide.groupby([wide.index.names[0], "proportion"]).mean()
 
 
 def set_means(wide: pd.DataFrame) -> pd.DataFrame:
@@ -71,7 +80,7 @@ def set_means(wide: pd.DataFrame) -> pd.DataFrame:
 
 def won(means: pd.DataFrame, method: str, baselines: Sequence[str] = BASELINES) -> pd.Series:
     """Whether no baseline exceeds the method, for each cell where all of them have a result."""
-    compared = means[list({method: 0} | dict.fromkeys(baselines))].dropna()
+    compared = means.reindex(columns=list({method: 0} | dict.fromkeys(baselines))).dropna()
     others = compared[[name for name in baselines if name != method]]
     return compared[method] >= others.max(axis=1) - NO_MATTER
 
@@ -83,12 +92,13 @@ def average_rank(means: pd.DataFrame, methods: Sequence[str]) -> pd.Series:
 
 
 def paired_difference(wide: pd.DataFrame, method: str, other: str) -> pd.DataFrame:
-    """Mean and standard error of the difference, by set and in all; over repeats × folds.
+    """Mean and standard error of the difference, by set and in all; over repeats × folds (× problems).
 
     Proportions of one fold go together, so a fold counts once, with its mean over them.
     """
-    folds = (wide[method] - wide[other]).dropna().groupby(["set", "repeat", "fold"]).mean()
-    table = folds.groupby("set").agg(["mean", "sem"])
+    unit = [level for level in wide.index.names if level != "proportion"]
+    folds = (wide[method] - wide[other]).dropna().groupby(unit).mean()
+    table = folds.groupby(unit[0]).agg(["mean", "sem"])
     n_sets = len(table)
     table.loc["mean"] = [table["mean"].mean(), np.sqrt((table["sem"] ** 2).sum()) / n_sets]
     return table
@@ -138,35 +148,44 @@ def methods_table(cells: pd.DataFrame) -> pd.DataFrame:
         ranks = average_rank(means, full)
         for method in wide:
             row = rows.setdefault(NAMES[method], {})
-            row[name] = f"{over_sets[method]:.4f}" if method in full else "not on all"
-            row[f"{name}, mean rank"] = f"{ranks[method]:.1f}" if method in full else "–"
-            cells_won = won(means, method)
-            row[f"{name}, cells won"] = f"{cells_won.sum()} of {len(cells_won)}"
+            row[name] = fixed(over_sets[method], 4) if method in full else "not on all"
+            row[f"{name}, mean rank"] = fixed(ranks[method], 1) if method in full else "–"
+            row[f"{name}, cells won"] = count(won(means, method))
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
 
 
 def sets_table(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Mean by method and set."""
+    """Mean by method and set; beside accuracy, that of always naming the larger class."""
     table = set_means(side_by_side(cells, figure3.KEY[:-1], measure)).T.rename(index=NAMES)
-    return table.map(lambda value: "–" if np.isnan(value) else f"{value:.3f}").rename_axis("method")
+    if measure == "accuracy":
+        larger = pd.Series({name: part / whole for name, (part, whole) in LARGER_CLASS.items()})
+        larger = larger.reindex(table.columns.drop("mean"))
+        table.loc["always the larger class"] = [*larger, larger.mean()]
+    return table.map(lambda value: "–" if np.isnan(value) else fixed(value, 3)).rename_axis("method")
 
 
 def differences_table(cells: pd.DataFrame, measure: str, method: str = OURS) -> pd.DataFrame:
     """By how many points a method exceeds each baseline, by set, with standard errors."""
     wide = side_by_side(cells, figure3.KEY[:-1], measure)
-    columns = {NAMES[other]: paired_difference(wide, method, other) for other in BASELINES}
+    others = [other for other in BASELINES if {method, other} <= set(wide)]
+    columns = {NAMES[other]: paired_difference(wide, method, other) for other in others}
     words = {name: _with_error(table["mean"], table["sem"]) for name, table in columns.items()}
-    order = [name for name in (*figure3.sets.PAPER, "mean") if name in next(iter(columns.values())).index]
-    return pd.DataFrame(words).loc[order].rename_axis("set")
+    order = [name for name in (*figure3.sets.PAPER, "mean") if any(name in w.index for w in words.values())]
+    return pd.DataFrame(words).reindex(order).fillna("–").rename_axis("set")
 
 
 def _with_error(gain: pd.Series, error: pd.Series) -> pd.Series:
+    return pd.Series([points(g, e) for g, e in zip(gain, error, strict=True)], index=gain.index, dtype=object)
+
+
+def points(gain: float, error: float) -> str:
     """Points ± points; without the error where one value alone has none."""
-    words = [
-        f"{100 * g:+.1f}" + ("" if np.isnan(e) else f" ± {100 * e:.1f}")
-        for g, e in zip(gain, error, strict=True)
-    ]
-    return pd.Series(words, index=gain.index)
+    return fixed(100 * gain, 1, "+") + ("" if np.isnan(error) else f" ± {fixed(100 * error, 1)}")
+
+
+def count(held: pd.Series) -> str:
+    """How many of how many; a dash if there is nothing to count."""
+    return f"{held.sum()} of {len(held)}" if len(held) else "–"
 
 
 def wins_table(cells: pd.DataFrame, method: str = OURS) -> pd.DataFrame:
@@ -174,9 +193,9 @@ def wins_table(cells: pd.DataFrame, method: str = OURS) -> pd.DataFrame:
     columns = {}
     for measure, name in MEASURES.items():
         by_set = won(cell_means(side_by_side(cells, figure3.KEY[:-1], measure)), method).groupby("set")
-        columns[name] = by_set.sum().astype(str) + " of " + by_set.size().astype(str)
+        columns[name] = by_set.agg(count)
     order = [name for name in figure3.sets.PAPER if name in columns["accuracy"].index]
-    return pd.DataFrame(columns).loc[order].rename_axis("set")
+    return pd.DataFrame(columns).reindex(order).fillna("–").rename_axis("set")
 
 
 def studies_table(cells: pd.DataFrame, study: str, measure: str) -> pd.DataFrame:
@@ -184,7 +203,7 @@ def studies_table(cells: pd.DataFrame, study: str, measure: str) -> pd.DataFrame
     curves = study_curves(with_annotators(cells, figures45.KEY[:-1]))
     curves = curves[(curves["study"] == study) & curves["proportion"].isin(figures45.ROC_AT)]
     both = zip(curves[f"{measure}_mean"], curves[f"{measure}_std"], strict=True)
-    curves["text"] = [f"{mean:.3f}" + ("" if np.isnan(std) else f" ({std:.3f})") for mean, std in both]
+    curves["text"] = [fixed(mean, 3) + ("" if np.isnan(std) else f" ({fixed(std, 3)})") for mean, std in both]
     wide = curves.pivot(index="method", columns="proportion", values="text")
     wide = wide.loc[[method for method in ORDER if method in wide.index]].rename(index=NAMES)
     return wide.rename(columns=lambda share: f"{share:.0%} labelled").fillna("–")
@@ -199,6 +218,36 @@ def gains_table(cells: pd.DataFrame) -> pd.DataFrame:
     order = [f"{name}, {count}" for name, counts in unlabelled.LABELLED.items() for count in counts]
     wide = wide.loc[[place for place in order if place in wide.index], list(unlabelled.MODELS)]
     return wide.rename(columns=unlabelled.NAMES).fillna("–").rename_axis("set, labelled items")
+
+
+def gains_in_words(cells: pd.DataFrame) -> str:
+    """For each model, at how many places unlabelled items help, and at how many they harm."""
+    table = gains(cells)
+    clear = {sign: sign * table["gain"] > 2 * table["error"] for sign in (1, -1)}
+    lines = []
+    for model in [model for model in unlabelled.MODELS if model in set(table["method"])]:
+        own = table["method"] == model
+        up, down = ((clear[sign] & own).sum() for sign in (1, -1))
+        lines.append(f"- {unlabelled.NAMES[model]}: better at {up}, worse at {down} of {own.sum()}")
+    return "\n".join(lines)
+
+
+def lost_table(means: pd.DataFrame, method: str = OURS) -> pd.DataFrame:
+    """Where cells are lost: how many of each set, to whom, and by how many points."""
+    held = won(means, method)
+    lost = means.loc[held.index[~held]].round(12)
+    others = lost[list(BASELINES)]
+    rival, behind = others.idxmax(axis=1), 100 * (others.max(axis=1) - lost[method])
+    rows = {}
+    for name in [name for name in figure3.sets.PAPER if name in lost.index.get_level_values("set")]:
+        cells = {key: (rival.loc[name] == key).sum() for key in BASELINES}
+        to = sorted((key for key in BASELINES if cells[key]), key=lambda key: -cells[key])
+        rows[name] = {
+            "cells lost": count(~held.loc[name]),
+            "to": ", ".join(f"{NAMES[key]} ({cells[key]})" for key in to),
+            "by points, on average": fixed(behind.loc[name].mean(), 1),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("set")
 
 
 def figure3_tables(folder: Path) -> dict[str, str]:

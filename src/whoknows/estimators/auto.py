@@ -31,7 +31,7 @@ from whoknows.estimators.members import Member, default_members, share_one_unit
 from whoknows.estimators.ranking import Ranking
 from whoknows.estimators.seen import Seen
 from whoknows.estimators.selection import WITHOUT_PARTS, Selection, gain_of_varying
-from whoknows.estimators.stacking import weigh
+from whoknows.estimators.stacking import far_behind, weigh
 from whoknows.estimators.suggest import Voice
 from whoknows.fit.items import Items
 
@@ -281,19 +281,22 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
 
     def _held_out(self, candidates: list[Candidate], tick: Callable[[], None]) -> Array:
         """log p(labels of i | x_i) under each member fitted without them: (n_labelled, n_members)."""
-        labelled = np.flatnonzero(candidates[0].items.Y.labelled)
-        order = check_random_state(self.random_state).permutation(labelled)
-        parts = []
+        Y = candidates[0].items.Y
+        order = check_random_state(self.random_state).permutation(np.flatnonzero(Y.labelled))
+        found = np.zeros((0, len(candidates)))
         for fold in np.array_split(order, min(self.folds, len(order))):
-            rest = np.setdiff1d(np.arange(candidates[0].items.Y.n_items), fold)
-            if candidates[0].items.Y[rest].n_annotations == 0:
+            rest = np.setdiff1d(np.arange(Y.n_items), fold)
+            if Y[rest].n_annotations == 0:
                 continue
-            columns = []
-            for candidate in candidates:
-                columns.append(candidate.foretell(rest, fold))
+            # Of many items one fold shows who has no chance: it is taken to be as far behind in the others.
+            best, behind = far_behind(found if Y.n_items >= MOST_TRIED else found[:0])
+            part = np.empty((len(fold), len(candidates)))
+            for column in np.flatnonzero(behind == 0):
+                part[:, column] = candidates[column].foretell(rest, fold)
                 tick()
-            parts.append(np.column_stack(columns))
-        return np.vstack(parts) if parts else np.zeros((0, len(candidates)))
+            part[:, behind > 0] = part[:, [best]] - behind[behind > 0]
+            found = np.vstack([found, part])
+        return found
 
 
 def _clock(callback: Progress | None, total: int) -> Callable[[], None]:

@@ -115,16 +115,22 @@ class BernoulliAnnotators(Settings):
         self, moments: tuple[Array, Array], X: Array, Y: Annotations, posterior: Posterior
     ) -> tuple[Array, Array]:
         """Σ ω a aᵀ and Σ (target − ½) a of each annotator, a being what its log-odds are linear in."""
-        by_annotator, q = Y.by_annotator, label_weights(posterior, Y)
-        weight = (q * omega(np.sqrt(moments[1])))[by_annotator.order]
-        target = (q * (self._right(Y) - 0.5))[by_annotator.order]
+        by_annotator, q, codes = Y.by_annotator, label_weights(posterior, Y), self._codes
+        weight, target = q * omega(np.sqrt(moments[1])), q * (self._right(Y) - 0.5)
         x = self._features(X)[Y.item[by_annotator.order]]  # of one annotator after the other
-        n_columns = x.shape[1] + self._codes.shape[1]
+        n, n_columns = x.shape[1], x.shape[1] + codes.shape[1]
         gram, pull = np.zeros((Y.n_annotators, n_columns, n_columns)), np.zeros((Y.n_annotators, n_columns))
+        w, r = (part.sum(axis=1)[by_annotator.order] for part in (weight, target))
+        w_code = (weight @ codes)[by_annotator.order]
         for t, rows in by_annotator:
-            gram[t] = self._gram(x[rows], weight[rows])
-            pull[t, : x.shape[1]] = target[rows].sum(axis=1) @ x[rows]
-            pull[t, x.shape[1] :] = target[rows].sum(axis=0) @ self._codes
+            gram[t, :n, :n] = x[rows].T @ (x[rows] * w[rows, None])
+            gram[t, :n, n:] = x[rows].T @ w_code[rows]
+            pull[t, :n] = r[rows] @ x[rows]
+        if self.two_coin:
+            by_class = segment_sum(weight, Y.annotator, Y.n_annotators)
+            gram[:, n:, :n] = gram[:, :n, n:].swapaxes(1, 2)
+            gram[:, n:, n:] = np.einsum("tz,zi,zj->tij", by_class, codes, codes)
+            pull[:, n:] = segment_sum(target @ codes, Y.annotator, Y.n_annotators)
         return gram, pull
 
     # --- after the fit ---------------------------------------------------------------------------
@@ -226,15 +232,6 @@ class BernoulliAnnotators(Settings):
         if not self.two_coin:
             return pulled
         return np.column_stack([pulled, segment_sum(residual @ self._codes, Y.annotator, n_rows)])
-
-    def _gram(self, x: Array, weight: Array) -> Array:
-        """Σ over one annotator's labels and z of weight_z a_z a_zᵀ."""
-        gram = x.T @ (x * weight.sum(axis=1)[:, None])
-        if not self.two_coin:
-            return np.asarray(gram)
-        codes = self._codes
-        cross = x.T @ (weight @ codes)
-        return np.block([[gram, cross], [cross.T, codes.T @ (codes * weight.sum(axis=0)[:, None])]])
 
 
 def _variance(x: Array, codes: Array, covariance: Array) -> Array:
