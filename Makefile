@@ -8,18 +8,21 @@ JOBS ?= 2
 # An install is good for one pyproject.toml in one folder: the stamp's name is a sum of both.
 KEY := $(shell { pwd; cat pyproject.toml; } | cksum | cut -d ' ' -f 1)
 BASE := .venv/.base-$(KEY)
+BENCH := .venv/.bench-$(KEY)
+PEERS := .venv/.peers-$(KEY)
 DEV := .venv/.dev-$(KEY)
 DOCS := .venv/.docs-$(KEY)
+QUICK := benchmarks/results-quick
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test check bench bench-quick docs clean
 
 help:
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-demo: $(BASE)  ## a first look: who knows what, on bundled data and simulated annotators
-	$(PY) examples/demo.py
+demo: $(BASE)  ## a first look, on bundled data and simulated annotators; ends with a report to open
+	$(PY) $(BIN)/whoknows demo --out demo
 
 # One thread a process: with more, parallel tests only get in their own way.
 test: export OMP_NUM_THREADS = 1
@@ -33,8 +36,24 @@ check: $(DEV)  ## style, types and who imports whom
 	$(PY) -m mypy
 	$(PY) $(BIN)/lint-imports
 
-bench: $(BASE)  ## the paper's experiments (data sets from the folder WHOKNOWS_DATA)
-	$(PY) benchmarks/paper/accuracy.py
+# Cells that are in the CSV files are not computed again: what was stopped goes on.
+bench: $(BENCH) $(PEERS)  ## the paper's experiments, real crowds, docs/results.md: hours (data sets from WHOKNOWS_DATA)
+	$(PY) -m benchmarks.paper.figure3
+	$(PY) -m benchmarks.paper.figures45
+	$(PY) -m benchmarks.paper.unlabelled
+	$(PY) -m benchmarks.crowds.run
+	$(PY) -m benchmarks.paper.charts
+	$(PY) -m benchmarks.crowds.charts
+	$(PY) -m benchmarks.page
+
+bench-quick: $(BENCH)  ## a small part of it, in minutes, in benchmarks/results-quick
+	$(PY) -m benchmarks.paper.figure3 --quick --out $(QUICK)/paper
+	$(PY) -m benchmarks.paper.figures45 --quick --out $(QUICK)/paper
+	$(PY) -m benchmarks.paper.unlabelled --quick --out $(QUICK)/paper
+	$(PY) -m benchmarks.crowds.run --quick --out $(QUICK)
+	$(PY) -m benchmarks.paper.charts --out $(QUICK)/paper
+	$(PY) -m benchmarks.crowds.charts --out $(QUICK)
+	$(PY) -m benchmarks.page --results $(QUICK) --out $(QUICK)/results.md
 
 docs: $(DOCS)  ## the pages, in docs/_build
 	$(PY) -m sphinx -W --keep-going -q docs docs/_build

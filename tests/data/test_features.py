@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from whoknows.data import Annotations
-from whoknows.data.features import Features, join, read_features, read_texts, text_features
+from whoknows.data.features import Features, fill_gaps, join, read_features
 from whoknows.data.formats import FileProblem, LabelFile
 
 X = np.array([[0.5, 1.0], [2.0, -3.0], [0.0, 4.5]])
@@ -83,7 +84,7 @@ def test_a_column_that_is_text_only_far_down_is_left_out(tmp_path):
 
 def test_tables_that_cannot_be_features_say_why(tmp_path):
     assert problem(written(tmp_path, "X.csv", "item,text\na,hello\n")) == (
-        "has no column of numbers. Column 'text' holds 'hello'. Texts need text_features."
+        "has no column of numbers. Column 'text' holds 'hello'. Texts need TextFeatures."
     )
     assert problem(written(tmp_path, "X.csv", "item;f\na;1,5\n")).endswith("Write numbers with a point.")
     assert problem(written(tmp_path, "X.csv", "item\na\n")) == "has no column of numbers."
@@ -294,43 +295,45 @@ def test_without_an_item_in_common_three_of_each_are_shown():
         join(labels, features(0, 1, 2, 3))
 
 
-# --- texts ----------------------------------------------------------------------------------------------
+# --- gaps -----------------------------------------------------------------------------------------------
 
-TEXTS = {
-    f"t{i}": " ".join((["cat", "dog", "fish"][i % 3], ["red", "blue"][i % 2], f"word{i % 7}"))
-    for i in range(40)
-}
+NAN = np.nan
 
 
-def test_texts_become_features_the_same_each_time():
-    found = text_features(TEXTS, n=5)
-    assert (found.X.shape, found.ids.tolist()) == ((40, 5), list(TEXTS))
-    np.testing.assert_array_equal(found.X, text_features(TEXTS, n=5).X)
-    similar, other = np.linalg.norm(found.X[0] - found.X[6]), np.linalg.norm(found.X[0] - found.X[1])
-    assert similar < other
+def test_gaps_are_filled_with_the_median_of_their_column():
+    X = np.array([[1, NAN, NAN], [NAN, 5, NAN], [3, 7, NAN], [9, 9, NAN]], dtype=np.float32)
+    given = Features(np.arange(4), X, ("f", "g", "none"), ("said before",), "X.csv")
+    found, medians = fill_gaps(given)
+    assert found.X.tolist() == [[1, 7], [3, 5], [3, 7], [9, 9]]
+    assert found.X.dtype == np.float32
+    assert medians == {"f": 3, "g": 7}
+    assert found.names == ("f", "g")
+    assert found.notes == (
+        "said before",
+        "columns without a number left out: 'none'",
+        "missing numbers replaced by the median of their column: 'f', 'g'",
+    )
+    assert np.isnan(given.X).sum() == 6
 
 
-@pytest.mark.parametrize("texts", [
-    {1: "one word", 2: "two words"}, {1: "same", 2: "same"}, {1: "alone"},
-    {1: "", 2: "not empty", 3: "日本語のテキスト"},
-    {i: "same text" for i in range(120)},
-], ids=len)  # fmt: skip
-def test_few_and_equal_texts_work(texts):
-    found = text_features(texts)
-    assert len(found.X) == len(texts)
-    assert found.X.shape[1] >= 1
-    assert np.isfinite(found.X).all()
+def test_gaps_are_filled_with_the_medians_of_an_earlier_fit():
+    given = Features(np.arange(2), np.array([[NAN, NAN], [NAN, 5.0]]), ("f", "g"), path="X.csv")
+    found, medians = fill_gaps(given, {"g": -1.0, "f": 2.5, "h": 0.0})
+    assert found.X.tolist() == [[2.5, -1.0], [2.5, 5.0]]
+    assert medians == {"g": -1.0, "f": 2.5, "h": 0.0}
 
 
-def test_texts_without_words_are_refused():
-    with pytest.raises(ValueError, match=r"Expected texts with words in them, got '', '\?'"):
-        text_features({1: "", 2: "?"})
+def test_features_without_gaps_stay_as_they_are():
+    given = features("a", "b", "c")
+    found, medians = fill_gaps(given)
+    assert found is given
+    assert medians == {"f": 1.0}
 
 
-def test_texts_are_read_from_a_table(tmp_path):
-    path = written(tmp_path, "items.csv", 'item,text,words\n1,"a, b",x\n2,,y\n')
-    assert read_texts(path) == {1: "a, b", 2: ""}
-    assert read_texts(path, "words") == {1: "x", 2: "y"}
-    assert read_texts(path, "item", "words") == {"x": "1", "y": "2"}
-    with pytest.raises(FileProblem, match=r"no column for the text 'txt'. Did you mean 'text'\?"):
-        read_texts(path, "txt")
+def test_what_no_median_can_mend_is_refused():
+    for X, words in (
+        ([[1, np.inf], [NAN, 2]], "holds infinite numbers in 'g'. Leave such cells blank."),
+        ([[NAN, NAN]], "holds no number at all; expected some for each item."),
+    ):
+        with pytest.raises(FileProblem, match=rf"^X\.csv: {re.escape(words)}$"):
+            fill_gaps(Features(np.arange(len(X)), np.array(X, dtype=float), ("f", "g"), path="X.csv"))

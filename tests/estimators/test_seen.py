@@ -51,7 +51,7 @@ def test_coefficients_of_roots_are_none_of_x():
 
 
 def test_other_words_are_refused():
-    with pytest.raises(ValueError, match=r"standardize must be True, False or 'roots'; got 'log'\."):
+    with pytest.raises(ValueError, match=r"standardize must be True, False, 'roots' or 'units'; got 'log'\."):
         CrowdClassifier(standardize="log").fit(X, Y)
 
 
@@ -69,3 +69,13 @@ def test_a_graph_that_knows_only_its_items_serves_a_fit_with_few_labels():
     assert model.score(X, Y[:, 0]) > 0.9
     with pytest.raises(NotCompatible, match="knows only the items it was given"):
         model.predict(X[:5])
+
+
+def test_columns_in_one_unit_keep_it_and_are_changed_all_or_none():
+    pixels = RNG.exponential(size=(N, 5))
+    np.testing.assert_allclose(seen("units", pixels).scaled(pixels), np.sqrt(pixels))
+    mixed = np.column_stack([pixels[:, :2], RNG.uniform(0, 5, (N, 3))])  # most are not skewed
+    np.testing.assert_array_equal(seen("units", mixed).scaled(mixed), mixed)
+    np.testing.assert_allclose(seen("roots", mixed).scaled(mixed), seen(True, mixed).scaled(mixed))
+    apart = X * [1, 1, 1, 1, 1, 100]
+    np.testing.assert_allclose(seen("units", apart).scaled(apart), seen("roots", apart).scaled(apart))

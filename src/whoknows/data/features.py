@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -147,49 +147,59 @@ def join(labels: LabelFile | Annotations, features: Features) -> Joined:
     return Joined(joined, features.X, features.names, tuple(notes))
 
 
-def read_texts(path: Path, column: str = "text", id_column: str | None = None) -> dict[Hashable, str]:
-    """Read the text of items from a table (CSV, Parquet, JSON or JSONL) with an id column."""
-    content = open_content(path)
-    if content.table is None:
-        raise FileProblem(path, f"is {content}; expected a table of items and texts.")
-    names = content.names
-    name = find_id(names, id_column, path) or "item"
-    ids = content.table.ids(must_have(names, name, "column for the item", path))
-    words = content.table.values(must_have(names, column, "column for the text", path))
-    texts: dict[Hashable, str] = {}
-    for code, text in zip(ids.codes, words, strict=True):
-        if code >= 0:
-            texts.setdefault(ids.values[code], "" if text is None else str(text))
-    return texts
-
-
-def text_features(texts: Mapping[Hashable, str], n: int = 100) -> Features:
-    """Features of texts: TF-IDF of words and pairs of words, and the n directions in which it varies most.
-
-    The same texts give the same numbers.
+def fill_gaps(
+    features: Features, medians: Mapping[str, float] | None = None
+) -> tuple[Features, dict[str, float]]:
+    """Put the median of its column where a number is missing: that of an earlier fit, or of these items.
 
     Parameters
     ----------
-    texts : mapping from item to text
-    n : int
-        How many features at most; a few words give fewer.
-    """
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfVectorizer
+    features : Features
+    medians : mapping from feature to number, optional
+        Of an earlier fit, one for each feature. Default: those of these items; then columns that hold no
+        number at all are left out.
 
-    words = TfidfVectorizer(ngram_range=(1, 2), min_df=2 if len(texts) >= 100 else 1, sublinear_tf=True)
-    try:
-        weights = words.fit_transform(texts.values())
-    except ValueError:
-        raise ValueError(f"Expected texts with words in them, got {show(texts.values(), 3)}.") from None
-    size = min(n, weights.shape[0], weights.shape[1] - 1)
-    if size < 1:
-        X = weights.toarray()
-    else:
-        with np.errstate(invalid="ignore"):  # a share of no variance at all, which is not asked for
-            X = TruncatedSVD(size, random_state=0).fit_transform(weights)
-    ids = tight_array(list(texts))
-    return Features(ids, X, tuple(f"text_{place}" for place in range(X.shape[1])), path="texts")
+    Returns
+    -------
+    features : Features
+        Its notes say what was filled in or left out, on top of what they said.
+    medians : dict from feature to number
+    """
+    _refuse_infinite(features)
+    if medians is None:
+        features = _without_empty(features)
+        medians = dict(zip(features.names, np.nanmedian(features.X, axis=0).tolist(), strict=True))
+    missing = np.isnan(features.X)
+    if missing.any():
+        gaps = [name for name, some in zip(features.names, missing.any(axis=0), strict=True) if some]
+        note = f"missing numbers replaced by the median of their column: {show(gaps)}"
+        usual = np.array([medians[name] for name in features.names], dtype=features.X.dtype)
+        X = np.where(missing, usual, features.X)
+        features = replace(features, X=X, notes=(*features.notes, note))
+    return features, dict(medians)
+
+
+def _refuse_infinite(features: Features) -> None:
+    infinite = np.isinf(features.X).any(axis=0)
+    if infinite.any():
+        names = [name for name, some in zip(features.names, infinite, strict=True) if some]
+        raise FileProblem(
+            features.path, f"holds infinite numbers in {show(names, 3)}. Leave such cells blank."
+        )
+
+
+def _without_empty(features: Features) -> Features:
+    """Columns that hold a number."""
+    empty = np.isnan(features.X).all(axis=0)
+    if empty.all():
+        raise FileProblem(features.path, "holds no number at all; expected some for each item.")
+    if not empty.any():
+        return features
+    names = np.array(features.names, dtype=object)
+    note = f"columns without a number left out: {show(names[empty])}"
+    return replace(
+        features, X=features.X[:, ~empty], names=tuple(names[~empty]), notes=(*features.notes, note)
+    )
 
 
 def _matrix(
@@ -224,7 +234,7 @@ def _why_not(left_out: Mapping[str, Any]) -> str:
     advice = (
         "Write numbers with a point."
         if re.fullmatch(r"-?\d+,\d+", str(value))
-        else "Texts need text_features."
+        else "Texts need TextFeatures."
     )
     return f" Column {name!r} holds {str(value)[:40]!r}. {advice}"
 

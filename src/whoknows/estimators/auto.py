@@ -27,7 +27,7 @@ from whoknows.estimators.given import Given, fingerprint
 from whoknows.estimators.gold import gold_codes, with_classes_of
 from whoknows.estimators.intervals import mixture
 from whoknows.estimators.learnt import Learnt, blocks_of, directions_of
-from whoknows.estimators.members import Member, default_members, share_one_unit
+from whoknows.estimators.members import Member, default_members
 from whoknows.estimators.ranking import Ranking
 from whoknows.estimators.seen import Seen
 from whoknows.estimators.selection import WITHOUT_PARTS, Selection, gain_of_varying
@@ -256,9 +256,9 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
 
         Before any label is held out: expertise sees of x what all labels allow.
         """
-        views, one_unit = {}, share_one_unit(X)
+        views = {}
         for member in {m.map: m for m in chosen}.values():
-            model = member.build(self, given.said.n_classes, one_unit)
+            model = member.build(self, given.said.n_classes)
             views[member.map] = Seen.of_items(model, X, directions_of(model.annotators, given.said))
         return views
 
@@ -266,10 +266,10 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         self, chosen: list[Member], X: Array, given: Given, views: dict[str, Seen]
     ) -> list[Candidate]:
         """Members ready to be fitted; those with the same map see the same items."""
-        candidates, seen, one_unit = [], {}, share_one_unit(X)
+        candidates, seen = [], {}
         informed = given.informed
         for member in chosen:
-            model = member.build(self, given.said.n_classes, one_unit)
+            model = member.build(self, given.said.n_classes)
             learnt = Learnt.of_items(model, X, given.said, views[member.map])
             if member.map not in seen:
                 seen[member.map] = (

@@ -71,9 +71,11 @@ class CrowdClassifier(Answers, BaseEstimator):
         parameters move by less than ``tol`` in squared norm.
     levels : sequence of labels, optional
         For truth="ordered": the levels, lowest first. Numbers need none.
-    standardize : bool or "roots"
+    standardize : bool, "roots" or "units"
         Bring every column of X to mean 0 and variance 1 over all items, labelled or not; "roots" takes the
-        square root of skewed amounts first (columns never below zero, such as counts and activations).
+        square root of skewed amounts first (columns never below zero, such as counts and activations; of
+        columns that share one unit, as pixels do, of all or none). "units": the same, but where all columns
+        share one unit they keep it.
     warm_start : bool
         Start from the previous fit's posterior in place of the majority vote.
     random_state : int, RandomState or None

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import numpy as np
-
-from whoknows._array import Array
 from whoknows.estimators.crowd import CrowdClassifier
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators
 from whoknows.model.maps import LinearMap, Map, RbfMap, SpectralMap
@@ -20,7 +17,6 @@ MAPS: dict[str, Map] = {
     "rbf 2": RbfMap(2.0),
     "spectral": SpectralMap(),
 }
-ALIKE = 5.0  # ratio of the ninth to the first tenth of features' ranges, up to which they share one unit
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class Member:
     varies_with_x: bool
     two_coin: bool = True
 
-    def build(self, settings: Any, n_classes: int, one_unit: bool = False) -> CrowdClassifier:
+    def build(self, settings: Any, n_classes: int) -> CrowdClassifier:
         """Return the estimator, not fitted yet; where features share one unit, the graph keeps it."""
         kind = ConfusionAnnotators if n_classes > 2 or self.two_coin else BernoulliAnnotators
         return CrowdClassifier(
@@ -53,16 +49,9 @@ class Member:
             MAPS[self.map],
             max_iter=settings.max_iter,
             tol=settings.tol,
-            standardize=False if one_unit and self.map == "spectral" else "roots",
+            standardize="units" if self.map == "spectral" else "roots",
             random_state=settings.random_state,
         )
-
-
-def share_one_unit(X: Array) -> bool:
-    """Whether features have ranges alike, as pixels and embeddings do: then raw distances mean something."""
-    ranges = np.ptp(X, axis=0)
-    ranges = ranges[ranges > 0]
-    return len(ranges) > 0 and bool(np.quantile(ranges, 0.9) <= ALIKE * np.quantile(ranges, 0.1))
 
 
 def default_members(n_classes: int) -> list[Member]:

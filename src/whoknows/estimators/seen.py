@@ -14,6 +14,7 @@ from whoknows.data.annotations import Annotations
 from whoknows.estimators.pieces import resolve_map
 from whoknows.model.maps import Features
 
+ALIKE = 5.0  # ratio of the ninth to the first tenth of features' ranges, up to which they share one unit
 LONG_TAIL = 1.0  # skewness; of an exponential distribution it is 2, of a symmetric one 0
 
 
@@ -46,11 +47,15 @@ class Seen:
         """Learn scale and map from checked X (n_items, D), with an estimator's settings."""
         seed = int(check_random_state(settings.random_state).randint(2**31 - 1))
         standardize = settings.standardize
-        if standardize not in (True, False, "roots"):
-            raise ValueError(f"standardize must be True, False or 'roots'; got {standardize!r}.")
-        roots = skewed_amounts(X) if standardize == "roots" else np.zeros(X.shape[1], dtype=bool)
+        if standardize not in (True, False, "roots", "units"):
+            raise ValueError(f"standardize must be True, False, 'roots' or 'units'; got {standardize!r}.")
+        one_unit = standardize in ("roots", "units") and share_one_unit(X)
+        roots = np.zeros(X.shape[1], dtype=bool)
+        if standardize in ("roots", "units"):
+            roots = all_or_none(skewed_amounts(X)) if one_unit else skewed_amounts(X)
         X = with_roots(X, roots)
-        scaler = StandardScaler(with_mean=bool(standardize), with_std=bool(standardize)).fit(X)
+        scale = bool(standardize) and not (standardize == "units" and one_unit)
+        scaler = StandardScaler(with_mean=scale, with_std=scale).fit(X)
         features = resolve_map(settings.map).prepare(scaler.transform(X), seed, leading=directions)
         return cls(scaler, roots, features, directions, seed)
 
@@ -82,6 +87,18 @@ def skewed_amounts(X: Array) -> Mask:
     spread = np.sqrt((centred**2).mean(axis=0))
     skewness = (centred**3).mean(axis=0) / np.where(spread > 0, spread, 1.0) ** 3
     return np.asarray((X.min(axis=0) >= 0) & (skewness > LONG_TAIL))
+
+
+def all_or_none(roots: Mask) -> Mask:
+    """Return what most columns are, for all: of columns in one unit none is changed alone."""
+    return np.full(len(roots), roots.mean() > 0.5)
+
+
+def share_one_unit(X: Array) -> bool:
+    """Whether features have ranges alike, as pixels and embeddings do: then raw distances mean something."""
+    ranges = np.ptp(X, axis=0)
+    ranges = ranges[ranges > 0]
+    return len(ranges) > 0 and bool(np.quantile(ranges, 0.9) <= ALIKE * np.quantile(ranges, 0.1))
 
 
 def with_roots(X: Array, roots: Mask) -> Array:

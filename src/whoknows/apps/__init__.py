@@ -1,0 +1,1 @@
+"""Faces without maths: the report and the command line."""

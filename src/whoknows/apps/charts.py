@@ -1,0 +1,181 @@
+"""Charts as plain HTML and SVG: they need no JavaScript, take the page's colours, and print.
+
+Everything that is not made here is escaped on its way into a page. Colours are of the page's style sheet:
+nine steps from orange, weak, to blue, strong, which colour-blind readers tell apart too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+STEPS = 9  # colours of a scale
+VOID = frozenset({"img", "br", "meta", "rect", "path", "line", "circle"})
+
+
+class Html(str):
+    """Markup that is safe as it is; any other text is escaped."""
+
+
+def el(name: str, /, *children: Any, **attributes: Any) -> Html:
+    """Make an element. Attributes: ``cls`` is class, None and False are left out, _ is -.
+
+    >>> el("td", "a < b", cls="num")
+    '<td class="num">a &lt; b</td>'
+    """
+    given = "".join(_attribute(key, value) for key, value in attributes.items())
+    if name in VOID and not children:
+        return Html(f"<{name}{given}/>")
+    return Html(f"<{name}{given}>{join(children)}</{name}>")
+
+
+def join(parts: Iterable[Any], between: str = "") -> Html:
+    """Put parts one after the other, escaping those that are text; None is nothing."""
+    return Html(escape(between).join(_markup(part) for part in parts if part is not None))
+
+
+def _markup(part: Any) -> str:
+    if isinstance(part, Html):
+        return part
+    if isinstance(part, (list, tuple)):
+        return join(part)
+    return escape(str(part))
+
+
+def _attribute(key: str, value: Any) -> str:
+    if value is None or value is False:
+        return ""
+    name = "class" if key == "cls" else key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
+
+
+# --- colours ---------------------------------------------------------------------------------------
+
+
+def step(value: float, domain: Sequence[float], higher_is_better: bool = True) -> int:
+    """Which of the nine colours a value has: 0 weak, 8 strong.
+
+    >>> step(0.4, [0.5, 1.0]), step(0.75, [0.5, 1.0]), step(1.0, [0.5, 1.0])
+    (0, 4, 8)
+    """
+    low, high = domain
+    place = min(max((value - low) / (high - low), 0.0), 1.0)
+    place = place if higher_is_better else 1 - place
+    return min(int(place * STEPS), STEPS - 1)
+
+
+def scale(domain: Sequence[str], caption: str) -> Html:
+    """Legend of the nine colours, from the first of two values to the second."""
+    bar = el("span", [el("i", cls=f"b{k}") for k in range(STEPS)], cls="ramp")
+    return el("p", el("span", caption), " ", domain[0], " ", bar, " ", domain[1], cls="legend")
+
+
+# --- charts ----------------------------------------------------------------------------------------
+
+
+def bar(share: float | None, second: float | None = None) -> Html:
+    """Horizontal bar of a share between 0 and 1, and a mark at a second one."""
+    parts = [el("i", style=f"width:{100 * (share or 0):.1f}%")]
+    if second is not None:
+        parts.append(el("b", style=f"left:{100 * second:.1f}%"))
+    return el("span", parts, cls="bar", aria_hidden="true")
+
+
+def interval(low: float | None, value: float, high: float | None, axis: Sequence[float]) -> Html:
+    """Dot with an interval, on an axis from the first to the second number."""
+
+    def place(each: float) -> float:
+        return 100 * min(max((each - axis[0]) / ((axis[1] - axis[0]) or 1.0), 0.0), 1.0)
+
+    parts = [el("b", style=f"left:{place(value):.1f}%")]
+    if low is not None and high is not None:
+        parts.insert(0, el("i", style=f"left:{place(low):.1f}%;right:{100 - place(high):.1f}%"))
+    return el("span", parts, cls="interval", aria_hidden="true")
+
+
+def ticks(labels: Sequence[str]) -> Html:
+    """Labels of an axis, evenly spaced from end to end."""
+    return el("span", [el("span", label) for label in labels], cls="ticks", aria_hidden="true")
+
+
+def histogram(counts: Sequence[Sequence[int]], labels: Sequence[str], names: Sequence[str]) -> Html:
+    """Columns of counts, series on top of each other; ``labels`` stand under the edges of the columns.
+
+    Parameters
+    ----------
+    counts : n_series of n_columns
+    labels : n_columns + 1
+        Empty where nothing should stand.
+    names : n_series
+        For the legend.
+    """
+    width, height, left, floor = 420, 150, 8, 122
+    column = (width - 2 * left) / len(counts[0])
+    most = max(max(map(sum, zip(*counts, strict=True))), 1)
+    shapes: list[Html] = []
+    for i, stack in enumerate(zip(*counts, strict=True)):
+        top = float(floor)
+        for series, n in enumerate(stack):
+            tall = (floor - 22) * n / most
+            top -= tall
+            if n:
+                x, y = f"{left + i * column + 1:.1f}", f"{top:.1f}"
+                size = {"width": f"{column - 2:.1f}", "height": f"{max(tall, 0.75):.1f}"}
+                shapes.append(el("rect", x=x, y=y, cls=f"series{series}", **size))
+        if sum(stack):
+            place = {"x": f"{left + (i + 0.5) * column:.1f}", "y": f"{top - 4:.1f}"}
+            shapes.append(
+                el("text", f"{sum(stack):,}".replace(",", " "), cls="count", text_anchor="middle", **place)
+            )
+    shapes.append(el("line", x1=left, x2=width - left, y1=floor, y2=floor))
+    anchors = {0: "start", len(labels) - 1: "end"}
+    shapes += [
+        el("text", label, x=f"{left + i * column:.1f}", y=floor + 16, text_anchor=anchors.get(i, "middle"))
+        for i, label in enumerate(labels)
+        if label
+    ]
+    said = f"Histogram: {'; '.join(_series(name, row) for name, row in zip(names, counts, strict=True))}"
+    drawn = el("svg", shapes, viewBox=f"0 0 {width} {height}", cls="histogram", role="img", aria_label=said)
+    key = [
+        el("span", el("i", cls=f"series{k}"), f" {name} ") for k, name in enumerate(names) if any(counts[k])
+    ]
+    return el("div", drawn, el("p", key, cls="legend"), cls="chart")
+
+
+def _series(name: str, counts: Sequence[int]) -> str:
+    return f"{name} {', '.join(map(str, counts))}"
+
+
+def small_map(
+    cells: Sequence[int],
+    values: Sequence[float],
+    grid: tuple[int, int],
+    domain: Sequence[float],
+    higher_is_better: bool = True,
+) -> Html:
+    """Map of squares coloured by their values: one path a colour, so it stays small.
+
+    Parameters
+    ----------
+    cells : n_cells
+        Line · columns + column, the first line at the bottom.
+    values : n_cells
+    grid : (columns, lines)
+    """
+    columns, lines = grid
+    drawn: dict[int, list[str]] = {}
+    for cell, value in zip(cells, values, strict=True):
+        line, column = divmod(cell, columns)
+        shape = f"M{column} {lines - 1 - line}h1v1h-1z"
+        drawn.setdefault(step(value, domain, higher_is_better), []).append(shape)
+    paths = [el("path", d="".join(shapes), cls=f"f{k}") for k, shapes in sorted(drawn.items())]
+    return el("svg", paths, viewBox=f"0 0 {columns} {lines}", cls="smallmap", aria_hidden="true")
+
+
+def heat(value: float | None, text: str, title: str | None = None) -> Html:
+    """Cell of a table, the bluer the nearer its value is to 1, the more orange the nearer to −1."""
+    if value is None:
+        return el("td", text, cls="heat none", title=title)
+    side = "plus" if value >= 0 else "minus"
+    return el("td", text, cls=f"heat {side}", style=f"--v:{min(abs(value), 1):.2f}", title=title)

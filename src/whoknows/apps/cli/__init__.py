@@ -1,0 +1,62 @@
+"""`whoknows` on the command line: files in, files out.
+
+Heavy libraries load inside the commands, so that ``whoknows --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from whoknows.apps.cli.agreement import agreement
+from whoknows.apps.cli.ask import ask
+from whoknows.apps.cli.compare import compare
+from whoknows.apps.cli.convert import convert
+from whoknows.apps.cli.demo import demo
+from whoknows.apps.cli.fit import fit
+from whoknows.apps.cli.predict import predict
+from whoknows.apps.cli.report import report
+from whoknows.apps.cli.simulate import simulate
+
+app = typer.Typer(
+    name="whoknows",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (demo, fit, predict, report, ask, agreement, compare, convert, simulate):
+    app.command()(command)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from whoknows import __version__
+
+        typer.echo(f"whoknows {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def whoknows(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Several annotators, many items: who knows what? Labels in; the truth, and whom to trust on what, out.
+
+    Start with **whoknows demo**, or with a file of your labels: **whoknows agreement labels.csv**
+    """
+
+
+def main() -> None:
+    """Run the command line; a signal to end lets it clean up."""
+
+    def end(number: int, frame: Any) -> None:
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
+    app()

@@ -1,0 +1,122 @@
+"""`whoknows ask`: whom to ask next, about which item."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from whoknows.apps.cli import inputs
+from whoknows.apps.cli.command import command
+from whoknows.apps.cli.fitted import Fitted, ModelArgument
+from whoknows.apps.cli.output import refuse_to_replace_input
+from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem
+from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.tables import STDOUT, TableOption, check_name, write
+from whoknows.apps.cli.words import count
+
+COLUMNS = ("item", "annotator", "information", "cost", "per_cost")
+
+
+@command
+def ask(
+    say: Say,
+    model: ModelArgument,
+    number: Annotated[
+        int, typer.Option("--number", "-n", metavar="N", min=1, help="Labels to ask for, at most.")
+    ] = 20,
+    cost: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ANNOTATOR=COST", help="What a label of this annotator costs; 1 if not given."),
+    ] = None,
+    annotator: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Who may be asked; everybody if not given.")
+    ] = None,
+    min_gain: Annotated[
+        float, typer.Option(metavar="BITS", min=0.0, help="Least bits that a unit of cost must buy.")
+    ] = 0.0,
+    out: TableOption = Path("ask.csv"),
+    labels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Labels so far, if not where they were.")
+    ] = None,
+    features: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Features, if not where they were.")
+    ] = None,
+    items: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Table of items, if not where it was.")
+    ] = None,
+) -> None:
+    """Say whom to ask next, about which item.
+
+    Reads the labels and features of the fit again. Writes a table, best first: the item, whom to ask, and
+    the bits of information that the answer is expected to give for its cost.
+
+    For example:
+
+    whoknows ask whoknows-out
+
+    whoknows ask whoknows-out -n 100 --cost anna=5 --cost bob=1 --out next.csv
+    """
+    check_name(out)
+    fitted = Fitted(model)
+    loaded = fitted.model()
+    if not hasattr(loaded, "suggest"):
+        raise Problem(f"{model}: is a regression, for which whom to ask is not known.", BAD_INPUT)
+    known = loaded.annotators_.tolist()
+    costs = _costs(cost, known)
+    people = None if annotator is None else [_known(name, known, "--annotator") for name in annotator]
+    if features is not None and fitted.source.features is None:
+        raise Problem(f"{model}: was not fitted to a file of numbers, so --features has no meaning.", USAGE)
+    moved = {"labels": labels, "features": features, "items": items}
+    given = {name: path for name, path in moved.items() if path is not None}
+    source = replace(fitted.source, gold=None, **given)
+    for name, path in source.files.items():
+        if not path.exists():
+            raise Problem(f"{path}: there is no such file. If it has moved, say --{name} FILE.", BAD_INPUT)
+        refuse_to_replace_input([out], path)
+    crowd = inputs.read_crowd(source, say, fitted.recipe)
+    with say.progress(f"Choosing among {crowd.joined.annotations.n_items} items"):
+        asked = loaded.suggest(
+            crowd.joined.X,
+            crowd.joined.annotations,
+            number,
+            costs=costs,
+            annotators=people,
+            min_gain=min_gain,
+        )
+    columns = {name: getattr(asked, name) for name in COLUMNS}
+    write(columns, out, say)
+    if out != STDOUT:
+        say.tell(*str(asked).splitlines(), f"{out}: the whole list.")
+        say.answer({"out": str(out.absolute()), "why": asked.why, "labels": len(asked)})
+    else:
+        if asked.why:
+            say.note(f"No more than {count(len(asked), 'label')}: {asked.why}.")
+        say.answer({"why": asked.why, "table": columns})
+
+
+def _costs(given: list[str] | None, known: list[Any]) -> dict[Any, float] | None:
+    """Cost of each annotator, 1 where nothing was said."""
+    if not given:
+        return None
+    costs = dict.fromkeys(known, 1.0)
+    for pair in given:
+        name, _, number = pair.rpartition("=")
+        try:
+            costs[_known(name, known, "--cost")] = float(number)
+        except ValueError:
+            raise Problem(f"--cost expects ANNOTATOR=COST, such as anna=5; got {pair!r}.", USAGE) from None
+    return costs
+
+
+def _known(name: str, known: list[Any], option: str) -> Any:
+    """Annotator of this name, which may be a number."""
+    by_name = {str(each): each for each in known}
+    if name not in by_name:
+        near = difflib.get_close_matches(name, by_name, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(list(by_name)[:10])}."
+        raise Problem(f"{option} names {name!r}, who is no annotator of the fit.{hint}", USAGE)
+    return by_name[name]

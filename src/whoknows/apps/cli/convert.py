@@ -1,0 +1,98 @@
+"""`whoknows convert`: labels from any tool's format, or the consensus of a fit, to another file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from whoknows.apps.cli import inputs, options
+from whoknows.apps.cli.command import command
+from whoknows.apps.cli.fitted import Fitted
+from whoknows.apps.cli.output import SETTINGS, refuse_to_replace_input
+from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem, writing
+from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.tables import check_name
+from whoknows.apps.cli.words import count
+
+To = Literal["long", "wide", "crowdkit", "label-studio"]
+
+
+@command
+def convert(
+    say: Say,
+    settings: dict[str, Any],
+    labels: Annotated[
+        Path,
+        typer.Argument(metavar="IN", help="Labels in any format, or the folder of a fit for its consensus."),
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Ends in .csv, .tsv, .parquet or .jsonl.")],
+    to: Annotated[
+        To | None,
+        typer.Option(
+            help="Layout of labels, long if not given; label-studio: a fit's consensus as predictions."
+        ),
+    ] = None,
+    format: options.FormatOption = None,
+    column: options.ColumnOption = None,
+    duplicates: options.DuplicatesOption = None,
+    missing: options.MissingOption = None,
+    predictions: options.PredictionsOption = False,
+) -> None:
+    """Convert labels of any tool, or the consensus of a fit.
+
+    For example:
+
+    whoknows convert export.json labels.csv
+
+    whoknows convert labels.csv labels.parquet --to wide
+
+    whoknows convert whoknows-out consensus.parquet
+
+    whoknows convert whoknows-out predictions.json --to label-studio
+    """
+    refuse_to_replace_input([out], labels)
+    if (labels / SETTINGS).is_file():
+        written = _convert_fit(Fitted(labels), out, to)
+        what = f"the consensus of {count(written, 'item')}"
+    else:
+        written = _convert_labels(inputs.Source.of(settings), out, to or "long", say)
+        what = count(written, "label")
+    say.tell(f"{out}: {what}.")
+    say.answer({"out": str(out.absolute()), "written": written})
+
+
+def _convert_labels(source: inputs.Source, out: Path, to: To, say: Say) -> int:
+    """Write labels in another layout; say what the file cannot keep."""
+    from whoknows.data.formats import write_labels
+
+    if to == "label-studio":
+        raise Problem("--to label-studio writes the consensus of a fit: IN must be the folder of one.", USAGE)
+    check_name(out)
+    said = inputs.read_who_said_what(source, say).annotations
+    with writing(out):
+        say.all(write_labels(said, out, to))
+    return said.n_annotations
+
+
+def _convert_fit(fitted: Fitted, out: Path, to: To | None) -> int:
+    """Write the consensus of a fit as a table, or as predictions that Label Studio imports."""
+    from whoknows.data.formats import write_predictions, write_table
+
+    consensus = fitted.summary().consensus
+    if to is None:
+        check_name(out)
+        with writing(out):
+            write_table(consensus, out)
+        return len(consensus["item"])
+    if to != "label-studio":
+        raise Problem(
+            f"--to {to} is a layout of labels; the consensus of a fit has one label an item.", USAGE
+        )
+    source = fitted.source
+    if fitted.found.get("format") != "label-studio":
+        raise Problem(f"{fitted.path}: its labels did not come from Label Studio's JSON export.", BAD_INPUT)
+    refuse_to_replace_input([out], source.labels)
+    columns = consensus["item"], consensus["consensus"], consensus["confidence"]
+    return write_predictions(source.labels, out, *columns, columns=source.columns)

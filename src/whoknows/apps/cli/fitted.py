@@ -1,0 +1,124 @@
+"""MODEL on the command line: the folder of a fit, or the model file in it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from whoknows.apps.cli.config import FOUND, read_toml
+from whoknows.apps.cli.features import Recipe
+from whoknows.apps.cli.inputs import Source
+from whoknows.apps.cli.output import SETTINGS
+from whoknows.apps.cli.problems import BAD_INPUT, Problem
+
+MODEL, SUMMARY, REPORT = "model.whoknows", "summary.json", "report.html"
+CONSENSUS, ANNOTATORS = "consensus.csv", "annotators.csv"
+TEXT = "text.npz"  # only there if features were made of texts
+
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="The folder that a fit has written, or the model file in it.")
+]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fit on disk.
+
+    Parameters
+    ----------
+    path : Path
+        As the user gave it.
+    """
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        if not self.path.exists():
+            raise Problem(
+                f"{self.path}: there is no such folder or file. Fit a model first: whoknows fit --help",
+                BAD_INPUT,
+            )
+        lacking = [name for name in (MODEL, SETTINGS) if not (self.path / name).is_file()]
+        if self.path.is_dir() and lacking:
+            raise Problem(
+                f"{self.path}: is not the folder of a fit that came to its end; it has no {lacking[0]}.",
+                BAD_INPUT,
+            )
+
+    @property
+    def folder(self) -> Path:
+        """Where the other files of the fit are."""
+        return self.path if self.path.is_dir() else self.path.parent
+
+    def model(self) -> Any:
+        """Load the model."""
+        from whoknows.estimators.store import load
+
+        return load(self.path / MODEL if self.path.is_dir() else self.path)
+
+    def summary(self) -> Any:
+        """Read the numbers of the fit."""
+        from whoknows.insight.summary import Summary
+
+        path = self._beside(SUMMARY)
+        try:
+            return Summary.from_json(path.read_text("utf-8"))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise Problem(f"{path}: cannot be read ({error}).", BAD_INPUT) from None
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the fit was told."""
+        return read_toml(self._beside(SETTINGS), BAD_INPUT)
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """What the fit found, as it noted it beside the settings."""
+        return dict(self.settings.get(FOUND, {}))
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether there is more than the model file."""
+        return (self.folder / SETTINGS).is_file()
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """How the features of the fit were made, as far as that is known."""
+        from whoknows.data.texts import TextFeatures
+
+        found = self.found if self.has_settings else {}
+        of_texts = "texts" in found or (not found and (self.folder / TEXT).is_file())
+        words = TextFeatures.load(self._beside(TEXT)) if of_texts else None
+        return Recipe(dict(found.get("medians", {})), words)
+
+    @property
+    def source(self) -> Source:
+        """Files the fit was of, and how they were read."""
+        settings = {
+            k: Path(v) if k in ("labels", "features", "items", "gold") else v
+            for k, v in self.settings.items()
+        }
+        if "labels" not in settings:
+            raise Problem(f"{self.folder / SETTINGS}: does not say which labels were fitted.", BAD_INPUT)
+        return Source.of(settings)
+
+    def _beside(self, name: str) -> Path:
+        path = self.folder / name
+        if not path.is_file():
+            raise Problem(f"{path}: there is no such file; a fit writes it beside the model.", BAD_INPUT)
+        return path
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, or of the files of a folder."""
+    total = hashlib.sha256()
+    for each in sorted(path.iterdir()) if path.is_dir() else [path]:
+        if each.is_file():
+            with open(each, "rb") as file:
+                total.update(hashlib.file_digest(file, "sha256").digest())
+    return total.hexdigest()

@@ -1,0 +1,193 @@
+"""The reading of files; what was found in them is said aloud."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from whoknows.apps.cli.features import Recipe, of_nothing, of_numbers, of_texts
+from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem
+from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.words import count
+
+if TYPE_CHECKING:
+    from whoknows.data.features import Features, Joined
+    from whoknows.data.formats import LabelFile
+
+
+@dataclass(frozen=True)
+class Source:
+    """Which files to read, and how; each field is the option of that name."""
+
+    labels: Path
+    features: Path | None = None
+    text: str | None = None
+    items: Path | None = None
+    gold: Path | None = None
+    format: str | None = None
+    column: list[str] | None = None
+    duplicates: Literal["error", "first", "last", "majority"] | None = None
+    missing: str | None = None
+    predictions: bool = False
+    id_column: str | None = None
+    vector: str | None = None
+    image: str | None = None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Source:
+        """Take what concerns the reading from all settings of a command."""
+        return cls(**{field.name: settings[field.name] for field in fields(cls) if field.name in settings})
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Columns of the labels by role."""
+        pairs = [given.partition("=") for given in self.column or []]
+        wrong = next((role for role, _, name in pairs if not name), None)
+        if wrong is not None:
+            raise Problem(f"--column expects ROLE=NAME, such as label=severity; got {wrong!r}.", USAGE)
+        named = {role: name for role, _, name in pairs}
+        if self.text is not None and self.items is None and self.features is None:
+            named.setdefault("text", self.text)
+        return named
+
+    @property
+    def text_column(self) -> str:
+        """Column of the texts that features are made of."""
+        named = self.columns.get("text") if self.items is None else None
+        return self.text or named or "text"
+
+    def is_labels_alone(self, labels: LabelFile) -> bool:
+        """Whether nothing is known about the items but what was said of them."""
+        return self.features is None and self.text is None and self.items is None and not labels.text
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Files that are read, by option."""
+        named = {name: getattr(self, name) for name in ("labels", "features", "items", "gold")}
+        return {name: path for name, path in named.items() if path is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """Everything that was read, row by row of the items.
+
+    Parameters
+    ----------
+    labels : LabelFile
+    joined : Joined
+        Labels and features of the same items.
+    texts : mapping from item to text, or None
+        What features were made of.
+    recipe : Recipe
+        How features were made.
+    """
+
+    labels: LabelFile
+    joined: Joined
+    texts: Mapping[Hashable, str] | None
+    recipe: Recipe
+
+
+def read_crowd(source: Source, say: Say, recipe: Recipe | None = None) -> Crowd:
+    """Read labels and features, and bring them together by item.
+
+    ``recipe`` is that of an earlier fit: features are made as it made them.
+    """
+    from whoknows.data.features import join
+
+    labels, texts, recipe = read_who_said_what(source, say), None, recipe or Recipe()
+    if source.features is not None:
+        features, recipe = read_numbers(source, recipe, say)
+    elif source.is_labels_alone(labels):
+        features = of_nothing(labels.annotations.items, source.labels)
+    else:
+        texts, where = _read_texts(source, labels)
+        features, recipe = of_texts(texts, where, recipe, say)
+    joined = join(labels, features)
+    say.all(joined.notes)
+    return Crowd(labels, joined, texts, recipe)
+
+
+def read_who_said_what(source: Source, say: Say) -> LabelFile:
+    """Read labels and say what was found."""
+    from whoknows.data.formats import FORMATS, read_labels
+    from whoknows.data.vocabulary import show
+
+    if source.format is not None and source.format not in FORMATS:
+        raise Problem(f"--format must be one of {', '.join(FORMATS)}; got {source.format!r}.", USAGE)
+    with say.progress(f"Reading {source.labels.name}"):
+        found = read_labels(
+            source.labels,
+            source.format,
+            source.columns,
+            source.duplicates,
+            missing_label=source.missing,
+            predictions=source.predictions,
+        )
+    said = found.annotations
+    how = "as you said" if source.format else "by its looks"
+    say.note(
+        f"{source.labels}: {found.format} format, {how}; {count(said.n_annotations, 'label')} of "
+        f"{count(said.n_annotators, 'annotator')} on {count(int(said.labelled.sum()), 'item')}. "
+        f"Labels are {show(said.labels.tolist(), 8)}."
+    )
+    say.all(found.notes)
+    return found
+
+
+def read_numbers(source: Source, recipe: Recipe, say: Say) -> tuple[Features, Recipe]:
+    """Read a file of features and say what was found."""
+    from whoknows.data.features import read_features
+
+    assert source.features is not None
+    with say.progress(f"Reading {source.features.name}"):
+        read = read_features(source.features, source.id_column, vector=source.vector)
+        if source.items is not None and _counts_rows(read.notes):
+            read = read_features(source.features, source.id_column, ids=source.items, vector=source.vector)
+    return of_numbers(read, recipe, say)
+
+
+def _counts_rows(notes: tuple[str, ...]) -> bool:
+    """Whether a file of features names no items."""
+    return any(note.startswith("the file names no items") for note in notes)
+
+
+def _read_texts(source: Source, labels: LabelFile) -> tuple[Mapping[Hashable, str], Path]:
+    """Texts to make features of, and the file they came from."""
+    from whoknows.data.texts import read_texts
+
+    if source.items is not None:
+        return read_texts(source.items, source.text_column, source.id_column), source.items
+    if labels.text:
+        return labels.text, source.labels
+    raise Problem(f"{source.labels}: holds no text of the items in {source.text!r}.", BAD_INPUT)
+
+
+def read_truth(source: Source, crowd: Crowd, say: Say) -> dict[Hashable, Hashable] | None:
+    """Truth of items that take part, from a file of its own or from that of the labels."""
+    from whoknows.data.formats import read_gold
+    from whoknows.data.formats.ids import match_ids
+    from whoknows.data.vocabulary import show
+
+    said, own = crowd.joined.annotations, crowd.labels.gold
+    items = said.items.tolist()
+    if source.gold is not None:
+        known: Mapping[Hashable, Hashable] = read_gold(source.gold, said=said)
+    elif own:
+        match, _ = match_ids(own, items)
+        known = {match.get(item, item): label for item, label in own.items()}
+    else:
+        return None
+    taking_part = set(items)
+    gold = {item: label for item, label in known.items() if item in taking_part}
+    where = source.gold or source.labels
+    if not gold:
+        here, there = show(known, 3), show(items, 3)
+        raise Problem(
+            f"{where}: knows the truth of none of the items ({here}; items are {there}).", BAD_INPUT
+        )
+    lost = f"; {len(known) - len(gold)} more take no part" if len(gold) < len(known) else ""
+    say.note(f"{where}: the truth of {count(len(gold), 'item')} is known and taken as such{lost}.")
+    return gold

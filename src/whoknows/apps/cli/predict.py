@@ -1,0 +1,105 @@
+"""`whoknows predict`: a fitted model and features of new items in, their labels out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from whoknows.apps.cli import inputs, options
+from whoknows.apps.cli.command import command
+from whoknows.apps.cli.features import of_texts
+from whoknows.apps.cli.fitted import Fitted, ModelArgument
+from whoknows.apps.cli.output import refuse_to_replace_input
+from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem
+from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.tables import STDOUT, TableOption, check_name, write
+from whoknows.apps.cli.words import count
+
+if TYPE_CHECKING:
+    from whoknows.data.features import Features
+
+FeaturesArgument = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="What the fit had of each item: numbers, or a table of texts."),
+]
+TextOption = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column of the texts, if its name is not that of the fit."),
+]
+
+
+@command
+def predict(
+    say: Say,
+    model: ModelArgument,
+    features: FeaturesArgument,
+    text: TextOption = None,
+    items: options.ItemsOption = None,
+    out: TableOption = Path("predictions.csv"),
+    id_column: options.IdColumnOption = None,
+    vector: options.VectorOption = None,
+) -> None:
+    """Predict the labels of new items.
+
+    Writes a table with the label of each item, how sure it is, and the probability of every label.
+
+    For example:
+
+    whoknows predict whoknows-out new_features.csv
+
+    whoknows predict whoknows-out new_features.csv --out predictions.parquet
+
+    whoknows predict whoknows-out new_texts.csv --text body
+    """
+    check_name(out)
+    refuse_to_replace_input([out], features)
+    fitted = Fitted(model)
+    loaded = fitted.model()
+    source = inputs.Source(model, features, text, items, id_column=id_column, vector=vector)
+    read = _read(source, fitted, say)
+    with say.progress(f"Predicting {len(read.X)} items"):
+        columns = _table(loaded, read)
+    write(columns, out, say)
+    if out != STDOUT:
+        say.tell(f"{out}: the labels of {count(len(read.X), 'item')}.")
+        say.answer({"out": str(out.absolute()), "items": len(read.X)})
+    else:
+        say.answer({"items": len(read.X), "table": columns})
+
+
+def _read(source: inputs.Source, fitted: Fitted, say: Say) -> Features:
+    """Features of new items, made as those of the fit were."""
+    from whoknows.data.texts import read_texts
+
+    assert source.features is not None
+    if fitted.recipe.words is None:
+        if fitted.has_settings and "features" not in fitted.settings:
+            raise Problem(f"{fitted.path}: {_NOTHING}", BAD_INPUT)
+        if source.text is not None:
+            raise Problem(f"{fitted.path}: was fitted to numbers, so --text has no meaning.", USAGE)
+        return inputs.read_numbers(source, fitted.recipe, say)[0]
+    if source.items is not None or source.vector is not None:
+        raise Problem(f"{fitted.path}: was fitted to texts; --items and --vector are for numbers.", USAGE)
+    column = source.text or (fitted.source.text_column if fitted.has_settings else source.text_column)
+    texts = read_texts(source.features, column, source.id_column)
+    return of_texts(texts, source.features, fitted.recipe, say)[0]
+
+
+def _table(model: Any, features: Features) -> dict[str, Any]:
+    """Columns of the table of predictions."""
+    if not hasattr(model, "predict_proba"):
+        value, std = model.predict(features.X, return_std=True)
+        return {"item": features.ids, "value": value, "std": std}
+    probability = model.predict_proba(features.X)
+    classes = model.classes_.tolist()
+    return {
+        "item": features.ids,
+        "label": model.classes_[probability.argmax(axis=1)],
+        "confidence": probability.max(axis=1),
+        **{f"p_{label}": probability[:, place] for place, label in enumerate(classes)},
+    }
+
+
+_NOTHING = "was fitted to labels alone, so there is nothing to predict from. Fit again with --features FILE."

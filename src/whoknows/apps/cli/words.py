@@ -1,0 +1,47 @@
+"""Messages of the library in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+
+_FLAGS = (
+    (r"columns=\{'(\w+)': '([^']*)'\}", r"--column \1='\2'"),
+    (r"columns=\{'(\w+)': \.\.\.\}", r"--column \1=..."),
+    (r"columns= expects the keys", "--column expects the roles"),
+    (
+        r"columns=\{'item': \.\.\., 'annotator': \.\.\., 'label': \.\.\.\}",
+        "--column item=... --column annotator=... --column label=...",
+    ),
+    (r"\bpredictions=True", "--predictions"),
+    (r"\bmissing_label=", "--missing "),
+    (r"\bformat=\.\.\.", "--format ..."),
+    (r"\bvector=\.\.\.", "--vector ..."),
+    (r"\bduplicates='", "--duplicates '"),
+    (r"Texts need TextFeatures\.", "If it is text, say --text with the name of the column."),
+    (r"\blevels=\[…\]", "--levels A,B,C"),
+    (r"\blevels='", "--levels '"),
+    (r"\btruth='ordered'", "--model ordered"),
+    (r"Use CrowdRegressor;", "Say --model regression;"),
+    (r"\bmax_iter=(\d+) iterations", r"\1 iterations"),
+    (r"Raise max_iter, or tol=\S+ if that is enough\.", "Raise --max-iter if that matters."),
+)
+
+
+def count(n: int, noun: str) -> str:
+    """Say "1 item", "2 items".
+
+    >>> count(1, "item"), count(2, "item")
+    ('1 item', '2 items')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def in_flags(text: str) -> str:
+    """Say with the options of the command line what a message says with arguments of Python.
+
+    >>> in_flags("Say which one: columns={'label': 'mood'}.")
+    "Say which one: --column label='mood'."
+    """
+    for pattern, flag in _FLAGS:
+        text = re.sub(pattern, flag, text)
+    return text

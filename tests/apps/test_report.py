@@ -1,0 +1,191 @@
+"""The report: one file, readable without script, safe with any text."""
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from tests.insight.summary_worlds import KINDS, fitted, split_crowd, summary_of
+from whoknows import BernoulliAnnotators, CrowdClassifier
+from whoknows.apps.report import page, write
+from whoknows.data.formats import FileProblem
+from whoknows.insight.summary import Summary, summarize
+
+HOSTILE = "<script>window.pwned = 1</script><img src=x onerror=alert(1)>\"'&"
+SECTIONS = [
+    "What was given",
+    "The answer",
+    "Who knows what",
+    "Agreement",
+    "Items to adjudicate",
+    "Whom to ask next",
+    "Method and citation",
+]
+
+
+class Reader(HTMLParser):
+    """What a browser without script would find: elements, and the text of tables and headings."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open, self.tables, self.headings = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.open.append(tag)
+        if tag == "table":
+            self.tables.append("")
+        if tag == "h2":
+            self.headings.append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert tag == self.open.pop(), f"</{tag}> closes another element"
+
+    def handle_data(self, data):
+        if "table" in self.open:
+            self.tables[-1] += f"{data}|"
+        if self.open and self.open[-1] == "h2":
+            self.headings[-1] += data
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sections_come_in_order(kind):
+    found = Reader(page(summary_of(kind)))
+    assert found.headings == SECTIONS
+    assert found.open == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_need_no_script(kind):
+    summary = summary_of(kind)
+    tables = Reader(page(summary)).tables
+    assert any(all(str(name) in table for name in summary.annotators["annotator"]) for table in tables)
+    assert any(str(summary.ask["questions"][0]["item"]) in table for table in tables)
+    assert any(str(summary.adjudicate["least_sure"][0]["item"]) in table for table in tables)
+    assert any(
+        str(summary.consensus["item"][-1 if len(summary.consensus["item"]) <= 200 else 199]) in t
+        for t in tables
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_comes_from_elsewhere(kind):
+    found = Reader(page(summary_of(kind)))
+    for tag, attrs in found.elements:
+        assert tag not in ("link", "iframe", "object", "embed", "base", "form")
+        for name in ("src", "href", "action", "data"):
+            assert re.match(r"#|data:image/|$", attrs.get(name) or ""), (tag, attrs)
+        assert not any(name.startswith("on") for name in attrs), (tag, attrs)
+
+
+def test_policy_allows_the_one_script_and_no_network():
+    text = page(summary_of("classes"))
+    policy = next(a["content"] for t, a in Reader(text).elements if a.get("http-equiv"))
+    assert "default-src 'none'" in policy
+    script = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert len(script) == 1
+    digest = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+
+
+def hostile_summary():
+    model, X, said = fitted("classes")
+    n = len(X)
+    said = replace(said, annotators=np.array([HOSTILE, "bruno", "chloe"]), labels=np.array(["no", HOSTILE]))
+    model = CrowdClassifier().fit(X, said)
+    return summarize(
+        model,
+        X,
+        said,
+        ids=[f"{HOSTILE}{i}" for i in range(n)],
+        features=[HOSTILE, "</style>"],
+        text=[HOSTILE] * n,
+        images=[
+            "javascript:alert(1)",
+            "data:image/svg+xml,<svg onload=alert(1)>",
+            f"data:image/png;base64,{HOSTILE}",
+        ]
+        * (n // 3),
+        notes=[HOSTILE],
+    )
+
+
+def test_hostile_text_is_only_text():
+    text = page(hostile_summary(), title=f"{HOSTILE}</title>")
+    found = Reader(text)
+    assert [tag for tag, _ in found.elements].count("script") == 2  # the data and ours
+    assert not any(tag == "img" for tag, _ in found.elements)
+    assert found.headings == SECTIONS
+    assert "<script>window" not in text
+    assert "&lt;script&gt;window.pwned" in text
+
+
+def test_pictures_are_shown_where_they_are_pictures():
+    model, X, said = fitted("classes")
+    picture = "data:image/png;base64,iVBORw0KGgo="
+    text = page(summarize(model, X, said, images=[picture, "far/away.jpg"] * (len(X) // 2)))
+    assert any(tag == "img" and attrs["src"] == picture for tag, attrs in Reader(text).elements)
+    assert "<code>far/away.jpg</code>" in text
+
+
+def test_a_report_of_20_000_items_stays_small(tmp_path):
+    X, said = split_crowd(20_000)
+    model = CrowdClassifier("id", BernoulliAnnotators(varies_with_x=False), "linear", tol=1e-3).fit(X, said)
+    text = ["A sentence of about the length that people write about an item they were shown." * 3] * len(X)
+    write(summarize(model, X, said, text=text), tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 3_000_000
+    assert "2\u202f500 of 20\u202f000 items, drawn at random" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_a_large_crowd_is_folded():
+    summary = summary_of("classes")
+    n = 2000
+    columns = {key: (column * n)[:n] for key, column in summary.annotators.items()}
+    columns["annotator"] = [f"worker-{i}" for i in range(n)]
+    text = page(replace(summary, annotators=columns))
+    assert "The 25 at the top and the 25 at the bottom of 2\u202f000." in text
+    assert all(f"worker-{i}<" in text for i in range(n))
+    assert len(text) < 3_000_000
+
+
+def test_a_summary_from_a_file_gives_the_same_report():
+    summary = summary_of("auto")
+    assert page(Summary.from_json(summary.to_json())) == page(summary)
+
+
+def test_words_fit_the_kind():
+    assert "typical error" in page(summary_of("numbers"))
+    assert "levels higher than the crowd" in page(summary_of("levels"))
+    assert "Most frequent mistakes" in page(summary_of("many classes"))
+    assert "nothing to compare" in page(summary_of("alone"))
+    assert "Models that were averaged" in page(summary_of("auto"))
+
+
+# --- the file --------------------------------------------------------------------------------------
+
+
+def test_half_characters_do_no_harm(tmp_path):
+    write(summary_of("alone"), tmp_path / "r.html", title="half \ud800 a character")
+    assert "half ? a character" in (tmp_path / "r.html").read_text("utf-8")
+
+
+def test_the_old_report_stays_if_the_new_one_fails(tmp_path):
+    write(summary_of("alone"), tmp_path / "r.html", title="old")
+    broken = replace(summary_of("alone"), annotators={})
+    with pytest.raises(KeyError):
+        write(broken, tmp_path / "r.html")
+    assert "<h1>old</h1>" in (tmp_path / "r.html").read_text("utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(FileProblem, match="cannot be written"):
+        write(summary_of("alone"), tmp_path / "nowhere" / "r.html")

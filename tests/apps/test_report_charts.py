@@ -1,0 +1,57 @@
+"""Charts are markup that says what the numbers say."""
+
+import re
+
+from whoknows.apps.charts import bar, el, heat, histogram, interval, join, small_map
+
+
+def test_text_is_escaped_and_markup_is_not():
+    assert el("p", "<b>", el("i", "a & b"), title='"x"') == (
+        '<p title="&quot;x&quot;">&lt;b&gt;<i>a &amp; b</i></p>'
+    )
+    assert join(["a", None, el("br"), 1], ", ") == "a, <br/>, 1"
+
+
+def test_attributes_that_are_not_there_are_left_out():
+    assert el("button", disabled=True, id=None, hidden=False, aria_label="x") == (
+        '<button disabled aria-label="x"></button>'
+    )
+
+
+def test_bars_are_as_long_as_their_share():
+    assert "width:25.0%" in bar(0.25)
+    assert "left:50.0%" in bar(0.25, 0.5)
+
+
+def test_intervals_lie_where_they_should():
+    drawn = interval(0.6, 0.7, 0.9, (0.5, 1.0))
+    assert "left:20.0%;right:20.0%" in drawn
+    assert "left:40.0%" in drawn
+    assert "<i" not in interval(None, 2.0, None, (0.0, 4.0))
+
+
+def test_histogram_columns_stand_on_each_other():
+    drawn = histogram([[4, 0], [4, 2]], ["0%", "", "100%"], ["with", "without"])
+    heights = [
+        float(h) for h in re.findall(r'height="([\d.]+)" class|height="([\d.]+)"', drawn) for h in h if h
+    ]
+    assert heights[0] == heights[1] == 2 * heights[2]
+    assert "Histogram: with 4, 0; without 4, 2" in drawn
+
+
+def test_small_maps_are_one_path_a_colour_and_the_first_line_is_below():
+    drawn = small_map([0, 1, 5], [0.5, 1.0, 1.0], (3, 2), (0.5, 1.0))
+    assert re.findall(r'd="([^"]+)" class="(\w+)"', drawn) == [
+        ("M0 1h1v1h-1z", "f0"),
+        ("M1 1h1v1h-1zM2 0h1v1h-1z", "f8"),
+    ]
+
+
+def test_small_errors_are_strong():
+    assert 'class="f8"' in small_map([0], [1.0], (1, 1), (1.0, 5.0), higher_is_better=False)
+
+
+def test_heat_tells_more_from_less_than_chance():
+    assert 'class="heat plus" style="--v:0.40"' in heat(0.4, ".40")
+    assert 'class="heat minus" style="--v:0.30"' in heat(-0.3, "−.30")
+    assert heat(None, "") == '<td class="heat none"></td>'
