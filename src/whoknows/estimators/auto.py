@@ -37,7 +37,7 @@ from whoknows.fit.items import Items
 
 # Of more than two classes members are point estimates, each as sure of itself as its prior variance makes it:
 # what then foretells labels best need not be right most often, and the average over members usually is.
-EVEN_OF_POINTS = 0.25
+EVEN_OF_POINTS = 0.15
 MOST_TRIED = 5_000  # items members are weighed on; where there are more, weights are known well enough
 LEAST_WEIGHT = 0.05  # to leave out members below this: each costs a fit to all items
 LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken

@@ -7,7 +7,10 @@ bound never falls, and the covariances stay for intervals.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
+
+import numpy as np
 
 from whoknows._array import Array
 from whoknows.fit.engines import Engine
@@ -20,6 +23,8 @@ from whoknows.model.belief import Belief
 from whoknows.model.posterior import Posterior
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import BoundedTruth
+
+Sums = tuple[Array, ...]  # over items: what q(θ) and q(ξ) need, see `_statistics`
 
 
 def has_bound(model: Model) -> bool:
@@ -47,14 +52,71 @@ def fit_variational(
     else:
         crowd, xi = before
         sums = engine.sum(expectation, chunks, model, crowd.belief(), xi)[1:]
+    last: list[Sums] = []  # of successive iterations, up to three
     while True:
+        here = _Iteration.of(sums, crowd, model, chunks, engine)
+        if monitor.add(here.bound, here.crowd.mean):
+            break
+        last = [*last, sums][-3:]
+        sums, crowd = here.sums, here.crowd
+        target = leap(last) if len(last) == 3 else None
+        if target is not None:
+            last = []
+            far = _Iteration.of(target, crowd, model, chunks, engine)
+            if far.bound > here.bound:
+                sums, crowd, here = far.sums, far.crowd, far
+                # That a leap gained little does not mean that there is little to gain.
+                if monitor.add(far.bound, far.crowd.mean) and not monitor.converged:
+                    break
+    monitor.finish()
+    return here.crowd, here.xi
+
+
+@dataclass(frozen=True)
+class _Iteration:
+    """q(θ) and q(ξ) from the sums over items, the bound there, and the sums they lead to."""
+
+    crowd: CrowdBelief
+    xi: Belief
+    bound: float
+    sums: Sums
+
+    @classmethod
+    def of(
+        cls, sums: Sums, crowd: CrowdBelief, model: Model, chunks: Sequence[Items], engine: Engine
+    ) -> _Iteration:
+        truth = cast(BoundedTruth, model.truth)
         crowd, xi = crowd.update(*sums[:2]), truth.update(*sums[2:])
-        local, *rest = engine.sum(expectation, chunks, model, crowd.belief(), xi)
-        sums = tuple(rest)
-        bound = local - crowd.divergence() - truth.divergence(xi)
-        if monitor.add(bound, crowd.mean):
-            monitor.finish()
-            return crowd, xi
+        local, *after = engine.sum(expectation, chunks, model, crowd.belief(), xi)
+        return cls(crowd, xi, local - crowd.divergence() - truth.divergence(xi), tuple(after))
+
+
+def leap(last: Sequence[Sums]) -> Sums | None:
+    """Sums that three successive iterations seem to head for, or None where there is no telling.
+
+    Each iteration comes nearer by about the same factor, so two steps show where they end (SQUAREM; Varadhan
+    and Roland, Scand. J. Stat. 2008): s₀ − 2a r + a² v, with r = s₁ − s₀, v = s₂ − s₁ − r, a = −|r| / |v|.
+    Gram matrices must stay positive definite for the leap to be one.
+    """
+    first, second, third = last
+    r = tuple(b - a for a, b in zip(first, second, strict=True))
+    v = tuple(c - b - step for b, c, step in zip(second, third, r, strict=True))
+    turn = _length(v)
+    if turn == 0:
+        return None
+    a = min(-_length(r) / turn, -1.0)
+    target = tuple(s - 2 * a * step + a * a * bend for s, step, bend in zip(first, r, v, strict=True))
+    return target if _are_positive(target[0]) and _are_positive(target[2]) else None
+
+
+def _length(sums: Sums) -> float:
+    return float(np.sqrt(sum((part**2).sum() for part in sums)))
+
+
+def _are_positive(gram: Array) -> bool:
+    """Whether no Gram matrix has a negative eigenvalue but by rounding."""
+    eigenvalues = np.linalg.eigvalsh(gram)
+    return bool((eigenvalues >= -1e-10 * np.abs(eigenvalues).max(axis=-1, keepdims=True)).all())
 
 
 def expectation(items: Items, model: Any, theta: Belief, xi: Belief) -> tuple[Any, ...]:

@@ -99,8 +99,10 @@ def _cell(value: Any, delimiter: str) -> str:
     """Cell of a text table. Text is made safe for spreadsheets; numbers stay as they are."""
     if value is None:
         return ""
+    if isinstance(value, int | float):
+        return str(value)
     text = escape(value) if isinstance(value, str) else str(value)
-    if any(sign in text for sign in (delimiter, '"', "\r", "\n")) or text != text.strip():
+    if delimiter in text or '"' in text or "\r" in text or "\n" in text or text != text.strip():
         return '"' + text.replace('"', '""') + '"'
     return text
 
