@@ -27,7 +27,7 @@ from whoknows.estimators.given import Given, fingerprint
 from whoknows.estimators.gold import gold_codes, with_classes_of
 from whoknows.estimators.intervals import mixture
 from whoknows.estimators.learnt import Learnt, blocks_of, directions_of
-from whoknows.estimators.members import Member, default_members
+from whoknows.estimators.members import ROUGH, Member, default_members
 from whoknows.estimators.ranking import Ranking
 from whoknows.estimators.seen import Seen
 from whoknows.estimators.selection import WITHOUT_PARTS, Selection, gain_of_varying
@@ -60,7 +60,9 @@ class Candidate:
 
     def foretell(self, rest: Any, fold: Any) -> Array:
         """log p(labels | x) of the items of a fold, fitted to the others: (n_items,)."""
-        fitted, _ = self.estimator._solve(self.learnt, self.items[rest])
+        rough = copy.copy(self.estimator)
+        rough.tol = max(rough.tol, ROUGH)
+        fitted, _ = rough._solve(self.learnt, self.items[rest])
         return self.learnt.log_predictive(fitted, self.items[fold])
 
 
@@ -101,7 +103,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         members: list[Member] | None = None,
         *,
         max_iter: int = 200,
-        tol: float = 1e-4,
+        tol: float = 1e-6,
         random_state: Any = 0,
     ) -> None:
         self.selection = selection

@@ -17,6 +17,7 @@ MAPS: dict[str, Map] = {
     "rbf 2": RbfMap(2.0),
     "spectral": SpectralMap(),
 }
+ROUGH = 1e-4  # tolerance that is enough to weigh members, and where a bound wiggles
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ class Member:
             kind(varies_with_x=self.varies_with_x),
             MAPS[self.map],
             max_iter=settings.max_iter,
-            tol=settings.tol,
+            tol=settings.tol
+            if n_classes == 2
+            else max(settings.tol, ROUGH),  # cross-fitted EM comes no nearer
             standardize="units" if self.map == "spectral" else "roots",
             random_state=settings.random_state,
         )
