@@ -8,7 +8,7 @@ from sklearn.datasets import make_moons
 from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
 from whoknows.estimators.members import Member, default_members
-from whoknows.estimators.selection import Selection
+from whoknows.estimators.selection import Selection, gain_of_varying
 from whoknows.estimators.stacking import PRIOR_ITEMS, stack, weigh
 
 pytestmark = pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")
@@ -48,7 +48,9 @@ def test_it_behaves_like_one_estimator(line):
 
 def test_predictions_are_the_weighted_average_of_the_members(line):
     X, _, _, model = line
-    by_hand = sum(w * m.predict_proba(X) for w, m in zip(model.weights_, model.members_, strict=True))
+    sees = [member.map != "none" for member in model.selection_.members]
+    weights = model.weights_ * sees / model.weights_[sees].sum()
+    by_hand = sum(w * m.predict_proba(X) for w, m in zip(weights, model.members_, strict=True))
     np.testing.assert_allclose(model.predict_proba(X), by_hand)
     assert model.weights_.sum() == pytest.approx(1)
     assert len(model.members_) == len(model.selection_.members)
@@ -93,6 +95,51 @@ def test_without_selection_all_members_count_alike():
 def test_too_few_labels_are_admitted():
     few = Selection(default_members(2), np.full(16, 1 / 16), np.zeros((2, 16)))
     assert "Not enough labels to tell the members apart" in str(few)
+
+
+def selection(*members, **settings):
+    weights = np.arange(1.0, len(members) + 1)
+    return Selection(list(members), weights / weights.sum(), np.zeros((5, len(members))), **settings)
+
+
+LINEAR, GRAPH = Member("linear", 3.0, True), Member("spectral", 3.0, True)
+
+
+def test_the_graph_is_said_to_be_tried_only_if_it_was():
+    assert "The graph carries 67%" in str(selection(LINEAR, GRAPH, parts=0.4))  # members named by the user
+    assert "no graph was tried" in str(selection(LINEAR, LINEAR, parts=0.4))
+    assert "graph" not in str(selection(LINEAR, LINEAR))
+    assert "The graph carries 0%" in str(selection(LINEAR, LINEAR, parts=0.01))  # tried, and left out since
+
+
+@pytest.mark.parametrize(
+    ("varying", "varies", "words"),
+    [
+        ((0.3, 0.1), True, ": expertise varies"),
+        ((0.3, 0.2), False, ": no sign"),
+        ((np.nan, np.nan), None, ""),
+    ],
+)
+def test_expertise_varies_if_the_gain_is_beyond_two_errors(varying, varies, words):
+    found = selection(LINEAR, GRAPH, varying=varying)
+    assert found.varies is varies
+    assert words in str(found)
+    assert ("foretold" in str(found)) == (varies is not None)
+
+
+def test_members_are_told_apart_by_their_coins():
+    one, each = Member("linear", 3.0, True, two_coin=False), Member("linear", 3.0, True)
+    rows = str(selection(one, each)).splitlines()[-2:]
+    assert rows[0].endswith("linear, variance 3, expertise varies with x, a coin for each class")
+    assert rows[1].endswith("linear, variance 3, expertise varies with x")
+
+
+def test_twins_have_the_same_coins():
+    members = [Member("linear", 3.0, True, two_coin=False), Member("linear", 3.0, False)]
+    assert np.isnan(gain_of_varying(members, np.zeros((5, 2)))).all()
+    members.append(Member("linear", 3.0, True))
+    gain, _ = gain_of_varying(members, np.tile([9.0, 1.0, 3.0], (5, 1)))
+    assert gain == pytest.approx(2)
 
 
 def test_stacking_maximises_the_held_out_likelihood_with_its_prior():
@@ -140,3 +187,49 @@ def test_members_can_be_named():
     model = AutoCrowdClassifier(members=chosen).fit(X, y)
     assert len(model.members_) == 2
     assert np.mean(model.predict(X) == z) > 0.85
+
+
+# --- labels alone -----------------------------------------------------------------------------------------
+
+
+def nothing_to_see(seed, n_items=100):
+    """Features that say nothing of the truth."""
+    rng = np.random.default_rng(seed)
+    z, X = rng.integers(0, 2, n_items), rng.normal(size=(n_items, 12))
+    y = np.where(rng.random((n_items, 5)) < [0.9, 0.8, 0.7, 0.65, 0.6], z[:, None], 1 - z[:, None]).astype(
+        float
+    )
+    y[rng.random(y.shape) < 0.4] = np.nan
+    return X, y, z
+
+
+def test_features_that_say_nothing_do_not_spoil_the_consensus():
+    gains = []
+    for seed in range(3):
+        X, y, z = nothing_to_see(seed)
+        seeing = [m for m in default_members(2) if m.map not in ("none", "spectral")]
+        spoilt, model = (AutoCrowdClassifier(members=m, tol=1e-4).fit(X, y) for m in (seeing, None))
+        gains.append(np.mean(model.posterior_.argmax(1) == z) - np.mean(spoilt.posterior_.argmax(1) == z))
+        assert model.selection_.share(map="none") > 2 / 18
+    assert np.mean(gains) > 0.02
+
+
+def test_labels_alone_have_a_say_only_where_there_are_labels():
+    X, y, _ = nothing_to_see(0)
+    y[:20] = np.nan
+    members = [Member("linear", 3.0, False), Member("none", 10.0, False)]
+    model = AutoCrowdClassifier(members=members, tol=1e-4).fit(X, y)
+    seeing = model.members_[0]
+    np.testing.assert_allclose(model.predict_proba(X), seeing.predict_proba(X))
+    np.testing.assert_allclose(model.posterior_[:20], model.predict_proba(X)[:20])
+    answers = [member.posterior(X, y)[20:] for member in model.members_]
+    heard = np.isfinite(y[20:]).any(axis=1)
+    np.testing.assert_allclose(
+        model.posterior_[20:][heard], np.tensordot(model.weights_, answers, axes=1)[heard], atol=1e-12
+    )
+
+
+def test_with_labels_alone_every_item_is_alike():
+    X, y, _ = nothing_to_see(0)
+    model = AutoCrowdClassifier(members=[Member("none", 10.0, False)], tol=1e-4).fit(X, y)
+    assert np.ptp(model.predict_proba(X)[:, 0]) < 1e-12

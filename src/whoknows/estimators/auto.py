@@ -160,7 +160,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         first = self.members_[0]
         self.n_iter_ = max(member.n_iter_ for member in self.members_)
         self.classes_, self.annotators_ = first.classes_, first.annotators_
-        self.posterior_ = self._ask("_posterior", X, given)
+        self.posterior_ = self._consensus(X, given)
 
     def update(self, X: Any, y: Any) -> Self:
         """Learn from labels that came in since the fit, as `CrowdClassifier.update` does.
@@ -180,13 +180,13 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         """p(z | x) of each item, (n_items, n_classes); with limits if asked, see `CrowdClassifier`."""
         X = self._checked(X)
         if return_interval:
-            return self._mixture("_class_interval", X, level)
-        return self._ask("_prob", X)
+            return self._mixture("_class_interval", X, self._seeing, level)
+        return self._ask("_prob", X, self._seeing)
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item: (n_items, n_classes)."""
         said = self._known_labels(X, y, unknown)
-        return self._ask("_posterior", self._checked(X), Given.labels(said))
+        return self._consensus(self._checked(X), Given.labels(said))
 
     def expertise(
         self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9
@@ -195,8 +195,8 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         X = self._checked(X)
         rows = self.members_[0]._rows_of(annotators)
         if return_interval:
-            return self._mixture("_expertise_interval", X, level, rows)
-        return self._ask("_expertise", X, None, rows)
+            return self._mixture("_expertise_interval", X, self.weights_, level, rows)
+        return self._ask("_expertise", X, self.weights_, rows)
 
     def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
         """Rank annotators by expertise averaged over items, see `CrowdClassifier.ranking`."""
@@ -244,14 +244,30 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
             answers = [getattr(m, method)(items, *args) for m, items in zip(self.members_, seen, strict=True)]
             yield np.array(answers)
 
-    def _ask(self, method: str, X: Array, given: Given | None = None, *args: Any) -> Array:
-        parts = self._answers(method, X, given, *args)
-        return np.concatenate([np.tensordot(self.weights_, answers, axes=1) for answers in parts])
+    def _ask(self, method: str, X: Array, weights: Array, *args: Any) -> Array:
+        parts = self._answers(method, X, None, *args)
+        return np.concatenate([np.tensordot(weights, answers, axes=1) for answers in parts])
 
-    def _mixture(self, method: str, X: Array, level: float, *args: Any) -> Any:
+    def _mixture(self, method: str, X: Array, weights: Array, level: float, *args: Any) -> Any:
         parts = self._answers(method, X, None, level, *args)
-        limits = [mixture(self.weights_, list(answers), level) for answers in parts]
+        limits = [mixture(weights, list(answers), level) for answers in parts]
         return tuple(np.concatenate(part) for part in zip(*limits, strict=True))
+
+    def _consensus(self, X: Array, given: Given) -> Array:
+        """p(z | x, labels); members that see nothing of x have a say where there are labels."""
+        answers = list(self._answers("_posterior", X, given))
+        by_x, by_all = (
+            np.concatenate([np.tensordot(weights, part, axes=1) for part in answers])
+            for weights in (self._seeing, self.weights_)
+        )
+        return np.where(given.informed[:, None], by_all, by_x)
+
+    @property
+    def _seeing(self) -> Array:
+        """Weights of the members that see something of x, or of all if none does: (n_members,)."""
+        sees = np.array([member.map != "none" for member in self.selection_.members])
+        weights = np.where(sees, self.weights_, 0.0) if (self.weights_[sees] > 0).any() else self.weights_
+        return weights / weights.sum()
 
     def _views(self, chosen: list[Member], X: Array, given: Given) -> dict[str, Seen]:
         """What each map makes of the items, learnt once for all members and folds.

@@ -8,7 +8,7 @@ from typing import Any
 
 from whoknows.estimators.crowd import CrowdClassifier
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators
-from whoknows.model.maps import LinearMap, Map, RbfMap, SpectralMap
+from whoknows.model.maps import LinearMap, Map, NoMap, RbfMap, SpectralMap
 from whoknows.model.truth import LogisticTruth
 
 MAPS: dict[str, Map] = {
@@ -16,7 +16,9 @@ MAPS: dict[str, Map] = {
     "rbf 0.5": RbfMap(0.5),
     "rbf 2": RbfMap(2.0),
     "spectral": SpectralMap(),
+    "none": NoMap(),
 }
+SEEING = [name for name in MAPS if name != "none"]
 ROUGH = 1e-4  # tolerance that is enough to weigh members, and where a bound wiggles
 
 
@@ -27,7 +29,7 @@ class Member:
     Attributes
     ----------
     map : str
-        "linear", "rbf 0.5", "rbf 2" or "spectral".
+        "linear", "rbf 0.5", "rbf 2", "spectral" or "none": labels alone.
     variance : float
         Prior variance of the classifier's weights.
     varies_with_x : bool
@@ -58,9 +60,13 @@ class Member:
 
 
 def default_members(n_classes: int) -> list[Member]:
-    """Maps × prior variances, with expertise that varies with x and that does not."""
+    """Maps × prior variances, with expertise that varies with x and that does not.
+
+    Of two classes also labels alone: where features say nothing of the truth, they should not be asked.
+    """
     if n_classes == 2:
-        grid = [*product(MAPS, (3.0, 30.0), (True,), (False,)), *product(MAPS, (10.0,), (True, False))]
+        grid = [*product(SEEING, (3.0, 30.0), (True,), (False,)), *product(SEEING, (10.0,), (True, False))]
+        grid += product(["none"], (10.0,), (False,), (True, False))
     else:
-        grid = [*product(MAPS, (3.0, 30.0, 100.0), (False,)), *product(MAPS, (30.0,), (True,))]
+        grid = [*product(SEEING, (3.0, 30.0, 100.0), (False,)), *product(SEEING, (30.0,), (True,))]
     return [Member(*cell) for cell in grid]

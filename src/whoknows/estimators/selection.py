@@ -43,6 +43,12 @@ class Selection:
         """Mean log-likelihood of a held-out item's labels under each member, or NaN: (n_members,)."""
         return self.log_lik.mean(axis=0) if len(self.log_lik) else np.full(len(self.weights), np.nan)
 
+    @property
+    def varies(self) -> bool | None:
+        """Whether held-out labels show that expertise varies with x; None if they cannot tell."""
+        gain, error = self.varying
+        return bool(gain > 2 * error) if np.isfinite(gain) else None
+
     def only(self, worth: Mask) -> Selection:
         """Return some of the members, with all of the weight."""
         members = [member for member, is_worth in zip(self.members, worth, strict=True) if is_worth]
@@ -61,24 +67,26 @@ class Selection:
         if not len(self.log_lik):
             yield "No selection: every member has the same weight."
             return
-        n_items = len(self.log_lik)
+        n_items = f"{len(self.log_lik):,}".replace(",", " ")
         yield f"Weights rest on the labels of {n_items} items, each held out once; no truth was used."
-        graph, even = self.share(map="spectral"), np.mean([m.map == "spectral" for m in self.members])
-        if self.parts >= WITHOUT_PARTS:
-            yield f"The items fall into no parts (graph eigenvalue {self.parts:.2f}): no graph was tried."
-        elif np.ptp(self.weights) < 0.5 / len(self.weights):
+        if len(self.weights) > 1 and np.ptp(self.weights) < 0.5 / len(self.weights):
             yield "Not enough labels to tell the members apart: they count alike."
-        elif graph > even:
-            yield f"The graph carries {graph:.0%}: unlabelled items matter here."
         else:
-            yield f"The graph carries {graph:.0%}: unlabelled items add little here."
-        gain, error = self.varying
-        if np.isfinite(gain):
-            finding = (
-                "expertise varies with x" if gain > 2 * error else "no sign that expertise varies with x"
-            )
+            yield from self._graph()
+        if self.varies is not None:
+            gain, error = self.varying
+            finding = "expertise varies with x" if self.varies else "no sign that expertise varies with x"
             better = f"{abs(gain):.3f} {'better' if gain > 0 else 'worse'} (standard error {error:.3f})"
             yield f"With expertise that varies with x an item's labels are foretold {better}: {finding}."
+
+    def _graph(self) -> Iterator[str]:
+        """What the graph adds; nothing where there is none, and nobody looked whether one could help."""
+        carries, even = self.share(map="spectral"), np.mean([m.map == "spectral" for m in self.members])
+        if not even and self.parts >= WITHOUT_PARTS:
+            yield f"The items fall into no parts (graph eigenvalue {self.parts:.2f}): no graph was tried."
+        elif even or np.isfinite(self.parts):  # members that carry next to nothing may have been left out
+            finding = "matter" if carries > even else "add little"
+            yield f"The graph carries {carries:.0%}: unlabelled items {finding} here."
 
     def _table(self) -> Iterator[str]:
         yield f"{'weight':>7}{'held out':>10}  member"
@@ -86,7 +94,8 @@ class Selection:
         for i in np.argsort(-self.weights)[:8]:
             m = self.members[i]
             expertise = "varies with x" if m.varies_with_x else "constant"
-            member = f"{m.map}, variance {m.variance:g}, expertise {expertise}"
+            coins = ", a coin for each class" if m.two_coin else ""
+            member = f"{m.map}, variance {m.variance:g}, expertise {expertise}{coins}"
             yield f"{self.weights[i]:>7.1%}{held_out[i]:>10.3f}  {member}"
 
 
@@ -96,8 +105,10 @@ def _is(member: Member, wanted: dict[str, Any]) -> bool:
 
 def gain_of_varying(members: list[Member], log_lik: Array) -> tuple[float, float]:
     """Mean over items, and its standard error, of what x-dependent expertise adds, twin against twin."""
-    varying = {(m.map, m.variance): i for i, m in enumerate(members) if m.varies_with_x}
-    constant = {(m.map, m.variance): i for i, m in enumerate(members) if not m.varies_with_x}
+    varying, constant = (
+        {(m.map, m.variance, m.two_coin): i for i, m in enumerate(members) if m.varies_with_x == varies}
+        for varies in (True, False)
+    )
     twins = sorted(varying.keys() & constant.keys())
     if not twins or len(log_lik) < 2:
         return np.nan, np.nan

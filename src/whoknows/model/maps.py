@@ -74,6 +74,15 @@ class LinearFeatures:
         return np.asarray(X @ self.matrix)
 
 
+@dataclass
+class NoMap(Map):
+    """Nothing of x: the truth is as likely on every item, and labels alone decide, as in Dawid and Skene."""
+
+    def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> LinearFeatures:
+        """Return no features."""
+        return LinearFeatures(np.zeros((X.shape[1], 0)))
+
+
 # --- rbf -----------------------------------------------------------------------------------------
 
 

@@ -49,7 +49,7 @@ _ANNOTATORS = (
     *(BernoulliAnnotators, ConfusionAnnotators, GaussianAnnotators, OrderedAnnotators, BiasedAnnotators),
     Population,
 )
-_MAPS = (maps.LinearMap, maps.RbfMap, maps.SpectralMap)
+_MAPS = (maps.LinearMap, maps.NoMap, maps.RbfMap, maps.SpectralMap)
 _GRAPHS = (graph.GaussianGraph, graph.KnnGraph, graph.AnchorGraph, graph.PrecomputedGraph)
 _LEARNT = (
     *(Annotations, Given, Items, Seen, Learnt, Model, Member, Selection, Fitted, Spread),
