@@ -56,6 +56,9 @@ def accuracies(model, X, z):
     without = np.zeros(len(alone))
     without[~spectral] = stack(model.selection_.log_lik[:, ~spectral])
     ways = np.array([model.weights_, without, np.full(len(alone), 1 / len(alone))])
+    blind = [member.map == "none" for member in model.selection_.members]  # they tell nothing of new items
+    ways[:, blind] = 0
+    ways /= ways.sum(axis=1, keepdims=True)
     right = ((np.vstack([ways @ alone, alone]) > 0.5) == z).mean(axis=1)
     by_member = dict(zip(model.selection_.members, right[len(WAYS) :], strict=True))
     return [*right[: len(WAYS)], *(by_member.get(member, np.nan) for member in default_members(2))]
