@@ -34,7 +34,7 @@ check: $(DEV)  ## style, types and who imports whom
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	$(PY) $(BIN)/lint-imports
+	$(PY) $(BIN)/lint-imports --no-cache
 
 # Cells that are in the CSV files are not computed again: what was stopped goes on.
 bench: $(BENCH) $(PEERS)  ## the paper's experiments, real crowds, docs/results.md: hours (data sets from WHOKNOWS_DATA)

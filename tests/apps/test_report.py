@@ -169,6 +169,33 @@ def test_words_fit_the_kind():
     assert "Models that were averaged" in page(summary_of("auto"))
 
 
+def test_warnings_stand_out_and_notes_do_not():
+    summary = summary_of("classes")
+    given = summary.given | {"warnings": [], "notes": ["labels.csv: 3 rows were left out"]}
+    text = page(replace(summary, given=given))
+    assert '<aside class="warn">' not in text
+    assert re.search("<summary>How the files were read</summary><ul><li>labels.csv: 3 rows", text)
+    text = page(replace(summary, given=given | {"warnings": ["mind the gap"], "notes": []}))
+    assert re.search('<aside class="warn">(?:(?!</aside>).)*mind the gap', text)
+    assert "How the files were read" not in text
+
+
+def test_members_are_told_apart_by_their_coins():
+    (table,) = (table for table in Reader(page(summary_of("auto"))).tables if "prior variance" in table)
+    assert "varies with x|one|" in table
+    assert "varies with x|one for each class|" in table
+
+
+def test_features_made_of_texts_are_not_named():
+    model, X, said = fitted("classes")
+    text = page(summarize(model, X, said, features=["text_0", "text_7"], text=["no word"] * len(X)))
+    assert not re.search(r"text_\d", text)
+    assert "Left to right: what sets texts apart most (" in text
+    assert "<b>Strong</b> on some texts: " in text
+    assert "No words stand out." in text
+    assert "<summary>Examples</summary>" in text
+
+
 # --- the file --------------------------------------------------------------------------------------
 
 

@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from whoknows import CrowdClassifier
 from whoknows.data import Annotations
-from whoknows.data.features import Features, fill_gaps, join, read_features
+from whoknows.data.features import LARGEST, Features, fill_gaps, join, read_features
 from whoknows.data.formats import FileProblem, LabelFile
+from whoknows.estimators import checks
 
 X = np.array([[0.5, 1.0], [2.0, -3.0], [0.0, 4.5]])
 
@@ -55,7 +57,7 @@ def test_columns_without_numbers_are_left_out_and_missing_numbers_counted(tmp_pa
     assert found.names == ("f", "g")
     np.testing.assert_array_equal(found.X, [[1, np.nan], [np.nan, 2]])
     assert found.notes == (
-        "columns left out: 'split', 'text'",
+        "columns left out, as they hold no numbers: 'split' (such as 'train'), 'text' (such as 'hello')",
         "2 numbers are missing, the first of them in 'f'",
     )
 
@@ -74,12 +76,51 @@ def test_the_index_of_pandas_is_the_id_and_columns_without_a_name_are_not_featur
     assert read_features(written(tmp_path, "X.csv", "item,f,,\nb,1,,\na,2,,\n")).names == ("f",)
     path = written(tmp_path, "X.csv", "item,f,\nb,1,2\n")
     assert problem(path) == "has no name for column 3. Write one in the first row."
+    path = written(tmp_path, "X.csv", "Measured in May,\nitem,f\nb,1\n")
+    assert problem(path).endswith("Line 2 seems to hold the names: delete what is above it.")
+    assert read_features(written(tmp_path, "X.csv", "item,f,,\nb,1\na,2,,,\n")).names == ("f",)
 
 
-def test_a_column_that_is_text_only_far_down_is_left_out(tmp_path):
+def test_a_column_that_is_mostly_numbers_is_kept_and_the_rest_is_missing(tmp_path):
+    cells = [str(i) if i != 5 else "unknown" for i in range(200)]
+    rows = "".join(f"{i},{i},{cell}\n" for i, cell in enumerate(cells))
+    found = read_features(written(tmp_path, "X.csv", "item,x3,x4\n" + rows))
+    assert found.names == ("x3", "x4")
+    assert np.flatnonzero(np.isnan(found.X[:, 1])).tolist() == [5]
+    assert found.X[6, 1] == 6
+    assert found.notes == (
+        "x4: 1 cell is no number ('unknown', row 6) and counts as missing",
+        "1 number is missing, in 'x4'",
+    )
+
+
+def test_cells_far_down_that_are_no_numbers_are_counted_over_all_blocks(tmp_path):
     rows = [f"{i},{i},{i if i < 9000 else 'x'}\n" for i in range(9010)]
     found = read_features(written(tmp_path, "X.csv", "item,f,g\n" + "".join(rows)))
-    assert (found.X.shape, found.names) == ((9010, 1), ("f",))
+    assert np.isnan(found.X).sum(axis=0).tolist() == [0, 10]
+    assert found.notes[0] == "g: 10 cells are no numbers (first 'x', row 9001) and count as missing"
+
+
+@pytest.mark.parametrize(("cells", "kept"), [
+    (["1", "x"], True), (["1", "x", "y"], False), (["1", "x", "y", "", "NA"], False), (["", ""], True),
+    (["1", "x", "", "NA"], True), (["1", "2", "3", "2,5"], False),
+], ids=str)  # fmt: skip
+def test_half_of_what_a_column_holds_must_be_numbers_and_none_may_have_a_comma(tmp_path, cells, kept):
+    rows = "".join(f"{place};0;{cell}\n" for place, cell in enumerate(cells))
+    found = read_features(written(tmp_path, "X.csv", "item;f;g\n" + rows))
+    assert found.names == (("f", "g") if kept else ("f",))
+    comma = "'g' (such as '2,5'); write numbers with a point"
+    assert any(note.endswith(comma) for note in found.notes) == ("2,5" in cells)
+
+
+def test_json_that_is_mostly_numbers_is_kept(tmp_path):
+    lines = [{"id": i, "f": v, "g": w} for i, (v, w) in enumerate([(1, "a"), ("?", "b"), (2.5, 3)])]
+    found = read_features(written(tmp_path, "X.jsonl", "\n".join(map(json.dumps, lines))))
+    np.testing.assert_array_equal(found.X, [[1], [np.nan], [2.5]])
+    assert found.notes[:2] == (
+        "columns left out, as they hold no numbers: 'g' (such as 'a')",
+        "f: 1 cell is no number ('?', row 2) and counts as missing",
+    )
 
 
 def test_tables_that_cannot_be_features_say_why(tmp_path):
@@ -135,7 +176,7 @@ def test_json_with_numbers_or_lists(tmp_path):
     lines = [{"id": "a", "f": 1, "g": None}, {"id": "b", "f": 2.5, "g": 3, "note": "x"}]
     found = read_features(written(tmp_path, "X.jsonl", "\n".join(map(json.dumps, lines))))
     np.testing.assert_array_equal(found.X, [[1, np.nan], [2.5, 3]])
-    assert found.notes[0] == "columns left out: 'note'"
+    assert found.notes[0] == "columns left out, as they hold no numbers: 'note' (such as 'x')"
     lists = [{"id": "a", "emb": [1, 2]}, {"id": "b", "emb": [3, 4]}]
     assert read_features(written(tmp_path, "X.json", json.dumps(lists))).X.tolist() == [[1, 2], [3, 4]]
     lists[1]["emb"] = [3]
@@ -254,7 +295,16 @@ def test_every_item_with_features_is_kept_in_their_order():
 def test_labels_without_features_are_counted_and_named():
     joined = join(said("a", "b", "c"), features("a", "d"))
     assert joined.annotations.n_annotations == 1
-    assert joined.notes[0] == "2 of 3 items with labels have no features, left out: 'b', 'c'"
+    assert joined.notes[0] == "2 of 3 items with labels (67%) have no features, left out: 'b', 'c'"
+    assert joined.lost == pytest.approx(2 / 3)
+    assert join(said("a"), features("a", "d")).lost == 0
+
+
+def test_items_without_a_label_are_not_lost():
+    labels = Annotations.from_arrays(["a", "b"], ["x", "x"], [0, 1], items=["a", "b", "c", "d"])
+    joined = join(labels, features("a", "e"))
+    assert joined.lost == 0.5
+    assert joined.notes[0] == "1 of 2 items with labels (50%) have no features, left out: 'b'"
 
 
 @pytest.mark.parametrize(("mine", "theirs", "how", "items"), [
@@ -263,6 +313,8 @@ def test_labels_without_features_are_counted_and_named():
     (["1", "2"], [2, 1, 3], "as text", ["2", "1", "3"]),
     (["01", "02"], [2, 1, 3], "as numbers", ["02", "01", "3"]),
     (["01", "02"], ["2", "1", "3"], "as numbers", ["02", "01", "3"]),
+    (["007", "100"], [100, 7, 200], "as numbers", ["100", "007", "200"]),
+    (["007", "cat"], ["cat", "7", "dog"], "as numbers", ["cat", "007", "dog"]),
     ([1, 2], ["002", " 001 ", "x"], "as numbers", ["002", " 001 ", "x"]),
 ], ids=str)  # fmt: skip
 def test_ids_meet_as_they_are_then_as_text_then_as_numbers(mine, theirs, how, items):
@@ -277,7 +329,21 @@ def test_ids_meet_as_they_are_then_as_text_then_as_numbers(mine, theirs, how, it
 def test_an_exact_match_is_not_mixed_with_any_other():
     joined = join(said("1", "01"), features("01", "2"))
     assert joined.annotations.n_annotations == 1
-    assert joined.notes[0] == "1 of 2 items with labels have no features, left out: '1'"
+    assert joined.notes[0] == "1 of 2 items with labels (50%) have no features, left out: '1'"
+
+
+def test_ids_with_leading_zeros_meet_numbers_though_some_are_the_same_as_text():
+    labels = Annotations.from_arrays([f"{i:03}" for i in range(3, 201)], ["x"] * 198, [0, 1] * 99)
+    joined = join(labels, features(*range(3, 201)))
+    assert joined.annotations == labels
+    assert joined.lost == 0
+    assert joined.notes == ("ids matched as numbers: '003' is 3",)
+
+
+def test_a_way_in_which_ids_are_the_same_is_not_taken_where_another_finds_some():
+    joined = join(said("1", "01", "02"), features("1", "2"))
+    assert joined.annotations.n_annotations == 1
+    assert joined.lost == pytest.approx(2 / 3)
 
 
 def test_ids_that_cannot_be_told_apart_are_refused():
@@ -334,6 +400,21 @@ def test_what_no_median_can_mend_is_refused():
     for X, words in (
         ([[1, np.inf], [NAN, 2]], "holds infinite numbers in 'g'. Leave such cells blank."),
         ([[NAN, NAN]], "holds no number at all; expected some for each item."),
+        (
+            [[1, 2], [NAN, -1e308]],
+            "expected numbers up to 1e+150, got -1e+308 in 'g' of item 1. Leave such cells blank, or use "
+            "another unit.",
+        ),
     ):
         with pytest.raises(FileProblem, match=rf"^X\.csv: {re.escape(words)}$"):
             fill_gaps(Features(np.arange(len(X)), np.array(X, dtype=float), ("f", "g"), path="X.csv"))
+
+
+def test_estimators_take_numbers_as_large_as_files_may_hold_and_refuse_larger_ones():
+    assert checks.LARGEST == LARGEST
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-LARGEST, LARGEST, (30, 2)), rng.integers(0, 2, (30, 3))
+    assert np.isfinite(CrowdClassifier().fit(X, y).predict_proba(X)).all()
+    X[4, 1] = -1e308
+    with pytest.raises(ValueError, match=r"up to 1e\+150 in X, got -1e\+308 in column 1, item of row 4"):
+        CrowdClassifier().fit(X, y)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.insight.summary_worlds import FEATURES, KINDS, NAMES, fitted, split_crowd, summary_of
-from whoknows import Annotations, CrowdClassifier
+from whoknows import CrowdClassifier
 from whoknows.insight import cohen_kappa, copying_suspects, krippendorff_alpha, percent_agreement
 from whoknows.insight.summary import Summary, summarize
 
@@ -336,13 +336,3 @@ def test_what_does_not_fit_is_refused(change, message):
 def test_other_json_is_refused(text, message):
     with pytest.raises(ValueError, match=message):
         Summary.from_json(text)
-
-
-def test_warnings_name_who_is_meant():
-    X, said = split_crowd(60)
-    rows = {"item": [*range(60), 0], "annotator": ["bot"] * 60 + ["rare"], "label": ["yes"] * 60 + ["no"]}
-    table = pd.concat([said.to_frame("pandas"), pd.DataFrame(rows)])
-    said = Annotations.from_frame(table, items=range(60))
-    given = summarize(CrowdClassifier().fit(X, said), X, said).given
-    assert any("1 annotator gave fewer than 5 labels (rare)" in text for text in given["warnings"])
-    assert "bot says 'yes' on 100% of the items, whatever they are." in given["warnings"]

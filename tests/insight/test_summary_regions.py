@@ -54,7 +54,7 @@ def test_where_nothing_varies_it_is_said():
     assert not profile["varies"]
     assert profile["strong"] is None
     np.testing.assert_allclose(profile["range"], np.quantile(model.expertise(X), [0.05, 0.95]), atol=1e-5)
-    assert any("Nobody's expertise" in line for line in summary_of("alone").lines())
+    assert "No sign that anyone is better on some items than on others." in summary_of("alone").lines()
 
 
 def test_errors_vary_too():
@@ -77,6 +77,21 @@ def test_texts_without_a_common_word_have_none():
     model, X, said = fitted("classes")
     region = of(summarize(model, X, said, text=[str(i) for i in range(len(X))]), "anna")["strong"]
     assert region["words"] == []
+
+
+def test_features_made_of_texts_are_never_named():
+    model, X, said = fitted("classes")
+    text = ["deep blue sea" if deep else "flat green meadow" for deep in X[:, 0] > 0]
+    for given in (None, text):
+        summary = summarize(model, X, said, features=["text_0", "text_7"], text=given)
+        region = of(summary, "anna")["strong"]
+        assert region["where"] == []
+        assert [axis["features"] for axis in summary.map["axes"]] == [[], []]
+        (line,) = (line for line in summary.lines() if line.startswith("anna is strong"))
+        such = ", ".join(str(case["item"]) for case in region["examples"])
+        assert (f"strong on texts such as {such} (" in line) == (given is None)
+        assert ("strong where it mentions" in line) == (given is not None)
+        assert not any("text_" in line for line in summary.lines())
 
 
 # --- the map ---------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,12 +16,14 @@ from whoknows.data.formats.cells import parse_ids, plain
 from whoknows.data.formats.content import open_content
 from whoknows.data.formats.found import LabelFile
 from whoknows.data.formats.ids import match_ids
-from whoknows.data.formats.matrix import Numbers, find_id, read_numbers
+from whoknows.data.formats.matrix import Numbers, Strange, find_id, has_comma, read_numbers
 from whoknows.data.formats.problem import FileProblem, Path
 from whoknows.data.formats.spec import must_have
 from whoknows.data.formats.text import MAX_FEATURES, decode, read_bytes
 from whoknows.data.triples import triples
 from whoknows.data.vocabulary import Coded, Ids, factorize, show, tight_array
+
+LARGEST = 1e150  # models square features; the estimators refuse larger ones, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +59,17 @@ class Joined:
     X : (n_items, n_features)
     names : tuple of n_features str
     notes : tuple of str
-        How ids were matched, and what had no partner.
+        How ids were matched, and what had no partner; labels that got lost come first.
+    lost : float
+        Share of the items with labels that have no features, from 0 to 1. Much of it means that the two
+        files name items differently.
     """
 
     annotations: Annotations
     X: NDArray[Any]
     names: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    lost: float = 0.0
 
 
 def read_features(
@@ -101,14 +106,16 @@ def read_features(
     missing = np.isnan(X).sum(axis=0)
     if missing.any():
         first = names[int(np.argmax(missing > 0))]
-        notes.append(f"{int(missing.sum())} numbers are missing, the first of them in {first!r}")
+        several = f"{int(missing.sum())} numbers are missing, the first of them in {first!r}"
+        notes.append(several if missing.sum() > 1 else f"1 number is missing, in {first!r}")
     return Features(known, X, names, tuple(notes), path)
 
 
 def join(labels: LabelFile | Annotations, features: Features) -> Joined:
     """Bring labels and features together by item id; every item with features is kept, labelled or not.
 
-    Ids are compared as they are; if none match, as text, and then as numbers, so that 1, "1" and "01" meet.
+    Ids are compared as they are, as text or as numbers, in the one way in which most of them match: so
+    1, "1" and "01" meet.
 
     Parameters
     ----------
@@ -132,19 +139,25 @@ def join(labels: LabelFile | Annotations, features: Features) -> Joined:
             f"has no item in common with {os.fspath(source)}: ids are {show(theirs, 3)} here "
             f"and {show(mine, 3)} there. Both need the same ids, or a file that lists the ids of the rows.",
         )
-    notes = [f"ids matched {how}: {next(iter(match))!r} is {next(iter(match.values()))!r}"] if how else []
-    lost = [item for item in mine if item not in match]
+    labelled = said.items[said.labelled].tolist()
+    lost = [item for item in labelled if item not in match]
+    share = len(lost) / max(len(labelled), 1)
+    notes = []
     if lost:
         notes.append(
-            f"{len(lost)} of {len(mine)} items with labels have no features, left out: {show(lost, 3)}"
+            f"{len(lost)} of {len(labelled)} items with labels ({share:.0%}) have no features, left out: "
+            f"{show(lost, 3)}"
         )
+    if how:
+        item, known = max(match.items(), key=lambda pair: str(pair[0]) != str(pair[1]))
+        notes.append(f"ids matched {how}: {item!r} is {known!r}")
     joined = _rows_of(said, features, match, how)
     unlabelled = features.ids[~joined.labelled].tolist()
     if unlabelled:
         notes.append(
             f"{len(unlabelled)} of {len(theirs)} items have features but no label: {show(unlabelled, 3)}"
         )
-    return Joined(joined, features.X, features.names, tuple(notes))
+    return Joined(joined, features.X, features.names, tuple(notes), share)
 
 
 def fill_gaps(
@@ -165,7 +178,7 @@ def fill_gaps(
         Its notes say what was filled in or left out, on top of what they said.
     medians : dict from feature to number
     """
-    _refuse_infinite(features)
+    _refuse_huge(features)
     if medians is None:
         features = _without_empty(features)
         medians = dict(zip(features.names, np.nanmedian(features.X, axis=0).tolist(), strict=True))
@@ -179,12 +192,20 @@ def fill_gaps(
     return features, dict(medians)
 
 
-def _refuse_infinite(features: Features) -> None:
+def _refuse_huge(features: Features) -> None:
     infinite = np.isinf(features.X).any(axis=0)
     if infinite.any():
         names = [name for name, some in zip(features.names, infinite, strict=True) if some]
         raise FileProblem(
             features.path, f"holds infinite numbers in {show(names, 3)}. Leave such cells blank."
+        )
+    rows, columns = np.nonzero(np.abs(features.X) > np.float64(LARGEST))
+    if rows.size:
+        raise FileProblem(
+            features.path,
+            f"expected numbers up to {LARGEST:g}, got {features.X[rows[0], columns[0]]:g} in "
+            f"{features.names[columns[0]]!r} of item {features.ids.tolist()[rows[0]]!r}. "
+            "Leave such cells blank, or use another unit.",
         )
 
 
@@ -213,17 +234,34 @@ def _matrix(
     if vector is not None:
         must_have(list(found.vectors), vector, "column of lists", path)
     name = vector if vector is not None else next(iter(found.vectors), None)
-    others = [*found.columns, *found.vectors] if name is not None else []
-    left_out = [other for other in (*found.left_out, *others) if other != name]
-    if left_out:
-        notes.append(f"columns left out: {show(left_out)}")
+    if found.left_out and (found.columns or found.vectors):
+        notes.append(f"columns left out, as they hold no numbers: {_examples(found.left_out)}")
     if name is not None:
+        others = [other for other in (*found.columns, *found.vectors) if other != name]
+        notes += [f"columns left out: {show(others)}"] if others else []
         X = _as_floats(found.vectors[name](), path)
         return X, tuple(f"{name}{place}" for place in range(X.shape[1]))
     if not found.columns:
         raise FileProblem(path, f"has no column of numbers.{_why_not(found.left_out)}")
+    notes += [_missing(column, strange) for column, strange in found.strange.items()]
     columns = list(found.columns.values())
     return np.column_stack(columns), tuple(found.columns)
+
+
+def _examples(left_out: Mapping[str, Any]) -> str:
+    """Columns without numbers with something they hold, and what to do if these are numbers after all."""
+    shown = [f"{name!r} (such as {str(value)[:40]!r})" for name, value in list(left_out.items())[:5]]
+    more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
+    advice = "; write numbers with a point" if any(map(has_comma, left_out.values())) else ""
+    return f"{', '.join(shown)}{more}{advice}"
+
+
+def _missing(name: str, strange: Strange) -> str:
+    """What stands in a column of numbers and is none."""
+    cells = "1 cell is no number" if strange.count == 1 else f"{strange.count} cells are no numbers"
+    first = "" if strange.count == 1 else "first "
+    count = "counts" if strange.count == 1 else "count"
+    return f"{name}: {cells} ({first}{str(strange.value)[:40]!r}, row {strange.row}) and {count} as missing"
 
 
 def _why_not(left_out: Mapping[str, Any]) -> str:
@@ -231,11 +269,7 @@ def _why_not(left_out: Mapping[str, Any]) -> str:
     if not left_out:
         return ""
     name, value = next(iter(left_out.items()))
-    advice = (
-        "Write numbers with a point."
-        if re.fullmatch(r"-?\d+,\d+", str(value))
-        else "Texts need TextFeatures."
-    )
+    advice = "Write numbers with a point." if has_comma(value) else "Texts need TextFeatures."
     return f" Column {name!r} holds {str(value)[:40]!r}. {advice}"
 
 

@@ -18,6 +18,7 @@ from whoknows.data.tables import counts_rows, first_not_a_number, is_frame, not_
 from whoknows.data.vocabulary import show
 
 MOST_FEATURES = 5_000
+LARGEST = 1e150  # models square features and add the squares up
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
@@ -35,6 +36,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
             "sklearn.decomposition.PCA(100).fit_transform(X)."
         )
     _check_finite(estimator, X)
+    _check_size(estimator, X)
     return X
 
 
@@ -84,6 +86,18 @@ def _check_finite(estimator: Any, X: Array) -> None:
         f"Input X contains {kind} in column {', '.join(shown)}{more} (first in row {row}). "
         f"Every item needs every feature: {fill}, or drop columns."
     )
+
+
+def _check_size(estimator: Any, X: Array) -> None:
+    rows, columns = np.nonzero(np.abs(X) > LARGEST)
+    if rows.size:
+        row, column = int(rows[0]), int(columns[0])
+        names = getattr(estimator, "feature_names_in_", None)
+        shown = column if names is None else repr(str(names[column]))
+        raise ValueError(
+            f"Expected numbers up to {LARGEST:g} in X, got {X[row, column]:g} in column {shown}, item of row "
+            f"{row}. Use another unit, or drop the column."
+        )
 
 
 def row_ids(X: Any) -> list[Any] | None:

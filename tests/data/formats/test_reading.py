@@ -331,8 +331,10 @@ def test_labels_without_an_item_or_an_annotator_are_named(write):
 def test_names_that_differ_by_a_slip_are_said_aloud(write):
     found = read_labels(write("l.csv", "item,annotator,label\na,anna,Yes\nb,Anna ,yes\n"))
     assert found.notes == (
-        "the annotators 'Anna ' and 'anna' differ only in case, spaces or type; kept apart",
-        "the labels 'Yes' and 'yes' differ only in case, spaces or type; kept apart",
+        "2 annotators differ only in case, spaces or type: 'Anna ', 'anna'; kept apart. "
+        "Write them alike in the file if they mean the same",
+        "2 labels differ only in case: 'Yes', 'yes'; kept apart. "
+        "Write them alike in the file if they mean the same",
     )
 
 

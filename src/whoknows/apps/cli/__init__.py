@@ -13,6 +13,7 @@ import typer
 
 from whoknows.apps.cli.agreement import agreement
 from whoknows.apps.cli.ask import ask
+from whoknows.apps.cli.commands import Commands
 from whoknows.apps.cli.compare import compare
 from whoknows.apps.cli.convert import convert
 from whoknows.apps.cli.demo import demo
@@ -23,6 +24,7 @@ from whoknows.apps.cli.simulate import simulate
 
 app = typer.Typer(
     name="whoknows",
+    cls=Commands,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,

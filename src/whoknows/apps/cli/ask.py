@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -88,6 +89,10 @@ def ask(
             min_gain=min_gain,
         )
     columns = {name: getattr(asked, name) for name in COLUMNS}
+    if out != STDOUT and not len(asked):
+        say.tell(*str(asked).splitlines(), "Nothing was written.")
+        say.answer({"out": None, "why": asked.why, "labels": 0})
+        return
     write(columns, out, say)
     if out != STDOUT:
         say.tell(*str(asked).splitlines(), f"{out}: the whole list.")
@@ -106,9 +111,13 @@ def _costs(given: list[str] | None, known: list[Any]) -> dict[Any, float] | None
     for pair in given:
         name, _, number = pair.rpartition("=")
         try:
-            costs[_known(name, known, "--cost")] = float(number)
+            value = float(number)
         except ValueError:
             raise Problem(f"--cost expects ANNOTATOR=COST, such as anna=5; got {pair!r}.", USAGE) from None
+        if not 0 < value < math.inf:
+            hint = "To leave someone out, say with --annotator who may be asked."
+            raise Problem(f"--cost expects a number above 0; got {pair!r}. {hint}", USAGE)
+        costs[_known(name, known, "--cost")] = value
     return costs
 
 

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.text import Text
 
+from whoknows.apps.cli.say import Pace
+
 
 class Clock(ProgressColumn):
     """Seconds spent, and how many are left once that can be told."""
@@ -16,7 +18,7 @@ class Clock(ProgressColumn):
     def render(self, task: Task) -> Text:
         """Say it in words."""
         spent = duration(task.elapsed or 0.0)
-        left = task.time_remaining
+        left = task.fields.get("left")
         return Text(spent if left is None else f"{spent}, about {duration(left)} left")
 
 
@@ -34,5 +36,10 @@ def bar(what: str) -> Iterator[Callable[[float, float], None]]:
     """Draw a bar on standard error that is gone once the work is done."""
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), Clock()
     with Progress(*columns, console=Console(stderr=True), transient=True) as drawn:
-        task = drawn.add_task(what, total=None)
-        yield lambda done, of: drawn.update(task, completed=done, total=of)
+        task, pace = drawn.add_task(what, total=None), Pace()
+
+        def update(done: float, of: float) -> None:
+            left = pace.at(done, of)
+            drawn.update(task, completed=pace.share, total=1.0, left=left)
+
+        yield update

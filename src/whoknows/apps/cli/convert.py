@@ -11,12 +11,13 @@ from whoknows.apps.cli import inputs, options
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.fitted import Fitted
 from whoknows.apps.cli.output import SETTINGS, refuse_to_replace_input
-from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem, writing
+from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem
 from whoknows.apps.cli.say import Say
-from whoknows.apps.cli.tables import check_name
+from whoknows.apps.cli.tables import STDOUT, check_name, destination, write
 from whoknows.apps.cli.words import count
 
 To = Literal["long", "wide", "crowdkit", "label-studio"]
+OUT = "Ends in .csv, .tsv, .parquet or .jsonl, for label-studio in .json; - prints CSV."
 
 
 @command
@@ -27,7 +28,7 @@ def convert(
         Path,
         typer.Argument(metavar="IN", help="Labels in any format, or the folder of a fit for its consensus."),
     ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Ends in .csv, .tsv, .parquet or .jsonl.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help=OUT)],
     to: Annotated[
         To | None,
         typer.Option(
@@ -52,15 +53,27 @@ def convert(
 
     whoknows convert whoknows-out predictions.json --to label-studio
     """
+    _check_out(out, to, say)
     refuse_to_replace_input([out], labels)
     if (labels / SETTINGS).is_file():
-        written = _convert_fit(Fitted(labels), out, to)
+        written = _convert_fit(Fitted(labels), out, to, say)
         what = f"the consensus of {count(written, 'item')}"
     else:
         written = _convert_labels(inputs.Source.of(settings), out, to or "long", say)
         what = count(written, "label")
-    say.tell(f"{out}: {what}.")
+    if out != STDOUT:
+        say.tell(f"{out}: {what}.")
     say.answer({"out": str(out.absolute()), "written": written})
+
+
+def _check_out(out: Path, to: To | None, say: Say) -> None:
+    """Refuse at once a name that does not go with the layout."""
+    if to == "label-studio" and out.suffix.lower() != ".json":
+        raise Problem(f"{out}: expected a name that ends in .json, which Label Studio imports.", USAGE)
+    if to != "label-studio":
+        check_name(out)
+    if out == STDOUT and say.as_json:
+        raise Problem("OUT is -, but with --json standard output is for JSON: name a file.", USAGE)
 
 
 def _convert_labels(source: inputs.Source, out: Path, to: To, say: Say) -> int:
@@ -69,22 +82,19 @@ def _convert_labels(source: inputs.Source, out: Path, to: To, say: Say) -> int:
 
     if to == "label-studio":
         raise Problem("--to label-studio writes the consensus of a fit: IN must be the folder of one.", USAGE)
-    check_name(out)
     said = inputs.read_who_said_what(source, say).annotations
-    with writing(out):
-        say.all(write_labels(said, out, to))
+    with destination(out, say) as path:
+        say.all(write_labels(said, path, to))
     return said.n_annotations
 
 
-def _convert_fit(fitted: Fitted, out: Path, to: To | None) -> int:
+def _convert_fit(fitted: Fitted, out: Path, to: To | None, say: Say) -> int:
     """Write the consensus of a fit as a table, or as predictions that Label Studio imports."""
-    from whoknows.data.formats import write_predictions, write_table
+    from whoknows.data.formats import write_predictions
 
     consensus = fitted.summary().consensus
     if to is None:
-        check_name(out)
-        with writing(out):
-            write_table(consensus, out)
+        write(consensus, out, say)
         return len(consensus["item"])
     if to != "label-studio":
         raise Problem(

@@ -8,12 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.fit import files_in, fit_files, tell_files
+from whoknows.apps.cli.fit import FILES, files_in, fit_files, tell_files
+from whoknows.apps.cli.output import SETTINGS, folder, refuse_to_replace_strangers, write_settings
 from whoknows.apps.cli.problems import writing
 from whoknows.apps.cli.say import Say
 
 NAMES = ["anna", "bruno", "chloe", "dmitri", "emeka"]
 SHARE_LABELLED = 0.3
+DATA = ("labels.csv", "features.csv", "truth.csv", SETTINGS)
 
 
 @command
@@ -32,8 +34,10 @@ def demo(
     whoknows demo
     """
     data = out / "data"
-    with writing(out):
-        truth = _write_data(data)
+    refuse_to_replace_strangers(out, FILES)
+    with folder(data, DATA, ()) as draft, writing(data):
+        truth = _write_data(draft)
+        write_settings(draft, {}, {}, "Written by whoknows demo")
     settings = {
         "labels": data / "labels.csv",
         "features": data / "features.csv",
@@ -50,7 +54,7 @@ def demo(
     say.answer({"out": str(out.absolute()), "files": list(files_in(out)), "right": checked})
 
 
-def _write_data(folder: Path) -> dict[str, str]:
+def _write_data(draft: Path) -> dict[str, str]:
     """Write labels.csv, features.csv and truth.csv; return the truth of each item."""
     import numpy as np
     from sklearn.datasets import load_breast_cancer
@@ -65,11 +69,10 @@ def _write_data(folder: Path) -> dict[str, str]:
     labelled = np.random.default_rng(0).random(len(X)) < SHARE_LABELLED
     items = [f"tumour {i:03d}" for i in range(1, len(X) + 1)]
     said = Annotations.from_matrix(np.where(labelled[:, None], labels, None), items=items, annotators=NAMES)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_labels(said, folder / "labels.csv")
+    write_labels(said, draft / "labels.csv")
     columns = {name: X[:, j] for j, name in enumerate(tumours.feature_names.tolist())}
-    write_table({"item": items, **columns}, folder / "features.csv")
-    write_table({"item": items, "truth": truth}, folder / "truth.csv")
+    write_table({"item": items, **columns}, draft / "features.csv")
+    write_table({"item": items, "truth": truth}, draft / "truth.csv")
     return dict(zip(items, truth.tolist(), strict=True))
 
 

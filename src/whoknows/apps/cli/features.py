@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from whoknows.data.features import Features
     from whoknows.data.texts import TextFeatures
 
+BY_PLACE = "Only .npy, .npz and a column of lists that --vector names are taken by place."
+
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
@@ -26,10 +28,18 @@ class Recipe:
         What stands where a number is missing; nothing if features did not come as numbers.
     words : TextFeatures, optional
         What makes features of texts.
+    names : tuple of str
+        Features in their order, where nothing but that is known.
     """
 
     medians: Mapping[str, float] = field(default_factory=dict)
     words: TextFeatures | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> list[str]:
+        """Features in their order, none if they are not known."""
+        return list(self.medians or self.names)
 
 
 def of_nothing(items: Any, path: Path) -> Features:
@@ -41,14 +51,17 @@ def of_nothing(items: Any, path: Path) -> Features:
     return Features(items, np.zeros((len(items), 1)), ("nothing",), path=path)
 
 
-def of_numbers(features: Features, recipe: Recipe, say: Say) -> tuple[Features, Recipe]:
-    """Features of a file without gaps, in the order of the recipe; if it has none, as they come."""
+def of_numbers(features: Features, recipe: Recipe, named: bool, say: Say) -> tuple[Features, Recipe]:
+    """Features of a file without gaps, in the order of the recipe; if it has none, as they come.
+
+    ``named`` says whether the file itself gave the features their names.
+    """
     from whoknows.data.features import fill_gaps
 
     features_of = f"{count(features.X.shape[1], 'feature')} of {count(len(features.X), 'item')}"
     say.note(f"{features.path}: {features_of}.")
-    if recipe.medians:
-        features = in_order(features, list(recipe.medians))
+    if recipe.features:
+        features = in_order(features, recipe.features, named)
     features, medians = fill_gaps(features, recipe.medians or None)
     say.all(features.notes)
     return features, Recipe(medians)
@@ -67,7 +80,7 @@ def of_texts(texts: Mapping[Hashable, str], path: Path, recipe: Recipe, say: Say
     return made, Recipe(words=words)
 
 
-def in_order(features: Features, wanted: list[str]) -> Features:
+def in_order(features: Features, wanted: list[str], named: bool) -> Features:
     """Columns of the fit in its order; others are left out, missing ones refused.
 
     Arrays have no names of their own: where no name is shared, as many columns are taken by place.
@@ -78,13 +91,14 @@ def in_order(features: Features, wanted: list[str]) -> Features:
     if names == wanted:
         return features
     lacking = [name for name in wanted if name not in names]
-    if len(lacking) == len(wanted) == len(names):
+    if not named and len(lacking) == len(wanted) == len(names):
         note = f"columns have other names than in the fit, {show(names, 3)}, and are taken by their place"
         return replace(features, names=tuple(wanted), notes=(*features.notes, note))
     if lacking:
+        hint = f" {BY_PLACE}" if named and len(lacking) == len(wanted) else ""
         raise Problem(
             f"{features.path}: lacks {len(lacking)} of the {len(wanted)} features of the fit: "
-            f"{show(lacking, 3)}. There are {show(names, 10)}.",
+            f"{show(lacking, 3)}. There are {show(names, 10)}.{hint}",
             BAD_INPUT,
         )
     more = [name for name in names if name not in wanted]

@@ -10,9 +10,8 @@ import typer
 
 from whoknows.apps.cli import about, inputs, models, options
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.config import write_toml
 from whoknows.apps.cli.fitted import ANNOTATORS, CONSENSUS, MODEL, REPORT, SUMMARY, TEXT, checksum
-from whoknows.apps.cli.output import SETTINGS, folder
+from whoknows.apps.cli.output import SETTINGS, folder, write_settings
 from whoknows.apps.cli.problems import writing
 from whoknows.apps.cli.say import Say
 
@@ -67,7 +66,7 @@ def fit(
     """
     summary = fit_files(settings, say)
     say.tell("", *summary.lines(), "")
-    tell_files(out, say)
+    tell_files(out, say, asks=model != "regression")
     say.answer({"out": str(out.absolute()), "files": list(files_in(out)), "lines": summary.lines()})
 
 
@@ -95,7 +94,7 @@ def fit_files(settings: dict[str, Any], say: Say) -> Summary:
             _write(draft, model, crowd.recipe, summary, say)
             heading = f"What was told and found. To do it again: whoknows fit --config {SETTINGS}"
             resolved = {k: v.absolute() if isinstance(v, Path) else v for k, v in settings.items()}
-            (draft / SETTINGS).write_text(write_toml(resolved, _found(source, crowd), heading), "utf-8")
+            write_settings(draft, resolved, _found(source, crowd), heading)
     return summary
 
 
@@ -129,11 +128,8 @@ def _write(draft: Path, model: Any, recipe: Recipe, summary: Summary, say: Say) 
 
 def _found(source: inputs.Source, crowd: inputs.Crowd) -> dict[str, Any]:
     """Facts for whoever comes back to a fit: what was read, and what stands in for missing numbers."""
-    from whoknows import __version__
-
     said = crowd.joined.annotations
     return {
-        "whoknows": __version__,
         "format": crowd.labels.format,
         "items": said.n_items,
         "annotators": said.n_annotators,
@@ -149,11 +145,11 @@ def files_in(out: Path) -> dict[str, str]:
     return {name: content for name, content in FILES.items() if (out / name).is_file()}
 
 
-def tell_files(out: Path, say: Say) -> None:
-    """Say which files there are now, and which to open."""
+def tell_files(out: Path, say: Say, asks: bool = True) -> None:
+    """Say which files there are now, and which to open; ``asks``: whether the model says whom to ask."""
     say.tell(f"Results are in {out}:")
     for name, content in files_in(out).items():
-        say.tell(f"  {name:<16} {content}")
+        say.tell(f"  {name:<16} {content if asks or name != MODEL else 'for whoknows predict and report'}")
     say.tell(f"Open {out / REPORT} in a browser.")
 
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from whoknows.apps.cli.features import Recipe, of_nothing, of_numbers, of_texts
 from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem
 from whoknows.apps.cli.say import Say
-from whoknows.apps.cli.words import count
+from whoknows.apps.cli.words import TEXTS_NEED, count
 
 if TYPE_CHECKING:
     from whoknows.data.features import Features, Joined
     from whoknows.data.formats import LabelFile
+
+MANY_LOST = 0.05  # of the labelled items left out: worth a warning
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,17 @@ class Source:
         return self.features is None and self.text is None and self.items is None and not labels.text
 
     @property
+    def has_names(self) -> bool:
+        """Whether the features have names, as columns of a table do; in arrays and lists they have places."""
+        assert self.features is not None
+        if self.vector is not None:
+            return False
+        if not self.features.is_file():  # a pipe is read once
+            return True
+        with open(self.features, "rb") as file:
+            return not file.read(6).startswith((b"\x93NUMPY", b"PK"))
+
+    @property
     def files(self) -> dict[str, Path]:
         """Files that are read, by option."""
         named = {name: getattr(self, name) for name in ("labels", "features", "items", "gold")}
@@ -106,7 +119,11 @@ def read_crowd(source: Source, say: Say, recipe: Recipe | None = None) -> Crowd:
         texts, where = _read_texts(source, labels)
         features, recipe = of_texts(texts, where, recipe, say)
     joined = join(labels, features)
-    say.all(joined.notes)
+    if joined.lost > MANY_LOST:
+        say.warn(joined.notes[0])
+        say.all(joined.notes[1:])
+    else:
+        say.all(joined.notes)
     return Crowd(labels, joined, texts, recipe)
 
 
@@ -140,13 +157,21 @@ def read_who_said_what(source: Source, say: Say) -> LabelFile:
 def read_numbers(source: Source, recipe: Recipe, say: Say) -> tuple[Features, Recipe]:
     """Read a file of features and say what was found."""
     from whoknows.data.features import read_features
+    from whoknows.data.formats import FileProblem
+    from whoknows.data.vocabulary import show
 
     assert source.features is not None
     with say.progress(f"Reading {source.features.name}"):
-        read = read_features(source.features, source.id_column, vector=source.vector)
+        try:
+            read = read_features(source.features, source.id_column, vector=source.vector)
+        except FileProblem as error:
+            if not recipe.features:
+                raise
+            wanted = f"Expected the features of the fit: {show(recipe.features, 3)}."
+            raise Problem(str(error).replace(TEXTS_NEED, wanted), BAD_INPUT) from None
         if source.items is not None and _counts_rows(read.notes):
             read = read_features(source.features, source.id_column, ids=source.items, vector=source.vector)
-    return of_numbers(read, recipe, say)
+    return of_numbers(read, recipe, source.has_names, say)
 
 
 def _counts_rows(notes: tuple[str, ...]) -> bool:

@@ -6,13 +6,16 @@ import os
 import secrets
 import shutil
 import signal
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+from whoknows.apps.cli.config import FOUND, read_toml, write_toml
 from whoknows.apps.cli.problems import USAGE, Problem, writing
 
 SETTINGS = "settings.toml"  # comes last: a folder without it is not complete
+FILES = "files"  # where the settings list what was written
 
 
 @contextmanager
@@ -33,7 +36,7 @@ def folder(out: Path, names: Collection[str], inputs: Iterable[Path]) -> Iterato
     """
     for path in inputs:
         refuse_to_replace_input([out / name for name in names], path)
-    _refuse_to_replace_strangers(out, names)
+    refuse_to_replace_strangers(out, names)
     fresh = not out.exists()
     draft = out / f".{secrets.token_hex(4)}.part"
     with writing(out):
@@ -57,15 +60,40 @@ def refuse_to_replace_input(outputs: Iterable[Path], source: Path) -> None:
             raise Problem(f"{path}: is read, so it cannot be written too. Choose another --out.", USAGE)
 
 
-def _refuse_to_replace_strangers(out: Path, names: Collection[str]) -> None:
-    """Refuse a folder that has files of these names and was not written by an earlier run."""
-    taken = [name for name in names if (out / name).exists()]
-    if taken and not (out / SETTINGS).exists():
+def refuse_to_replace_strangers(out: Path, names: Collection[str]) -> None:
+    """Refuse a folder that has files of these names, but for those its settings say an earlier run wrote."""
+    taken = [name for name in names if os.path.lexists(out / name)]
+    ours = _written_before(out / SETTINGS) if taken else ()
+    strange = [name for name in taken if name not in ours]
+    if strange:
         raise Problem(
-            f"{out}: has {taken[0]!r} already, and no {SETTINGS}, so it may not be a result of whoknows, or "
-            "not a whole one. Choose another --out, or delete it.",
+            f"{out}: has {strange[0]!r} already, and no {SETTINGS} by which whoknows wrote it. "
+            "Choose another --out, or delete it.",
             USAGE,
         )
+
+
+def _written_before(settings: Path) -> Collection[str]:
+    """Files that an earlier run wrote, as its settings list them."""
+    try:
+        found = read_toml(settings).get(FOUND)
+    except Problem:  # not there, or not TOML: not ours
+        return ()
+    files = found.get(FILES) if isinstance(found, dict) and "whoknows" in found else None
+    return files if isinstance(files, list) else ()
+
+
+def write_settings(draft: Path, settings: Mapping[str, Any], found: Mapping[str, Any], heading: str) -> None:
+    """Write what was told and found, who wrote it and which files: last of all, once these are there.
+
+    Where the files are is left out: a copy of the folder, told the same again, must not write to the first.
+    """
+    from whoknows import __version__
+
+    told = {name: value for name, value in settings.items() if name != "out"}
+    files = sorted({path.name for path in draft.iterdir()} | {SETTINGS})
+    text = write_toml(told, {"whoknows": __version__, FILES: files, **found}, heading)
+    (draft / SETTINGS).write_text(text, "utf-8")
 
 
 def _move(draft: Path, out: Path, names: Collection[str]) -> None:

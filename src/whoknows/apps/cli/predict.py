@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from whoknows.apps.cli import inputs, options
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.features import of_texts
+from whoknows.apps.cli.features import BY_PLACE, of_texts
 from whoknows.apps.cli.fitted import Fitted, ModelArgument
 from whoknows.apps.cli.output import refuse_to_replace_input
 from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem
@@ -57,8 +58,10 @@ def predict(
     refuse_to_replace_input([out], features)
     fitted = Fitted(model)
     loaded = fitted.model()
+    # Columns are put in order here; the model is given arrays, of which it would complain.
+    names = tuple(map(str, vars(loaded).pop("feature_names_in_", ())))
     source = inputs.Source(model, features, text, items, id_column=id_column, vector=vector)
-    read = _read(source, fitted, say)
+    read = _read(source, fitted, names, say)
     with say.progress(f"Predicting {len(read.X)} items"):
         columns = _table(loaded, read)
     write(columns, out, say)
@@ -69,8 +72,8 @@ def predict(
         say.answer({"items": len(read.X), "table": columns})
 
 
-def _read(source: inputs.Source, fitted: Fitted, say: Say) -> Features:
-    """Features of new items, made as those of the fit were."""
+def _read(source: inputs.Source, fitted: Fitted, names: tuple[str, ...], say: Say) -> Features:
+    """Features of new items, made as those of the fit were; ``names`` are those that the model knows."""
     from whoknows.data.texts import read_texts
 
     assert source.features is not None
@@ -79,7 +82,10 @@ def _read(source: inputs.Source, fitted: Fitted, say: Say) -> Features:
             raise Problem(f"{fitted.path}: {_NOTHING}", BAD_INPUT)
         if source.text is not None:
             raise Problem(f"{fitted.path}: was fitted to numbers, so --text has no meaning.", USAGE)
-        return inputs.read_numbers(source, fitted.recipe, say)[0]
+        recipe = replace(fitted.recipe, names=names)
+        if not recipe.features and source.features.exists() and source.has_names:
+            raise Problem(f"{source.features}: {_NO_NAMES.format(fitted.folder)} {BY_PLACE}", BAD_INPUT)
+        return inputs.read_numbers(source, recipe, say)[0]
     if source.items is not None or source.vector is not None:
         raise Problem(f"{fitted.path}: was fitted to texts; --items and --vector are for numbers.", USAGE)
     column = source.text or (fitted.source.text_column if fitted.has_settings else source.text_column)
@@ -89,17 +95,22 @@ def _read(source: inputs.Source, fitted: Fitted, say: Say) -> Features:
 
 def _table(model: Any, features: Features) -> dict[str, Any]:
     """Columns of the table of predictions."""
+    from whoknows.insight.summary.answer import class_columns
+
     if not hasattr(model, "predict_proba"):
         value, std = model.predict(features.X, return_std=True)
         return {"item": features.ids, "value": value, "std": std}
     probability = model.predict_proba(features.X)
-    classes = model.classes_.tolist()
     return {
         "item": features.ids,
         "label": model.classes_[probability.argmax(axis=1)],
         "confidence": probability.max(axis=1),
-        **{f"p_{label}": probability[:, place] for place, label in enumerate(classes)},
+        **dict(zip(class_columns(model.classes_.tolist()), probability.T, strict=True)),
     }
 
 
+_NO_NAMES = (
+    "its columns have names, but which name is which feature of the model is not known: {} has no "
+    "settings.toml. A fit writes it beside the model; keep the two together."
+)
 _NOTHING = "was fitted to labels alone, so there is nothing to predict from. Fit again with --features FILE."

@@ -9,7 +9,8 @@ import typer
 
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.fitted import REPORT, Fitted, ModelArgument
-from whoknows.apps.cli.problems import writing
+from whoknows.apps.cli.output import refuse_to_replace_input
+from whoknows.apps.cli.problems import USAGE, Problem, writing
 from whoknows.apps.cli.say import Say
 
 
@@ -34,9 +35,19 @@ def report(
     from whoknows.apps.report import write
 
     fitted = Fitted(model)
-    summary = fitted.summary()
     path = fitted.folder / REPORT if out is None else out
+    _check_place(path, fitted)
+    summary = fitted.summary()
     with writing(path), say.progress("Writing the report"):
         write(summary, path, title)
     say.tell(f"{path}: open it in a browser.")
     say.answer({"out": str(path.absolute())})
+
+
+def _check_place(path: Path, fitted: Fitted) -> None:
+    """Refuse what a browser would not open, and to write over the fit and the files it was of."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise Problem(f"{path}: expected a name that ends in .html or .htm.", USAGE)
+    known = fitted.has_settings and "labels" in fitted.settings
+    for read in (fitted.path, *(fitted.source.files.values() if known else ())):
+        refuse_to_replace_input([path], read)

@@ -14,6 +14,7 @@ from whoknows.apps.cli.words import in_flags
 
 PATIENCE = 1.0  # seconds before anything is said of progress where it cannot be drawn
 PAUSE = 5.0  # seconds between two lines of it
+TELLING = 0.1  # share that must be done before the time left can be told
 
 Update = Callable[[float, float], None]  # how much is done, of how much
 
@@ -131,19 +132,44 @@ def _printable(text: str, stream: TextIO) -> str:
 _SIMPLE = {"\u202f": " ", "—": "-", "…": "...", "±": "+-"}
 
 
+class Pace:
+    """How far something is, and how long the rest may take.
+
+    The clock starts when the first part is done: what comes before, such as reading, is not of the same pace.
+    """
+
+    def __init__(self) -> None:
+        self.share = 0.0
+        self._first: tuple[float, float] | None = None
+
+    def at(self, done: float, of: float) -> float | None:
+        """Take note of what is done; return the seconds left, None while that cannot be told.
+
+        The share never falls and is 1 at most, even if there turns out to be less to do than was said.
+        """
+        self.share = min(max(self.share, done / of if of > 0 else 1.0), 1.0)
+        now = time.monotonic()
+        if self._first is None:
+            self._first = now, self.share
+        begun, before = self._first
+        if self.share < TELLING or self.share == before:
+            return None
+        return (now - begun) * (1 - self.share) / (self.share - before)
+
+
 def _lines(what: str) -> Update:
     """Print a line every few seconds."""
     started = time.monotonic()
     last = started + PATIENCE - PAUSE
+    pace = Pace()
 
     def update(done: float, of: float) -> None:
         nonlocal last
-        now = time.monotonic()
-        if now - last < PAUSE or not 0 < done < of:
+        left, now = pace.at(done, of), time.monotonic()
+        if now - last < PAUSE or not 0 < pace.share < 1:
             return
         last = now
-        spent = now - started
-        left = spent * (of - done) / done
-        _print(f"{what}: {done / of:.0%} after {spent:.0f} s, about {left:.0f} s left", sys.stderr)
+        rest = "" if left is None else f", about {left:.0f} s left"
+        _print(f"{what}: {pace.share:.0%} after {now - started:.0f} s{rest}", sys.stderr)
 
     return update

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.config import write_toml
-from whoknows.apps.cli.output import SETTINGS, folder
+from whoknows.apps.cli.output import SETTINGS, folder, write_settings
 from whoknows.apps.cli.problems import USAGE, Problem, writing
 from whoknows.apps.cli.say import Say
 
@@ -64,8 +63,7 @@ def simulate(
             )
             write_table({"item": names, "truth": truth}, draft / "truth.csv")
             heading = f"What was told. To do it again: whoknows simulate --config {SETTINGS}"
-            text = write_toml({**settings, "out": out.absolute()}, {}, heading)
-            (draft / SETTINGS).write_text(text, "utf-8")
+            write_settings(draft, settings, {}, heading)
     some = f"{said.labelled.sum()} of {items} items"
     say.tell(
         f"{out}: {said.n_annotations} labels of {said.n_annotators} annotators on {some}.",

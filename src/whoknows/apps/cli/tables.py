@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,13 +33,20 @@ def write(columns: Mapping[str, Any], out: Path, say: Say) -> None:
     """Write a table, whole or not at all, or print it; with --json the answer holds what would be printed."""
     from whoknows.data.formats import write_table
 
+    with destination(out, say) as path:
+        write_table(columns, path)
+
+
+@contextmanager
+def destination(out: Path, say: Say) -> Iterator[Path]:
+    """Give the file to write a table to: that of the user, or one that is printed at the end."""
     if out != STDOUT:
         with writing(out):
-            write_table(columns, out)
+            yield out
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "table.csv")
-        write_table(columns, path)
+        yield path
         if not say.as_json:
             sys.stdout.flush()
             sys.stdout.buffer.write(path.read_bytes())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+TEXTS_NEED = "Texts need TextFeatures."
+
 _FLAGS = (
     (r"columns=\{'(\w+)': '([^']*)'\}", r"--column \1='\2'"),
     (r"columns=\{'(\w+)': \.\.\.\}", r"--column \1=..."),
@@ -17,7 +19,21 @@ _FLAGS = (
     (r"\bformat=\.\.\.", "--format ..."),
     (r"\bvector=\.\.\.", "--vector ..."),
     (r"\bduplicates='", "--duplicates '"),
-    (r"Texts need TextFeatures\.", "If it is text, say --text with the name of the column."),
+    (re.escape(TEXTS_NEED), "If it is text, say --text with the name of the column."),
+    (
+        r"name both with Annotations\.from_\.\.\.\(…, labels=\[…, …\]\)\.",
+        "name an item of it with --gold FILE; if this is the wrong column, say --column label=NAME.",
+    ),
+    (r"use Annotations\.from_matrix\(y, missing_label=-1\)", "say --missing=-1"),
+    (
+        r"\b(?:Item|Annotation)Folds\(n_splits=(\d+)\) needs as many ([\w ]+); y has",
+        r"--folds \1 needs as many \2; there are",
+    ),
+    (r"Use fewer splits\b", "Use fewer folds"),
+    (r"not in (item|annotator|label)s=", r"not among the known \1s"),
+    (r"\b(item|annotator|label)s= holds", r"the known \1s are"),
+    (r"Turn both into one kind, e\.g\. with \.astype\(str\)\.", "Write both in one way."),
+    (r"are written by model\.save\(path\)\.", "are written by whoknows fit, as model.whoknows."),
     (r"\blevels=\[…\]", "--levels A,B,C"),
     (r"\blevels='", "--levels '"),
     (r"\btruth='ordered'", "--model ordered"),

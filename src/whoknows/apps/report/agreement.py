@@ -60,7 +60,7 @@ def _pairs(facts: Facts) -> Html | None:
             else heat(
                 value[i][j],
                 _short(value[i][j]),
-                f"{name(one)}, {name(other)}: {common[i][j]} items in common",
+                f"{name(one)}, {name(other)}: {many(common[i][j], 'item')} in common",
             )
             for j, other in enumerate(who)
         ]

@@ -56,7 +56,7 @@ def _classes_in_words(summary: Summary) -> Html:
 
 def _numbers_in_words(summary: Summary) -> Html:
     facts = summary.answer
-    low, middle, high = (f"{facts['quartiles'][k]:.4g}" for k in (1, 2, 3))
+    low, middle, high = (number(facts["quartiles"][k]) for k in (1, 2, 3))
     unlabelled = facts["std_unlabelled"]
     return el(
         "p",

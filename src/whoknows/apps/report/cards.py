@@ -78,14 +78,16 @@ def _regions(profile: Facts, numbers: bool) -> list[Html]:
 
 def _region(side: str, region: Facts, numbers: bool) -> Html:
     """Where, how good, and on which items it shows."""
-    where = listed([el("span", condition, cls="where") for condition in region["where"]])
+    where = [" where ", listed([el("span", condition, cls="where") for condition in region["where"]])]
     words = el("p", "Typical words: ", el("i", ", ".join(region["words"]))) if region["words"] else None
+    if not region["where"]:  # features made of texts have no names to tell it by
+        where, words = [" on some texts"], words or el("p", "No words stand out.")
     checked = f"{many(region['n_labels'], 'own label')} there"
     if region["agreement"] is not None:
         checked += f", {percent(region['agreement'])} of them the consensus"
     return el(
         "div",
-        el("p", el("b", side.capitalize()), " where ", where, ": ", el("b", skill(region["skill"], numbers))),
+        el("p", el("b", side.capitalize()), where, ": ", el("b", skill(region["skill"], numbers))),
         words,
         el("p", f"{percent(region['share'])} of the items; {checked}.", cls="note"),
         _examples(region["examples"]),

@@ -34,6 +34,7 @@ def given(summary: Summary) -> Html:
             _in_words(facts),
             _warnings(facts),
             el("div", _coverage(facts), _done(facts), cls="columns"),
+            _notes(facts),
         ]
     )
 
@@ -62,10 +63,16 @@ def _in_words(facts: Facts) -> Html:
 
 
 def _warnings(facts: Facts) -> Html | None:
-    if not facts["warnings"] and not facts["notes"]:
+    if not facts["warnings"]:
         return None
-    said = [el("li", text) for text in [*facts["warnings"], *facts["notes"]]]
-    return el("aside", el("h3", "Good to know"), el("ul", said), cls="warn")
+    said = [el("li", text) for text in facts["warnings"]]
+    return el("aside", el("h3", "Take care"), el("ul", said), cls="warn")
+
+
+def _notes(facts: Facts) -> Html | None:
+    if not facts["notes"]:
+        return None
+    return fold("How the files were read", el("ul", [el("li", text) for text in facts["notes"]]))
 
 
 def _coverage(facts: Facts) -> Html:
@@ -114,10 +121,11 @@ def _done(facts: Facts) -> Html:
 def _members(facts: Facts) -> Html:
     members = facts["members"]
     rows = [
-        (kind, number(variance), expertise, bar(weight), percent(weight, 1), number(held_out))
-        for kind, variance, expertise, weight, held_out in zip(
-            *(members[key] for key in ("map", "variance", "expertise", "weight", "held_out")), strict=True
+        (kind, number(variance), expertise, coins, bar(weight), percent(weight, 1), number(held_out))
+        for kind, variance, expertise, coins, weight, held_out in zip(
+            *(members[key] for key in ("map", "variance", "expertise", "coins", "weight", "held_out")),
+            strict=True,
         )
     ]
-    head = ("map", "prior variance", "expertise", "", "weight", "held-out log-likelihood")
-    return table(head, rows, (1, 4, 5), cls="bars")
+    head = ("map", "prior variance", "expertise", "coins", "", "weight", "held-out log-likelihood")
+    return table(head, rows, (1, 5, 6), cls="bars")

@@ -76,7 +76,7 @@ def ask(summary: Summary) -> Html:
         f"These {len(questions)} labels are expected to say most about the truth",
         " for what they cost" if facts["costs_given"] else "",
         ": questions for ",
-        listed(shares) if not rest else join([join(shares, ", "), f" and {rest} more"]),
+        listed(shares) if not rest else join([join(shares, ", "), f" and {whole(rest)} more"]),
         f".{among}",
     ]
     most = max(question["information"] for question in questions) or 1.0

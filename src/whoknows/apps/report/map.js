@@ -14,6 +14,7 @@
   /* --- numbers and words ------------------------------------------------------------------------ */
 
   function digits(value) { return Math.abs(value) >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(3))); }
+  function whole(n) { return String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f"); }
   function percent(value) { return Math.round(100 * value) + "%"; }
   function skill(value) { return data.numbers ? "±\u202f" + digits(value) : percent(value); }
   function sure(i) { return data.numbers ? "±\u202f" + digits(data.doubt[i]) : percent(1 - data.doubt[i]); }
@@ -109,7 +110,7 @@
 
   function list() {
     const rows = chosen(), n = rows.length;
-    heading.textContent = brush ? "In this region: " + n + (n === 1 ? " item" : " items") : "All items";
+    heading.textContent = brush ? "In this region: " + whole(n) + (n === 1 ? " item" : " items") : "All items";
     clear.disabled = !brush;
     ranking.replaceChildren(); items.replaceChildren();
     if (!n) { ranking.append(element("p", "No item lies here; drag over some dots.", "note")); return; }
@@ -120,9 +121,9 @@
     people.sort((a, b) => (data.numbers ? a.mean - b.mean : b.mean - a.mean));
     const most = Math.max(...people.map((each) => each.mean)) || 1;
     ranking.append(table(["annotator", "", data.numbers ? "typical error" : "right", "labels here"],
-      people.map((each) => [each.name, bar(data.numbers ? each.mean / most : each.mean), amount(skill(each.mean)), amount(String(each.count))])));
+      people.map((each) => [each.name, bar(data.numbers ? each.mean / most : each.mean), amount(skill(each.mean)), amount(whole(each.count))])));
     const unsure = [...rows].sort((a, b) => data.doubt[b] - data.doubt[a]).slice(0, LISTED);
-    if (n > unsure.length) items.append(element("p", "The " + unsure.length + " least sure of " + n + ":", "note"));
+    if (n > unsure.length) items.append(element("p", "The " + unsure.length + " least sure of " + whole(n) + ":", "note"));
     items.append(table(["item", "consensus", data.numbers ? "±" : "sure", "labels"], unsure.map((i) => {
       const cell = element("div", undefined, "item");
       cell.append(element("b", String(data.item[i]), "id"));

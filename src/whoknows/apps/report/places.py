@@ -66,6 +66,12 @@ def _most_varied(summary: Summary) -> int:
 
 def _axes(axes: list[Facts]) -> str:
     """What makes items lie left or right, low or high."""
+    if axes[0]["share"] and not axes[0]["features"]:
+        shares = [f"{percent(axis['share'])} of the differences" for axis in axes]
+        return (
+            f"Left to right: what sets texts apart most ({shares[0]}); bottom to top: what sets them apart "
+            f"next ({shares[1]})."
+        )
     told = [
         f"{where} mostly {' and '.join(axis['features'][:2])} ({percent(axis['share'])} of the differences)"
         for where, axis in zip(("left to right", "bottom to top"), axes, strict=True)

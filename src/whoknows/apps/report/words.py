@@ -96,7 +96,7 @@ def fold(title: Any, *content: Any) -> Html:
 
 def first_few(parts: Sequence[Any], n: int, make: Callable[[Sequence[Any]], Html]) -> Html:
     """The first n, and the others to open."""
-    rest = fold(f"{len(parts) - n} more", make(parts[n:])) if len(parts) > n else None
+    rest = fold(f"{whole(len(parts) - n)} more", make(parts[n:])) if len(parts) > n else None
     return join([make(parts[:n]), rest])
 
 
@@ -123,7 +123,7 @@ def voices(case: Facts, numbers: bool) -> Html:
         by_label.setdefault(label, []).append(who)
     said = [el("li", el("b", label), ": ", join(people, ", ")) for label, people in by_label.items()]
     if case["more_voices"]:
-        said.append(el("li", f"and {case['more_voices']} more"))
+        said.append(el("li", f"and {whole(case['more_voices'])} more"))
     return el("ul", said, cls="voices")
 
 

@@ -31,18 +31,20 @@ def parse_labels(cells: Sequence[str]) -> list[Hashable]:
     """Labels written in the cells of a column: numbers, True and False, else text.
 
     Among numbers, ``nan``, ``NA`` and the like mean that there is no label; among text they are text.
+    Spaces around a label, which spreadsheets do not show, are none of it.
 
-    >>> parse_labels(["0", "1.5", "NA"]), parse_labels(["yes", "NA"]), parse_labels(["True", "False"])
+    >>> parse_labels(["0", "1.5", "NA"]), parse_labels(["yes ", "NA"]), parse_labels(["True", "False"])
     ([0.0, 1.5, None], ['yes', 'NA'], [True, False])
     """
-    given = [cell for cell in cells if cell.strip().lower() not in _NOTHING]
+    cells = [cell.strip() for cell in cells]
+    given = [cell for cell in cells if cell.lower() not in _NOTHING]
     if given and all(map(_WHOLE.fullmatch, given)):
-        return parse_ids([cell if cell.strip().lower() not in _NOTHING else "" for cell in cells])
+        return parse_ids([cell if cell.lower() not in _NOTHING else "" for cell in cells])
     if given and all(map(_REAL.fullmatch, given)):
-        return [float(cell) if cell.strip().lower() not in _NOTHING else None for cell in cells]
-    if given and {cell for cell in cells if cell.strip()} <= {"True", "False"}:
-        return [cell == "True" if cell.strip() else None for cell in cells]
-    return [cell if cell.strip() else None for cell in cells]
+        return [float(cell) if cell.lower() not in _NOTHING else None for cell in cells]
+    if given and {cell for cell in cells if cell} <= {"True", "False"}:
+        return [cell == "True" if cell else None for cell in cells]
+    return [cell or None for cell in cells]
 
 
 def looks_missing(value: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from whoknows.data.formats import archive
 from whoknows.data.formats.arrow import MAGIC, code_column, read_arrow
 from whoknows.data.formats.cells import parse_ids, parse_labels, plain
-from whoknows.data.formats.delimited import read_columns
+from whoknows.data.formats.delimited import later_header, read_columns
 from whoknows.data.formats.jsons import Record, as_scalar, looks_like_json, read_records
 from whoknows.data.formats.problem import FileProblem, Path
 from whoknows.data.formats.text import MAX_FILE, decode, read_bytes
@@ -32,11 +32,14 @@ class Table:
         Distinct values of a column as they stand in the file, and codes into them.
     written : bool
         Values are text, as in CSV, and numbers are to be found among them.
+    hint : str
+        What seems to be wrong with the names, for a message.
     """
 
     names: Sequence[str]
     column: Callable[[str], Coded]
     written: bool
+    hint: str = ""
 
     def ids(self, name: str) -> Coded:
         """Return a column of ids: integers where all are, else as they stand in the file."""
@@ -122,7 +125,8 @@ def open_data(data: bytes, path: Path) -> Content:
         container, records = read_records(text, path)
         return Content(path, container, table_of_records(records, path), lambda: records)
     columns = read_columns(text, path)
-    return Content(path, "CSV", Table(list(columns), columns.__getitem__, written=True))
+    table = Table(list(columns), columns.__getitem__, written=True, hint=later_header(text))
+    return Content(path, "CSV", table)
 
 
 def table_of_records(records: list[Record], path: Path) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -13,12 +14,14 @@ import numpy as np
 
 from whoknows.data.formats.problem import FileProblem, Path
 from whoknows.data.formats.text import MAX_LINE, refuse_long_lines
+from whoknows.data.tables import ALIASES
 from whoknows.data.vocabulary import Coded, show
 
 DELIMITERS = ",;\t|"
 MAX_COLUMNS = 100_000
 _BLOCK = 8192  # rows
 _FAST = 1 << 20  # characters from which on pyarrow pays
+_USUAL = {name for role, aliases in ALIASES.items() for name in (role, *aliases)}
 
 
 def read_header(text: str, path: Path) -> tuple[str, list[str]]:
@@ -50,23 +53,48 @@ def read_header(text: str, path: Path) -> tuple[str, list[str]]:
 def blocks(text: str, delimiter: str, path: Path) -> Iterator[list[Sequence[str]]]:
     """Columns of a text table, a block of rows at a time; the header is left out.
 
-    Each block is a list with one sequence of cells for each column.
+    Each block is a list with one sequence of cells for each column. Blank cells at the end of a row that
+    stand below no name do not count, be they too many or too few: spreadsheets leave them.
     """
     rows = _rows(text, delimiter, path)
-    width = len(next(rows))
+    header = next(rows)
     while block := list(islice(rows, _BLOCK)):
-        if set(map(len, block)) != {width}:
-            raise _ragged(text, delimiter, path)
+        if set(map(len, block)) != {len(header)}:
+            block = [_fitted(row, header) for row in block]
+            if [] in block:
+                raise _ragged(text, delimiter, path)
         yield list(zip(*block, strict=True))
+
+
+def _fitted(row: list[str], header: list[str]) -> list[str]:
+    """Row as long as the header, by blank cells at its end; empty if more than those is wrong."""
+    width = len(header)
+    if any(map(str.strip, row[width:])) or any(map(str.strip, header[len(row) :])):
+        return []
+    return row[:width] + [""] * (width - len(row))
 
 
 def _ragged(text: str, delimiter: str, path: Path) -> FileProblem:
     """Name the first row that is longer or shorter than the header."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    width = len(next(filter(None, reader)))
-    row = next(row for row in reader if row and len(row) != width)
+    header = next(filter(None, reader))
+    row = next(row for row in reader if row and not _fitted(row, header))
     cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
-    return FileProblem(path, f"has {cells} in the row that ends at line {reader.line_num}; expected {width}.")
+    return FileProblem(
+        path,
+        f"has {cells} in the row that ends at line {reader.line_num}; expected {len(header)}."
+        f"{later_header(text)}",
+    )
+
+
+def later_header(text: str) -> str:
+    """Where the names of the columns seem to be if they are not in the first row, for a message."""
+    lines = re.split(r"\r\n|\r|\n", text[:10_000])[:20]
+    for number, line in enumerate(lines, 1):
+        if any(cell.strip(' "\ufeff').lower() in _USUAL for cell in re.split(r"[,;\t|]", line)):
+            above = any(map(str.strip, lines[: number - 1]))
+            return f" Line {number} seems to hold the names: delete what is above it." if above else ""
+    return ""
 
 
 def read_columns(text: str, path: Path) -> dict[str, Coded]:
@@ -81,7 +109,9 @@ def read_columns(text: str, path: Path) -> dict[str, Coded]:
         columns = _read_slowly(text, delimiter, len(header), path)
     kept = [(n, c) for n, c in zip(header, columns, strict=True) if n or any(map(_written, c.values))]
     if sum(not name for name, _ in kept) > 1:
-        raise FileProblem(path, "has several columns without a name. Give them names in the first row.")
+        raise FileProblem(
+            path, f"has several columns without a name. Give them names in the first row.{later_header(text)}"
+        )
     return dict(kept)
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whoknows.data.annotations import Annotations, Duplicates
 from whoknows.data.formats.cells import looks_missing
 from whoknows.data.formats.problem import FileProblem, Path
 from whoknows.data.triples import triples
-from whoknows.data.vocabulary import Coded, factorize, plain_labels
+from whoknows.data.vocabulary import Coded, factorize, plain_labels, show
 
 OF_MODELS = "of models left out; say predictions=True to count models as annotators"
 
@@ -77,6 +78,15 @@ class Found:
         if count:
             self.notes.append(f"1 {one}" if count == 1 else f"{count} {several}")
 
+    def note_spaces(self, cells: Sequence[Any]) -> None:
+        """Say which cells had spaces around them that are no part of the label."""
+        assert self.columns is not None
+        labels = set(self.columns[2].values)
+        texts = [cell for cell in dict.fromkeys(cells) if isinstance(cell, str)]
+        spaced = [cell for cell in texts if cell not in labels and cell.strip() in labels]
+        if spaced:
+            self.notes.append(f"spaces around labels taken away: {show(spaced, 3)}")
+
 
 def make(found: Found, path: Path, format: str, duplicates: Duplicates | None, missing: Any) -> LabelFile:
     """Check what was found and make it a `LabelFile`."""
@@ -90,10 +100,14 @@ def make(found: Found, path: Path, format: str, duplicates: Duplicates | None, m
         found.note(int((~keep).sum()), "row has no label", "rows have no label")
     item, annotator, label = (Coded(c.codes[keep], c.values) for c in (columns[0], columns[1], label))
     sure = None if found.confidence is None else np.asarray(found.confidence)[keep]
-    said = Annotations(
-        *triples((item, annotator, label), (None, None, None), duplicates or found.duplicates, sure)
-    )
-    repeats = int(keep.sum()) - said.n_annotations
+    how = duplicates or found.duplicates
+    if how == "error":  # whoever says the same twice does not contradict himself
+        rows = _distinct((item, annotator, label), sure)
+        found.note(len(item.codes) - len(rows), _SAME.format("row says"), _SAME.format("rows say"))
+        item, annotator, label = (Coded(c.codes[rows], c.values) for c in (item, annotator, label))
+        sure = None if sure is None else sure[rows]
+    said = Annotations(*triples((item, annotator, label), (None, None, None), how, sure))
+    repeats = len(item.codes) - said.n_annotations
     found.note(repeats, f"label left out, {_AGAIN}", f"labels left out, {_AGAIN}")
     found.notes += _suspicions(said)
     gold = match_labels(found.gold, said) or None
@@ -108,6 +122,15 @@ def match_labels(gold: Mapping[Hashable, Hashable], said: Annotations) -> dict[H
 
 
 _AGAIN = "as the annotator labelled the item more than once"
+_SAME = "{} what another says in full; left out"
+
+
+def _distinct(columns: tuple[Coded, Coded, Coded], sure: NDArray[Any] | None) -> NDArray[np.intp]:
+    """Rows in their order, without those that repeat an earlier one in every column."""
+    keys = [column.codes for column in columns] + ([] if sure is None else [sure])
+    order = np.lexsort(keys)  # keeps the order of equal rows
+    again = np.logical_and.reduce([key[order[1:]] == key[order[:-1]] for key in keys])
+    return np.sort(order[np.append(True, ~again)])
 
 
 def _with_names(found: Found) -> list[tuple[Hashable, Hashable, Hashable]]:
@@ -129,9 +152,8 @@ def _code(rows: Sequence[tuple[Hashable, Hashable, Hashable]]) -> tuple[Coded, C
 
 def _without(label: Coded, missing: Any) -> Coded:
     """Labels of which one value, compared as text, means that there is none."""
-    kept = [
-        place for place, value in enumerate(label.values) if missing is None or str(value) != str(missing)
-    ]
+    sign = None if missing is None else str(missing).strip()
+    kept = [place for place, value in enumerate(label.values) if str(value).strip() != sign]
     code = np.full(len(label.values) + 1, -1, dtype=np.int32)
     code[kept] = np.arange(len(kept), dtype=np.int32)
     return Coded(code[label.codes], [label.values[place] for place in kept])
@@ -154,14 +176,15 @@ def _suspicions(said: Annotations) -> list[str]:
     """What looks like a slip of whoever wrote the file."""
     notes = []
     for ids, what in ((said.annotators, "annotators"), (said.labels, "labels")):
-        seen: dict[str, Any] = {}
-        twins = [(seen.setdefault(str(value).strip().casefold(), value), value) for value in ids.tolist()]
-        alike = [(first, second) for first, second in twins if first is not second]
+        groups: dict[str, list[Any]] = {}
+        for value in ids.tolist():
+            groups.setdefault(str(value).strip().casefold(), []).append(value)
+        alike = [value for group in groups.values() if len(group) > 1 for value in group]
         if alike:
-            more = f", and {len(alike) - 1} more such pairs" if len(alike) > 1 else ""
+            plain = all(isinstance(value, str) and value == value.strip() for value in alike)
             notes.append(
-                f"the {what} {alike[0][0]!r} and {alike[0][1]!r} differ only in case, spaces or type{more}; "
-                "kept apart"
+                f"{len(alike)} {what} differ only in {'case' if plain else 'case, spaces or type'}: "
+                f"{show(alike, 6)}; kept apart. Write them alike in the file if they mean the same"
             )
     odd = [value for value in said.labels.tolist() if looks_missing(value)]
     if odd:

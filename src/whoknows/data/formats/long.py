@@ -49,6 +49,7 @@ def read(content: Content, options: Options) -> Found:
     names = find_columns(table, options, content.path)
     item, annotator = table.ids(names["item"]), table.ids(names["annotator"])
     found = Found(columns=(item, annotator, table.labels(names["label"])), gaps=True)
+    found.note_spaces(table.column(names["label"]).values)
     if CONFIDENCE in options.columns:
         found.confidence = _numbers(table, options.columns[CONFIDENCE], content.path)
     _take_gold(found, table, content.path)
@@ -148,6 +149,8 @@ def _numbers(table: Table, name: str, path: Path) -> list[float]:
 
 def hint(table: Table) -> str:
     """What may help where no column fits: a misspelt name, or a first row that holds no names."""
+    if table.hint:
+        return table.hint
     numbers = [name for name in table.names if name.replace(".", "", 1).lstrip("-").isdigit()]
     if numbers and table.written:
         return " The first row seems to hold data: put the names of the columns above it."

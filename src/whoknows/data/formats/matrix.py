@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from whoknows.data.formats import arrays, arrow
 from whoknows.data.formats.cells import parse_ids, plain
-from whoknows.data.formats.delimited import blocks, read_header
+from whoknows.data.formats.delimited import blocks, later_header, read_header
 from whoknows.data.formats.jsons import Record, kind_of, looks_like_json, read_records
 from whoknows.data.formats.problem import FileProblem, Path
 from whoknows.data.formats.spec import item_column, must_have
@@ -20,6 +21,26 @@ from whoknows.data.formats.text import decode
 from whoknows.data.vocabulary import show
 
 _NOTHING = {"", "nan", "na", "n/a", "<na>", "null", "none"}
+
+
+@dataclass
+class Strange:
+    """Cells of a column that are neither a number nor blank: how many, and the first with its row from 1."""
+
+    count: int = 0
+    value: Any = None
+    row: int = 0
+
+    def add(self, value: Any, row: int) -> None:
+        """Count one more."""
+        if not self.count or (has_comma(value) and not has_comma(self.value)):
+            self.value, self.row = value, row
+        self.count += 1
+
+
+def has_comma(value: Any) -> bool:
+    """Whether a cell holds a number with a comma, which is told before all else: it is not missing."""
+    return isinstance(value, str) and re.fullmatch(r" *[+-]?\d+,\d+ *", value) is not None
 
 
 @dataclass
@@ -34,12 +55,24 @@ class Numbers:
         Read only when called: a file may hold several.
     left_out : dict from name to a value
         Columns that hold something other than numbers, and the first such thing.
+    strange : dict from name to Strange
+        What else there is in columns that hold numbers; NaN stands for it.
     """
 
     ids: Sequence[Any] | None = None
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     vectors: dict[str, Callable[[], NDArray[Any]]] = field(default_factory=dict)
     left_out: dict[str, Any] = field(default_factory=dict)
+    strange: dict[str, Strange] = field(default_factory=dict)
+
+    def add(self, name: str, numbers: NDArray[Any], strange: Strange) -> None:
+        """Take a column, NaN where it holds no number, if at least half of what it holds are numbers."""
+        if strange.count > np.count_nonzero(~np.isnan(numbers)) or has_comma(strange.value):
+            self.left_out[name] = strange.value
+            return
+        self.columns[name] = numbers
+        if strange.count:
+            self.strange[name] = strange
 
 
 def read_numbers(data: bytes, path: Path, id_column: str | None) -> Numbers:
@@ -79,35 +112,39 @@ def _of_csv(text: str, path: Path, id_column: str | None) -> Numbers:
     place = None if name is None else header.index(name)
     found = Numbers()
     parts: dict[int, list[NDArray[Any]]] = {c: [] for c in range(len(header)) if c != place}
+    strange = {column: Strange() for column in parts}
     cells: list[str] = []
+    n_rows = 0
     for block in blocks(text, delimiter, path):
         cells += () if place is None else block[place]
-        for column in list(parts):
+        for column in parts:
             if not header[column] and any(map(str.strip, block[column])):
-                raise FileProblem(path, f"has no name for column {column + 1}. Write one in the first row.")
-            floats = _floats(block[column])
-            if floats is None:
-                del parts[column]
-                found.left_out[header[column]] = next(
-                    cell for cell in block[column] if _floats([cell]) is None
+                raise FileProblem(
+                    path,
+                    f"has no name for column {column + 1}. Write one in the first row.{later_header(text)}",
                 )
-            else:
-                parts[column].append(floats)
-    found.columns = {header[c]: np.concatenate(p) for c, p in parts.items() if p and header[c]}
+            parts[column].append(_floats(block[column], strange[column], n_rows))
+        n_rows += len(block[0])
+    for column, floats in parts.items():
+        if floats and header[column]:
+            found.add(header[column], np.concatenate(floats), strange[column])
     found.ids = None if place is None else plain(parse_ids(cells))
     return found
 
 
-def _floats(cells: Sequence[str]) -> NDArray[np.float64] | None:
-    """Numbers in the cells of a column, NaN where a cell is blank; None if any holds something else."""
+def _floats(cells: Sequence[str], strange: Strange, start: int) -> NDArray[np.float64]:
+    """Numbers in the cells of a column, NaN where one is blank or strange; the first is in row start + 1."""
     try:
         return np.array(cells, dtype=float)
     except ValueError:
-        written = ["nan" if cell.strip().lower() in _NOTHING else cell for cell in cells]
-    try:
-        return np.array(written, dtype=float)
-    except ValueError:
-        return None
+        numbers = np.full(len(cells), np.nan)
+    for place, cell in enumerate(cells):
+        if cell.strip().lower() not in _NOTHING:
+            try:
+                numbers[place] = float(cell)
+            except ValueError:
+                strange.add(cell, start + place + 1)
+    return numbers
 
 
 def _of_arrow(table: Any, path: Path, id_column: str | None) -> Numbers:
@@ -171,15 +208,17 @@ def _of_records(records: list[Record], path: Path, id_column: str | None) -> Num
     found = Numbers(ids)
     for other in names:
         values = [record.get(other) for record in records]
-        odd = next((v for v in values if not (v is None or isinstance(v, (int, float)))), None)
         if other == name:
             continue
-        if odd is None:
-            found.columns[other] = np.array([np.nan if v is None else _float(v) for v in values])
-        elif isinstance(odd, list):
+        strange = Strange()
+        for row, value in enumerate(values, 1):
+            if not (value is None or isinstance(value, (int, float))):
+                strange.add(value, row)
+        if isinstance(strange.value, list):
             found.vectors[other] = partial(_stack, values, other, path)
         else:
-            found.left_out[other] = odd
+            numbers = [_float(v) if isinstance(v, (int, float)) else np.nan for v in values]
+            found.add(other, np.array(numbers), strange)
     return found
 
 

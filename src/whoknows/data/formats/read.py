@@ -63,7 +63,8 @@ def read_labels(
         tell: a column of a table, a key of a record, an entry of a task's data; for "label" the question.
     duplicates : {"error", "first", "last", "majority"}, optional
         What to do with several labels of one annotator on one item. Default: "last" for tools that keep
-        what an annotator corrected (Label Studio, Prodigy), "error" for all others.
+        what an annotator corrected (Label Studio, Prodigy), "error" for all others. Rows that say the same
+        in full are no error: they count once.
     missing_label : object, optional
         A label that means that there is none, such as -1. Blank cells mean it in any case.
     predictions : bool

@@ -57,6 +57,7 @@ def read(content: Content, options: Options) -> Found:
         found.notes.append("no column for the item: items are called 0, 1, 2, … by row")
     _refuse_repeated(items, path)
     found.columns = _melt(table, items, people)
+    found.note_spaces([cell for name in people for cell in table.column(name).values])
     if text in table.names and text != item:
         found.text = text_by_item(items, table.values(text))
     return found

@@ -11,7 +11,7 @@ import numpy as np
 from whoknows._array import Array, Rows
 from whoknows.insight.summary.answer import Vote
 from whoknows.insight.summary.fitted import Fit
-from whoknows.insight.summary.plain import Facts, called, names
+from whoknows.insight.summary.plain import Facts, called, digits, names, thousands
 from whoknows.insight.summary.words import Words
 
 VOICES = 8  # labels of an item that are listed
@@ -47,7 +47,7 @@ class Cases:
             if alone is not None:
                 case |= self._features(row, alone[place])
             if self.vote.overruled[row]:
-                case["why"] = " ".join(self._why(row, case, skill[place, people], given))
+                case["why"] = " ".join(self._why(row, case, skill[place, people], people, given))
             listed.append(case)
         return listed
 
@@ -81,21 +81,23 @@ class Cases:
             "p_consensus_from_features": prob[self.fit.consensus[row]],
         }
 
-    def _why(self, row: int, case: Facts, trust: Array, given: Any) -> Iterator[str]:
+    def _why(self, row: int, case: Facts, trust: Array, people: Any, given: Any) -> Iterator[str]:
         """Say in words what tipped the balance."""
         if self.fit.kind == "numbers":
-            yield f"The labels' mean is {case['vote']:.4g}; corrected for each annotator's bias and"
-            yield f"weighed by their typical error they say {case['consensus']:.4g} ± {case['std']:.2g}."
+            yield f"The labels' mean is {digits(case['vote'])}; corrected for each annotator's bias and"
+            sure = f"{digits(case['consensus'])} ± {digits(case['std'])}"
+            yield f"weighed by their typical error they say {sure}."
             return
         vote, consensus = self.vote.value[row], self.fit.consensus[row]
         wanted = f"“{case['consensus']}”"
-        yield f"{(given == vote).sum()} of {len(given)} said “{case['vote']}”."
+        yield f"{thousands((given == vote).sum())} of {thousands(len(given))} said “{case['vote']}”."
         against, backing = trust[given == vote], trust[given == consensus]
         if len(backing) and backing.max() > against.max() + CLEARLY:
-            best = next(v for v in case["voices"] if v["label"] == case["consensus"])
+            best = people[given == consensus][backing.argmax()]  # not always among the voices listed
+            who = called(names(self.fit.said.annotators[[best]])[0])
             yield (
-                f"But {called(best['annotator'])}, who is right on {best['trust']:.0%} of items like this, "
-                f"said {wanted}; the others are right on at most {against.max():.0%}."
+                f"But {who}, who is right on {backing.max():.0%} of items like this, said {wanted}; "
+                f"those who said “{case['vote']}” are right on at most {against.max():.0%}."
             )
         elif against.max() < 1 / self.fit.said.n_classes:
             yield "But they are usually wrong on items like this, so it speaks for something else."

@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.stats import hypergeom
 
 from whoknows._array import Array
 from whoknows.insight.summary.fitted import Fit
-from whoknows.insight.summary.plain import Facts, Table, count, names
+from whoknows.insight.summary.plain import Facts, Table, called, count, names, thousands
 
 FEW = 5  # labels of an annotator or a class of which little can be learnt
 ONE_NOTE = 0.95  # share of one label from which an annotator is suspected of not looking
+USUAL = 0.8  # share of a label among the others' labels from which it is no wonder
+BY_CHANCE = 0.01  # probability that anybody is suspected who only met the items by chance
 MANY = 6  # labels an item, counted together from here
 SHOWN = 3  # ids named in a warning
 
@@ -39,8 +42,12 @@ def what_was_given(fit: Fit, gold: Array | None, notes: Sequence[str], features:
 
 
 def _n_features(fit: Fit, features: Sequence[str]) -> int:
-    """How many features; a single one that is the same for all items says nothing, so there is none."""
-    return len(features) if len(features) > 1 else int(np.ptp(fit.numbers(np.arange(fit.n_items))) > 0)
+    """How many features; a single column of zeros stands for items of which nothing is known."""
+    return len(features) if len(features) > 1 else int(fit.numbers(np.arange(fit.n_items)).any())
+
+
+def _is_constant(x: Array) -> bool:
+    return bool(x.any() and np.ptp(x) == 0)
 
 
 def _coverage(per_item: Any) -> Table:
@@ -63,6 +70,8 @@ def _warnings(fit: Fit) -> Iterator[str]:
         )
     elif not (said.labels_per_item > 1).any():
         yield "No item has two labels: annotators are compared through the features alone."
+    if fit.model.n_features_in_ == 1 and _is_constant(fit.numbers(np.arange(fit.n_items))):
+        yield "The one feature is the same for all items: it says nothing about them."
     few = np.flatnonzero((said.labels_per_annotator < FEW) & (said.labels_per_annotator > 0))
     if len(few):
         yield (
@@ -74,36 +83,52 @@ def _warnings(fit: Fit) -> Iterator[str]:
         yield f"{count(len(silent), 'annotator')} gave no label ({_listed(fit, silent)})."
     if fit.kind != "numbers":
         yield from _warnings_of_classes(fit)
-    if fit.model.n_iter_ >= fit.model.max_iter:
+    if ran_out(fit.model):
         yield (
-            f"The fit stopped after {fit.model.max_iter} iterations without having converged; a larger "
-            "max_iter may change the answer."
+            f"The fit stopped after {thousands(fit.model.max_iter)} iterations without having converged; a "
+            "larger max_iter may change the answer."
         )
+
+
+def ran_out(model: Any) -> bool:
+    """Whether a fit, or one of those averaged, used up its iterations while its bound still rose."""
+    if hasattr(model, "members_"):
+        return any(ran_out(member) for member in model.members_)
+    history = model.bound_history_
+    if model.n_iter_ < model.max_iter:
+        return False
+    if len(history) < 2 or getattr(model, "stop", "bound") != "bound":  # how far parameters went is not kept
+        return True
+    return bool(abs(history[-1] - history[-2]) > model.tol * max(abs(history[-1]), 1.0))
 
 
 def _warnings_of_classes(fit: Fit) -> Iterator[str]:
     said = fit.said
     given = np.bincount(said.label, minlength=said.n_classes)
     for k in np.flatnonzero(given < FEW)[:SHOWN]:
-        how_often = "never" if given[k] == 0 else f"only {count(int(given[k]), 'time')}"
-        yield f"The label {names(said.labels)[k]!r} was {how_often} given: little is known of it."
-    for t, k, share in one_note(fit)[:SHOWN]:
-        who, what = names(said.annotators)[t], names(said.labels)[k]
-        yield f"{who} says {what!r} on {share:.0%} of the items, whatever they are."
+        how_often = "never given" if given[k] == 0 else f"given only {count(int(given[k]), 'time')}"
+        yield f"The label {names(said.labels)[k]!r} was {how_often}: little is known of it."
+    for t, k, often in one_note(fit)[:SHOWN]:
+        who, what, n = called(names(said.annotators)[t]), names(said.labels)[k], said.labels_per_annotator[t]
+        on = f"all {thousands(n)} of their" if often == n else f"{thousands(often)} of their {thousands(n)}"
+        yield f"{who} said {what!r} on {on} labels, whatever the item."
 
 
-def one_note(fit: Fit) -> list[tuple[int, int, float]]:
-    """Annotators who nearly always say one thing that others do not: (annotator, label, share)."""
+def one_note(fit: Fit) -> list[tuple[int, int, int]]:
+    """Annotators who nearly always say one thing that others do not: (annotator, label, how often).
+
+    Of a large crowd somebody meets ten items of one class by chance: nobody is named whose labels could come
+    about by drawing from all labels, without putting back; corrected for the number of tests (Bonferroni).
+    """
     said = fit.said
     table = np.zeros((said.n_annotators, said.n_classes))
     np.add.at(table, (said.annotator, said.label), 1)
-    share = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
-    usual = table.sum(axis=0) / max(said.n_annotations, 1)
-    top = share.argmax(axis=1)
-    rows = np.flatnonzero(
-        (share.max(axis=1) >= ONE_NOTE) & (table.sum(axis=1) >= 2 * FEW) & (usual[top] < 0.8)
-    )
-    return [(int(t), int(top[t]), float(share[t, top[t]])) for t in rows]
+    n, top, often = table.sum(axis=1), table.argmax(axis=1), table.max(axis=1)
+    total, alike = said.n_annotations, table.sum(axis=0)[top]
+    p = hypergeom.sf(often - 1, total, alike, n) * table.size
+    odd = (alike - often < USUAL * (total - n)) & (p < BY_CHANCE)
+    suspected = odd & (often >= ONE_NOTE * n) & (n >= 2 * FEW)
+    return [(int(t), int(top[t]), int(often[t])) for t in np.flatnonzero(suspected)]
 
 
 def _listed(fit: Fit, people: Any) -> str:
@@ -125,14 +150,8 @@ def _settings(model: Any) -> Facts:
         "iterations": int(model.n_iter_),
         "chosen": [] if selection is None else str(selection).split("\n\n")[0].splitlines(),
         "members": None if selection is None else _members(selection),
-        "varies": None if selection is None else _varies(selection),
+        "varies": None if selection is None else selection.varies,
     }
-
-
-def _varies(selection: Any) -> bool | None:
-    """Whether held-out labels show that expertise depends on the item; None if they cannot tell."""
-    gain, error = selection.varying
-    return bool(gain > 2 * error) if np.isfinite(gain) else None
 
 
 def _members(selection: Any) -> Table:
@@ -143,6 +162,7 @@ def _members(selection: Any) -> Table:
         "map": [member.map for member in members],
         "variance": [float(member.variance) for member in members],
         "expertise": ["varies with x" if member.varies_with_x else "constant" for member in members],
+        "coins": ["one for each class" if member.two_coin else "one" for member in members],
         "weight": selection.weights[order].tolist(),
         "held_out": selection.held_out[order].tolist(),
     }

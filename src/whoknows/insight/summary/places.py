@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from whoknows._array import Array, Rows, segment_sum
 from whoknows.estimators.seen import share_one_unit
 from whoknows.insight.summary.fitted import Fit
-from whoknows.insight.summary.plain import Facts, names
+from whoknows.insight.summary.plain import Facts, is_of_texts, names
 from whoknows.insight.summary.words import Words
 
 ITEMS = 2_500  # that are drawn at most
@@ -32,7 +32,8 @@ class Places:
     xy : (n_drawn, 2)
         Between 0 and 1.
     axes : list of facts
-        What goes into each direction: its share of the variance and the features that weigh most.
+        What goes into each direction: its share of the variance and the features that weigh most; none of
+        these where they are made of texts.
     people : (n_people,)
         Annotators that are shown.
     skill : (n_drawn, n_people)
@@ -104,7 +105,7 @@ def project(X: Array, features: Sequence[str]) -> tuple[Array, list[Facts]]:
     axes: list[Facts] = [
         {
             "share": share,
-            "features": [str(features[j]) for j in np.argsort(-np.abs(loads), kind="stable")[:3]],
+            "features": _readable([str(features[j]) for j in np.argsort(-np.abs(loads), kind="stable")[:3]]),
         }
         for share, loads in zip(pca.explained_variance_ratio_, pca.components_, strict=True)
     ]
@@ -112,6 +113,11 @@ def project(X: Array, features: Sequence[str]) -> tuple[Array, list[Facts]]:
         xy = np.column_stack([xy, np.random.default_rng(0).normal(size=len(xy))])
         turn, axes = np.append(turn, 1.0), [*axes, {"share": 0.0, "features": []}]
     return _between_0_and_1(xy * turn), axes
+
+
+def _readable(features: list[str]) -> list[str]:
+    """Names that say something to a reader: all, or none if some are made of texts."""
+    return [] if any(map(is_of_texts, features)) else features
 
 
 def _between_0_and_1(xy: Array) -> Array:

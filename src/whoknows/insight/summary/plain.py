@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from math import isfinite
 from typing import Any
@@ -72,6 +73,24 @@ def called(annotator: Any) -> str:
     ('anna', 'annotator 7')
     """
     return annotator if isinstance(annotator, str) else f"annotator {annotator}"
+
+
+def item_called(item: Any) -> str:
+    """Name an item; an id that says so already needs no more words.
+
+    >>> item_called("item032"), item_called(7)
+    ('item032', 'item 7')
+    """
+    return str(item) if str(item).lower().startswith("item") else f"item {item}"
+
+
+def is_of_texts(feature: str) -> bool:
+    """Whether a feature is a direction in which texts vary: its name says nothing to a reader.
+
+    >>> is_of_texts("text_7"), is_of_texts("text length")
+    (True, False)
+    """
+    return re.fullmatch(r"text_\d+", feature) is not None
 
 
 def digits(value: float) -> str:

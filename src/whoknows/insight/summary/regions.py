@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 from whoknows._array import Array, Rows
 from whoknows.insight.summary.fitted import Fit
 from whoknows.insight.summary.places import Places
-from whoknows.insight.summary.plain import Facts, digits
+from whoknows.insight.summary.plain import Facts, digits, is_of_texts
 from whoknows.insight.summary.words import Words
 
 ITEMS = 1_500  # that regions are found from
@@ -136,7 +136,7 @@ class Regions:
 
 
 def conditions(tree: Any, leaf: int, names: Sequence[str]) -> list[str]:
-    """What leads to a leaf of a tree: "radius > 15.2", "3 < age ≤ 7"."""
+    """What leads to a leaf of a tree: "radius > 15.2", "3 < age ≤ 7"; nothing if texts' features do."""
     limits: dict[int, list[float]] = {}
     node = leaf
     while node != 0:
@@ -149,6 +149,8 @@ def conditions(tree: Any, leaf: int, names: Sequence[str]) -> list[str]:
         else:
             low_high[0] = max(low_high[0], threshold)
         node = parent
+    if any(is_of_texts(names[j]) for j in limits):  # words and examples say it then
+        return []
     return [_condition(names[j], *between) for j, between in reversed(limits.items())]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from whoknows.insight.summary.plain import Facts, called, count, digits, thousands
+from whoknows.insight.summary.plain import Facts, called, count, digits, item_called, thousands
 
 if TYPE_CHECKING:
     from whoknows.insight.summary.record import Summary
@@ -24,14 +24,13 @@ def _given(given: Facts) -> Iterator[str]:
         f"{count(given['n_labels'], 'label')} of {count(given['n_annotators'], 'annotator')} on "
         f"{thousands(given['n_labelled'])} of {count(given['n_items'], 'item')}, {features}."
     )
-    yield from given["chosen"][1:]
     yield from given["warnings"][:3]
 
 
 def _answer(summary: Summary) -> Iterator[str]:
     answer, n = summary.answer, summary.given["n_items"]
     if summary.given["kind"] == "numbers":
-        low, middle, high = (f"{answer['quartiles'][i]:.4g}" for i in (1, 2, 3))
+        low, middle, high = (digits(answer["quartiles"][i]) for i in (1, 2, 3))
         yield f"Consensus: half of the items lie between {low} and {high}, the middle one at {middle}."
         yield f"A labelled item is known to within ± {digits(answer['std_labelled'])}, typically."
     else:
@@ -59,12 +58,13 @@ def _people(summary: Summary) -> Iterator[str]:
         yield f"{_measure(summary)}: {', '.join(said)}."
     else:
         yield f"{_measure(summary)}, best: {', '.join(said[:NAMED])}."
-        yield f"Worst of {n}: {', '.join(said[NAMED:])}."
-    if summary.given["varies"] is False:  # said already, with the evidence
-        return
+        yield f"Worst of {thousands(n)}: {', '.join(said[NAMED:])}."
     varies = [profile for profile in summary.profiles if profile["varies"]]
-    if not varies:
-        yield "Nobody's expertise was found to depend on the item."
+    if summary.given["varies"] is False or not (summary.given["varies"] or varies):
+        yield "No sign that anyone is better on some items than on others."
+        return
+    if summary.given["varies"]:  # labels held out say so, not only the fit
+        yield "Annotators are better on some items than on others."
     numbers = summary.given["kind"] == "numbers"
     for profile in sorted(varies, key=_gap)[:NAMED]:
         yield f"{called(profile['annotator'])} {_regions(profile, numbers)}."
@@ -88,9 +88,13 @@ def _regions(profile: Facts, numbers: bool) -> str:
     def side(name: str) -> str:
         region = profile[name]
         value = f"± {digits(region['skill'])}" if numbers else f"{region['skill']:.0%}"
-        words = f"it mentions {', '.join(region['words'])}"
-        where = words if region["words"] else " and ".join(region["where"])
-        return f"{name} where {where} ({value})"
+        if region["words"]:
+            where = f"where it mentions {', '.join(region['words'])}"
+        elif region["where"]:
+            where = f"where {' and '.join(region['where'])}"
+        else:
+            where = f"on texts such as {', '.join(str(case['item']) for case in region['examples'])}"
+        return f"{name} {where} ({value})"
 
     return f"is {side('strong')}, {side('weak')}"
 
@@ -111,5 +115,5 @@ def _rest(summary: Summary) -> Iterator[str]:
         )
     questions = summary.ask["questions"]
     if questions:
-        first = f"{called(questions[0]['annotator'])} about item {questions[0]['item']}"
+        first = f"{called(questions[0]['annotator'])} about {item_called(questions[0]['item'])}"
         yield f"Ask next: {first}, and {len(questions) - 1} more."
