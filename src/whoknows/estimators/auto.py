@@ -22,12 +22,13 @@ from whoknows.estimators.checks import (
     check_weight,
     row_ids,
 )
-from whoknows.estimators.crowd import CrowdClassifier, typical_rows
+from whoknows.estimators.crowd import CrowdClassifier
 from whoknows.estimators.given import Given, fingerprint
 from whoknows.estimators.gold import gold_codes, with_classes_of
 from whoknows.estimators.intervals import mixture
 from whoknows.estimators.learnt import Learnt, blocks_of, directions_of
 from whoknows.estimators.members import ROUGH, Member, default_members
+from whoknows.estimators.one_model import typical_rows
 from whoknows.estimators.ranking import Ranking
 from whoknows.estimators.seen import Seen
 from whoknows.estimators.selection import WITHOUT_PARTS, Selection, gain_of_varying

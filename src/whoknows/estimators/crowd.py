@@ -10,18 +10,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from whoknows._array import Array, Rows
+from whoknows._array import Array
 from whoknows.data.annotations import Annotations
-from whoknows.data.vocabulary import Ids, as_column, elements
 from whoknows.estimators.answers import Answers
 from whoknows.estimators.checks import check_annotations, check_features, check_weight, row_ids
 from whoknows.estimators.given import Given, fingerprint
 from whoknows.estimators.gold import gold_codes, with_classes_of
-from whoknows.estimators.intervals import average_interval, class_interval, expertise_interval
 from whoknows.estimators.learnt import Learnt, directions_of
 from whoknows.estimators.levels import check_labels
+from whoknows.estimators.one_model import OneModel, rows_of, typical_rows
 from whoknows.estimators.ranking import Ranking
-from whoknows.estimators.suggest import Voice
 from whoknows.estimators.threads import one_thread
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback, Monitor
@@ -31,11 +29,10 @@ from whoknows.model.maps import LinearFeatures
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import GraphTruth
 
-TYPICAL_ITEMS = 1000  # what a confusion matrix is averaged over
 COEFFICIENTS = ("coef_", "intercept_", "annotator_coef_", "annotator_intercept_")
 
 
-class CrowdClassifier(Answers, BaseEstimator):
+class CrowdClassifier(OneModel, Answers, BaseEstimator):
     """Learn the truth, a classifier and every annotator's expertise from who said what.
 
     One fit of Yan, Rosales, Fung and Dy (UAI 2010): labels of several annotators, on some of the items,
@@ -390,48 +387,6 @@ class CrowdClassifier(Answers, BaseEstimator):
 
     # --- inside, on checked input ------------------------------------------------------------------
 
-    def _prob(self, items: Items) -> Array:
-        return np.exp(self._learnt.log_predict(self._fitted, items))
-
-    def _class_interval(self, items: Items, level: float) -> Any:
-        xi, prob = self._fitted.parameters.xi, self._prob(items)
-        return class_interval(self._learnt.model.truth, xi, self._spread, items.Phi, prob, level)
-
-    def _posterior(self, items: Items) -> Array:
-        return self._learnt.posterior(self._fitted, items)
-
-    def _log_predictive(self, items: Items) -> Array:
-        return self._learnt.log_predictive(self._fitted, items)
-
-    def _voices(self, X: Any, said: Any) -> list[Voice]:
-        given = Given.labels(self._known_labels(X, said, "population"))
-        return [Voice(1.0, self, self._learnt.items(self._checked(X), given))]
-
-    def _rows_of(self, annotators: Any) -> Rows:
-        """Rows of θ for these ids; −1, the crowd, for one the fit did not see."""
-        if annotators is None:
-            return np.arange(len(self.annotators_))
-        return rows_of(as_column(annotators, "annotators="), self.annotators_)
-
-    def _expertise(self, items: Items, rows: Rows) -> Array:
-        model = self._learnt.model.annotators
-        return model.expertise(self._fitted.annotators, items.Psi, self._prob(items))[:, rows]
-
-    def _expertise_interval(self, items: Items, level: float, rows: Rows) -> Any:
-        model, theta, prob = self._learnt.model.annotators, self._fitted.annotators.mean, self._prob(items)
-        value = self._expertise(items, rows)
-        return expertise_interval(model, theta, self._spread, rows, items.Psi, prob, value, level)
-
-    def _some_items(self, X: Array | None) -> Items:
-        return self._typical if X is None else self._learnt.items(X)
-
-    def _average_expertise(self, items: Items, level: float) -> Any:
-        model, prob = self._learnt.model.annotators, self._prob(items)
-        value = model.expertise(self._fitted.annotators, items.Psi, prob).mean(axis=0)[:-1]
-        return average_interval(
-            model, self._fitted.annotators.mean, self._spread, items.Psi, prob, value, level
-        )
-
     def _previous_posterior(self, X: Array, said: Annotations, rows: Any) -> Array | None:
         """Return what the previous fit makes of some items' labels, if there is one that knows their kind."""
         if not (self.warm_start and self.__sklearn_is_fitted__()):
@@ -463,19 +418,8 @@ class CrowdClassifier(Answers, BaseEstimator):
             self.coef_, self.intercept_ = to_units((features.matrix @ xi[:-1]).T, xi[-1])
 
 
-def typical_rows(n_items: int) -> slice:
-    """Every so-manieth item, a thousand or a few more."""
-    return slice(None, None, max(n_items // TYPICAL_ITEMS, 1))
-
-
 def _stacked(blocks: Iterable[tuple[Array, ...]]) -> tuple[Array, ...]:
     return tuple(np.concatenate(part) for part in zip(*blocks, strict=True))
-
-
-def rows_of(annotators: Ids, known: Ids) -> Rows:
-    """Where each annotator is among those known, −1 for one who is not."""
-    place = {name: row for row, name in enumerate(elements(known))}
-    return np.array([place.get(name, -1) for name in elements(annotators)], dtype=np.intp)
 
 
 def _is_exact(truth: Any) -> bool:

@@ -1,0 +1,81 @@
+"""One fitted model: what it says of items once they are seen as it sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whoknows._array import Array, Rows
+from whoknows.data.vocabulary import Ids, as_column, elements
+from whoknows.estimators.given import Given
+from whoknows.estimators.intervals import average_interval, class_interval, expertise_interval
+from whoknows.estimators.learnt import Learnt
+from whoknows.estimators.suggest import Voice
+from whoknows.fit.items import Items
+from whoknows.fit.laplace import Spread
+from whoknows.fit.solve import Fitted
+
+TYPICAL_ITEMS = 1000  # what a confusion matrix is averaged over
+
+
+class OneModel:
+    """Answers about `Items`: for `CrowdClassifier`, and for `AutoCrowdClassifier`, which asks several."""
+
+    _learnt: Learnt
+    _fitted: Fitted
+    _spread: Spread
+    _typical: Items
+
+    def _prob(self, items: Items) -> Array:
+        return np.exp(self._learnt.log_predict(self._fitted, items))
+
+    def _class_interval(self, items: Items, level: float) -> Any:
+        xi, prob = self._fitted.parameters.xi, self._prob(items)
+        return class_interval(self._learnt.model.truth, xi, self._spread, items.Phi, prob, level)
+
+    def _posterior(self, items: Items) -> Array:
+        return self._learnt.posterior(self._fitted, items)
+
+    def _log_predictive(self, items: Items) -> Array:
+        return self._learnt.log_predictive(self._fitted, items)
+
+    def _voices(self, X: Any, said: Any) -> list[Voice]:
+        given = Given.labels(self._known_labels(X, said, "population"))
+        return [Voice(1.0, self, self._learnt.items(self._checked(X), given))]
+
+    def _rows_of(self, annotators: Any) -> Rows:
+        """Rows of θ for these ids; −1, the crowd, for one the fit did not see."""
+        if annotators is None:
+            return np.arange(len(self.annotators_))
+        return rows_of(as_column(annotators, "annotators="), self.annotators_)
+
+    def _expertise(self, items: Items, rows: Rows) -> Array:
+        model = self._learnt.model.annotators
+        return model.expertise(self._fitted.annotators, items.Psi, self._prob(items))[:, rows]
+
+    def _expertise_interval(self, items: Items, level: float, rows: Rows) -> Any:
+        model, theta, prob = self._learnt.model.annotators, self._fitted.annotators.mean, self._prob(items)
+        value = self._expertise(items, rows)
+        return expertise_interval(model, theta, self._spread, rows, items.Psi, prob, value, level)
+
+    def _some_items(self, X: Array | None) -> Items:
+        return self._typical if X is None else self._learnt.items(X)
+
+    def _average_expertise(self, items: Items, level: float) -> Any:
+        model, prob = self._learnt.model.annotators, self._prob(items)
+        value = model.expertise(self._fitted.annotators, items.Psi, prob).mean(axis=0)[:-1]
+        return average_interval(
+            model, self._fitted.annotators.mean, self._spread, items.Psi, prob, value, level
+        )
+
+
+def typical_rows(n_items: int) -> slice:
+    """Every so-manieth item, a thousand or a few more."""
+    return slice(None, None, max(n_items // TYPICAL_ITEMS, 1))
+
+
+def rows_of(annotators: Ids, known: Ids) -> Rows:
+    """Where each annotator is among those known, −1 for one who is not."""
+    place = {name: row for row, name in enumerate(elements(known))}
+    return np.array([place.get(name, -1) for name in elements(annotators)], dtype=np.intp)
