@@ -14,6 +14,17 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
+LARGEST = 1e150  # feature: models square them and add the squares up
+
+
+def too_large(X: Array) -> tuple[int, int] | None:
+    """Row and column of the first number beyond `LARGEST`; no copy is made where there is none."""
+    ends = (float(end.reduce(X, axis=None)) for end in (np.fmin, np.fmax)) if X.size else ()
+    if not any(abs(end) > LARGEST for end in ends):
+        return None  # NaN is none
+    row, column = np.argwhere(np.abs(X) > LARGEST)[0]
+    return int(row), int(column)
+
 
 def pair_products(X: Array, coefficients: Array, rows: NDArray[Any], columns: NDArray[Any]) -> Array:
     """Give x_row · coefficients_column for each observed pair, never the whole table.

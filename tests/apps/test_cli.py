@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import whoknows
-from tests.apps.cli import ALL_FILES, as_json, contents, failure, fit_small, make_crowd, run, table, write
+from tests.apps.cli import ALL_FILES, as_json, contents, failure, make_crowd, run, table, write
 from whoknows.apps.cli.models import by_rise
 from whoknows.apps.cli.problems import (
     BAD_INPUT,
@@ -29,18 +29,6 @@ from whoknows.data.features import read_features
 from whoknows.data.formats import read_labels
 
 COMMANDS = ("demo", "fit", "predict", "report", "ask", "agreement", "compare", "convert", "simulate")
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    return make_crowd(tmp_path_factory.mktemp("files"))
-
-
-@pytest.fixture(scope="module")
-def fitted(files, tmp_path_factory):
-    """Folder of a fit, and what the fit said."""
-    out = tmp_path_factory.mktemp("fitted") / "out"
-    return out, fit_small(files, out)
 
 
 # --- predict, report, ask --------------------------------------------------------------------------------

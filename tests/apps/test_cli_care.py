@@ -11,22 +11,15 @@ import pandas as pd
 import pytest
 
 import whoknows
-from tests.apps.cli import as_json, contents, failure, fit_small, make_crowd, run, table, write
+from tests.apps.cli import as_json, contents, failure, fit_small, run, table, write
 from whoknows.apps.cli.bar import Clock
 from whoknows.apps.cli.say import Pace, Say
 from whoknows.data.features import read_features
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    return make_crowd(tmp_path_factory.mktemp("files"))
-
-
-@pytest.fixture(scope="module")
-def fitted(files, tmp_path_factory):
-    out = tmp_path_factory.mktemp("fitted") / "out"
-    fit_small(files, out)
-    return out
+def results(fitted):
+    return fitted[0]
 
 
 # --- features by name ------------------------------------------------------------------------------------
@@ -38,8 +31,8 @@ def turned(path, to):
     return write(to, "\n".join(",".join([row[0], *row[:0:-1]]) for row in rows))
 
 
-def test_a_model_file_alone_does_not_guess_which_column_is_which(files, fitted, tmp_path):
-    model = shutil.copy(fitted / "model.whoknows", tmp_path)
+def test_a_model_file_alone_does_not_guess_which_column_is_which(files, results, tmp_path):
+    model = shutil.copy(results / "model.whoknows", tmp_path)
     given = "predict", model, "--out", tmp_path / "p.csv"
     for name in ("features.csv", "turned.csv"):
         message = failure(*given, turned(files / "features.csv", tmp_path / name), code=3)
@@ -67,9 +60,9 @@ def test_a_model_that_knows_its_features_finds_them(files, tmp_path):
     assert [row["label"] for row in table(tmp_path / "turned.csv")] == model.predict(X).tolist()
 
 
-def test_a_table_with_other_names_is_not_taken_by_place(files, fitted, tmp_path):
+def test_a_table_with_other_names_is_not_taken_by_place(files, results, tmp_path):
     text = (files / "features.csv").read_text("utf-8").replace("size,weight,age", "a,b,c")
-    message = failure("predict", fitted, write(tmp_path / "other.csv", text), "--quiet", code=3)
+    message = failure("predict", results, write(tmp_path / "other.csv", text), "--quiet", code=3)
     assert (
         "lacks 3 of the 3 features of the fit: 'size', 'weight', 'age'. There are 'a', 'b', 'c'." in message
     )
@@ -125,36 +118,36 @@ def test_a_demo_leaves_files_of_others_alone(name, tmp_path):
     assert contents(tmp_path) == {name: b"mine"}
 
 
-def test_a_report_goes_to_a_page_of_its_own(files, fitted, tmp_path):
-    before = contents(files), contents(fitted)
-    for path in (files / "labels.csv", fitted / "model.whoknows", tmp_path / "report"):
-        assert "ends in .html or .htm" in failure("report", fitted, "--out", path, code=2)
+def test_a_report_goes_to_a_page_of_its_own(files, results, tmp_path):
+    before = contents(files), contents(results)
+    for path in (files / "labels.csv", results / "model.whoknows", tmp_path / "report"):
+        assert "ends in .html or .htm" in failure("report", results, "--out", path, code=2)
     model = tmp_path / "model.html"
-    shutil.copy(fitted / "model.whoknows", model)
-    shutil.copy(fitted / "summary.json", tmp_path)
+    shutil.copy(results / "model.whoknows", model)
+    shutil.copy(results / "summary.json", tmp_path)
     assert "is read" in failure("report", model, "--out", model, code=2)
     shutil.copytree(files, tmp_path / "in")
     labels = (tmp_path / "in" / "labels.csv").rename(tmp_path / "in" / "labels.htm")
     given = labels, "--features", files / "features.csv", "--model", "id", "--out", tmp_path / "out"
     run("fit", *given)
     assert "is read" in failure("report", tmp_path / "out", "--out", labels, code=2)
-    assert (contents(files), contents(fitted)) == before
+    assert (contents(files), contents(results)) == before
 
 
-def test_a_copy_of_a_fit_does_not_write_to_the_first(fitted, tmp_path, monkeypatch):
+def test_a_copy_of_a_fit_does_not_write_to_the_first(results, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    copy, before = shutil.copytree(fitted, tmp_path / "copy"), contents(fitted)
+    copy, before = shutil.copytree(results, tmp_path / "copy"), contents(results)
     assert "out" not in tomllib.loads((copy / "settings.toml").read_text("utf-8"))
     run("fit", "--config", copy / "settings.toml", "--seed", 1)
     assert (tmp_path / "whoknows-out" / "report.html").exists()
-    assert contents(fitted) == before
+    assert contents(results) == before
 
 
-def test_nothing_to_ask_leaves_an_earlier_list(fitted, tmp_path):
+def test_nothing_to_ask_leaves_an_earlier_list(results, tmp_path):
     out = tmp_path / "ask.csv"
-    run("ask", fitted, "--out", out)
+    run("ask", results, "--out", out)
     before = out.read_bytes()
-    nothing = "ask", fitted, "--min-gain", 5, "--out", out
+    nothing = "ask", results, "--min-gain", 5, "--out", out
     assert run(*nothing).out.splitlines()[-1] == "Nothing was written."
     answer = as_json(*nothing)
     assert (answer["out"], answer["labels"]) == (None, 0)
@@ -165,14 +158,14 @@ def test_nothing_to_ask_leaves_an_earlier_list(fitted, tmp_path):
 # --- convert ---------------------------------------------------------------------------------------------
 
 
-def test_convert_prints(files, fitted, tmp_path, monkeypatch):
+def test_convert_prints(files, results, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("convert", files / "labels.csv", "-").out == (files / "labels.csv").read_text("utf-8")
     assert run("convert", files / "labels.csv", "-", "--to", "wide").out.startswith("item,anna,bob,cleo\n")
-    assert run("convert", fitted, "-").out == (fitted / "consensus.csv").read_text("utf-8")
-    assert as_json("convert", fitted, "-", code=2)["error"].startswith("OUT is -")
+    assert run("convert", results, "-").out == (results / "consensus.csv").read_text("utf-8")
+    assert as_json("convert", results, "-", code=2)["error"].startswith("OUT is -")
     for name in ("p.csv", "-"):
-        message = failure("convert", fitted, name, "--to", "label-studio", code=2)
+        message = failure("convert", results, name, "--to", "label-studio", code=2)
         assert "ends in .json" in message
     assert list(tmp_path.iterdir()) == []
 
@@ -215,7 +208,7 @@ def test_a_regression_promises_no_ask(files, tmp_path):
     assert "predict, report and ask" in fit_small(files, tmp_path / "out").out
 
 
-def test_messages_are_for_a_shell(files, fitted, tmp_path):
+def test_messages_are_for_a_shell(files, results, tmp_path):
     features = files / "features.csv"
     one = write(tmp_path / "one.csv", "item,annotator,label\ni00,x,1\ni01,x,1\n")
     numbers = (files / "labels.csv").read_text("utf-8").replace(",yes", ",1").replace(",no", ",0")
@@ -224,17 +217,17 @@ def test_messages_are_for_a_shell(files, fitted, tmp_path):
     gold = write(tmp_path / "gold.csv", "item,truth\ni05,2\n")
     for args, code, words in (
         (("fit", one, "--features", features), 3, "name an item of it with --gold FILE"),
-        (("ask", fitted, "--cost", "anna=-2"), 2, "--cost expects a number above 0; got 'anna=-2'"),
-        (("ask", fitted, "--cost", "anna=nan"), 2, "say with --annotator who may be asked"),
+        (("ask", results, "--cost", "anna=-2"), 2, "--cost expects a number above 0; got 'anna=-2'"),
+        (("ask", results, "--cost", "anna=nan"), 2, "say with --annotator who may be asked"),
         (
             ("compare", *given, "--folds", 1000),
             3,
             "--folds 1000 needs as many labelled items; there are 40 (",
         ),
-        (("ask", fitted, "--labels", numbers), 3, "are not among the known labels: 0, 1."),
+        (("ask", results, "--labels", numbers), 3, "are not among the known labels: 0, 1."),
         (("predict", features, features), 3, "are written by whoknows fit, as model.whoknows."),
         (
-            ("predict", fitted, files / "labels.csv"),
+            ("predict", results, files / "labels.csv"),
             3,
             "Expected the features of the fit: 'size', 'weight', 'age'.",
         ),

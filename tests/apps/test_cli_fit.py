@@ -12,24 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import whoknows
-from tests.apps.cli import ALL_FILES, as_json, contents, failure, fit_small, make_crowd, run, table, write
+from tests.apps.cli import ALL_FILES, as_json, contents, failure, run, table, write
 from whoknows.data.features import read_features
 from whoknows.data.formats import read_labels
 from whoknows.data.texts import TextFeatures
 
 PIXEL = "iVBORw0KGgo="  # how a PNG begins
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    return make_crowd(tmp_path_factory.mktemp("files"))
-
-
-@pytest.fixture(scope="module")
-def fitted(files, tmp_path_factory):
-    """Folder of a fit, and what the fit said."""
-    out = tmp_path_factory.mktemp("fitted") / "out"
-    return out, fit_small(files, out)
 
 
 def test_fit_writes_everything_and_says_what_it_read(files, fitted):

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from whoknows import CrowdClassifier
+from whoknows._array import LARGEST
 from whoknows.data import Annotations
-from whoknows.data.features import LARGEST, Features, fill_gaps, join, read_features
+from whoknows.data.features import Features, fill_gaps, join, read_features
 from whoknows.data.formats import FileProblem, LabelFile
-from whoknows.estimators import checks
 
 X = np.array([[0.5, 1.0], [2.0, -3.0], [0.0, 4.5]])
 
@@ -411,7 +411,6 @@ def test_what_no_median_can_mend_is_refused():
 
 
 def test_estimators_take_numbers_as_large_as_files_may_hold_and_refuse_larger_ones():
-    assert checks.LARGEST == LARGEST
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-LARGEST, LARGEST, (30, 2)), rng.integers(0, 2, (30, 3))
     assert np.isfinite(CrowdClassifier().fit(X, y).predict_proba(X)).all()

@@ -70,3 +70,12 @@ def test_groups_are_the_positions_of_each_code_but_of_codes_nobody_has():
 
 def test_the_constant_comes_last():
     np.testing.assert_array_equal(_array.with_constant(np.zeros((2, 1))), [[0, 1], [0, 1]])
+
+
+def test_the_first_number_too_large_to_square_is_found_and_nan_is_none():
+    X = np.array([[1.0, np.nan], [2.0, 3.0]])
+    assert _array.too_large(X) is None
+    assert _array.too_large(np.zeros((0, 2))) is None
+    assert _array.too_large(np.full((2, 2), np.nan)) is None
+    X[1, 0] = -1e151
+    assert _array.too_large(X) == (1, 0)

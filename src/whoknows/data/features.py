@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whoknows._array import LARGEST, too_large
 from whoknows.data.annotations import Annotations
 from whoknows.data.formats import arrays
 from whoknows.data.formats.cells import parse_ids, plain
@@ -22,8 +23,6 @@ from whoknows.data.formats.spec import must_have
 from whoknows.data.formats.text import MAX_FEATURES, decode, read_bytes
 from whoknows.data.triples import triples
 from whoknows.data.vocabulary import Coded, Ids, factorize, show, tight_array
-
-LARGEST = 1e150  # models square features; the estimators refuse larger ones, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,12 +198,13 @@ def _refuse_huge(features: Features) -> None:
         raise FileProblem(
             features.path, f"holds infinite numbers in {show(names, 3)}. Leave such cells blank."
         )
-    rows, columns = np.nonzero(np.abs(features.X) > np.float64(LARGEST))
-    if rows.size:
+    place = too_large(features.X)
+    if place is not None:
+        row, column = place
         raise FileProblem(
             features.path,
-            f"expected numbers up to {LARGEST:g}, got {features.X[rows[0], columns[0]]:g} in "
-            f"{features.names[columns[0]]!r} of item {features.ids.tolist()[rows[0]]!r}. "
+            f"expected numbers up to {LARGEST:g}, got {features.X[row, column]:g} in "
+            f"{features.names[column]!r} of item {features.ids.tolist()[row]!r}. "
             "Leave such cells blank, or use another unit.",
         )
 

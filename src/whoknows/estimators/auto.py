@@ -133,26 +133,26 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         if self.members is None and parts >= WITHOUT_PARTS:
             chosen = [member for member in chosen if member.map != "spectral"]
         tick = _clock(callback, len(chosen) * (1 + (self.folds if self.selection else 0)))
-        held_out = np.zeros((0, len(chosen)))
-        if self.selection:
-            tried = self._tried(given)
-            held_out = self._held_out(self._candidates(chosen, X[tried], given[tried], views), tick)
+        informed = np.flatnonzero(given.informed)
+        tried = self._tried(informed) if self.selection else informed
+        candidates = self._candidates(chosen, X, given, views, tried)
+        held_out = self._held_out(candidates, tick) if self.selection else np.zeros((0, len(chosen)))
         spectral = np.array([member.map == "spectral" for member in chosen])
         weights = weigh(held_out, spectral, EVEN_OF_POINTS if said.n_classes > 2 else 0.0)
         selection = Selection(chosen, weights, held_out, gain_of_varying(chosen, held_out), parts)
-        if self.selection and given.informed.sum() > MOST_TRIED:
+        if len(tried) < len(informed):  # so many that each member costs: those without weight are left out
             selection = selection.only(weights >= min(LEAST_WEIGHT, weights.max()))
+            candidates = self._candidates(selection.members, X, given, views, informed)
         members = []
-        for candidate in self._candidates(selection.members, X, given, views):
+        for candidate in candidates:
             members.append(candidate.fit(given))
             tick()
         self.selection_, self.weights_, self.members_ = selection, selection.weights, members
         self._set_answers(X, given)
         return self
 
-    def _tried(self, given: Given) -> Rows:
+    def _tried(self, informed: Rows) -> Rows:
         """Items that say something, or of many as many as it takes to weigh the members."""
-        informed = np.flatnonzero(given.informed)
         if len(informed) <= MOST_TRIED:
             return informed
         return np.sort(check_random_state(self.random_state).choice(informed, MOST_TRIED, replace=False))
@@ -282,17 +282,16 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         return views
 
     def _candidates(
-        self, chosen: list[Member], X: Array, given: Given, views: dict[str, Seen]
+        self, chosen: list[Member], X: Array, given: Given, views: dict[str, Seen], rows: Rows
     ) -> list[Candidate]:
-        """Members ready to be fitted; those with the same map see the same items."""
+        """Members ready to be fitted to some of the items; those with the same map see them alike."""
         candidates, seen = [], {}
-        informed = given.informed
         for member in chosen:
             model = member.build(self, given.said.n_classes)
             learnt = Learnt.of_items(model, X, given.said, views[member.map])
             if member.map not in seen:
                 seen[member.map] = (
-                    learnt.items(X[informed], given[informed]),
+                    learnt.items(X[rows], given[rows]),
                     learnt.items(X[typical_rows(len(X))]),
                 )
             candidates.append(Candidate(model, learnt, *seen[member.map]))

@@ -12,13 +12,12 @@ import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from whoknows._array import Array
+from whoknows._array import LARGEST, Array, too_large
 from whoknows.data.annotations import Annotations
 from whoknows.data.tables import counts_rows, first_not_a_number, is_frame, not_numbers
 from whoknows.data.vocabulary import show
 
 MOST_FEATURES = 5_000
-LARGEST = 1e150  # models square features and add the squares up
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
@@ -89,9 +88,9 @@ def _check_finite(estimator: Any, X: Array) -> None:
 
 
 def _check_size(estimator: Any, X: Array) -> None:
-    rows, columns = np.nonzero(np.abs(X) > LARGEST)
-    if rows.size:
-        row, column = int(rows[0]), int(columns[0])
+    place = too_large(X)
+    if place is not None:
+        row, column = place
         names = getattr(estimator, "feature_names_in_", None)
         shown = column if names is None else repr(str(names[column]))
         raise ValueError(

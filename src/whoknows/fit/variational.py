@@ -66,7 +66,8 @@ def fit_variational(
             if far.bound > here.bound:
                 sums, crowd, here = far.sums, far.crowd, far
                 # That a leap gained little does not mean that there is little to gain.
-                if monitor.add(far.bound, far.crowd.mean) and not monitor.converged:
+                monitor.add(far.bound, far.crowd.mean)
+                if monitor.stopped or monitor.n_iter >= monitor.max_iter:
                     break
     monitor.finish()
     return here.crowd, here.xi

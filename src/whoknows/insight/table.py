@@ -86,6 +86,9 @@ class Agreement:
         pairs = self.pairwise
         known = np.flatnonzero((pairs.n_items >= _WORTH_SHOWING) & ~np.isnan(pairs.kappa))
         order = known[np.argsort(pairs.kappa[known], kind="stable")]
+        if not len(order):
+            yield f"None of {len(pairs)} pairs has {_WORTH_SHOWING} common items or more."
+            return
         yield (
             f"Pairs by Cohen's kappa, {len(order)} of {len(pairs)} "
             f"with {_WORTH_SHOWING} common items or more:"
