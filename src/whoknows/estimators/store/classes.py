@@ -62,9 +62,9 @@ CLASSES: dict[str, type] = {
         cls.__name__: cls
         for cls in (*ESTIMATORS, *_TRUTH, *_ANNOTATORS, *_MAPS, *_GRAPHS, *_LEARNT, *_FOREIGN)
     },
-    "GaussianWeights": graph._GaussianWeights,
-    "KnnWeights": graph._KnnWeights,
-    "GivenWeights": graph._GivenWeights,
+    "GaussianWeights": graph.weighted._GaussianWeights,
+    "KnnWeights": graph.weighted._KnnWeights,
+    "GivenWeights": graph.weighted._GivenWeights,
     "RegressorLearnt": regressor._Learnt,
     "RegressorFitted": regressor._Fitted,
 }
