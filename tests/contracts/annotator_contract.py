@@ -19,6 +19,7 @@ from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.solve import solve
 from whoknows.fit.variational import has_bound
+from whoknows.model.annotators.pairs import Pairs
 from whoknows.model.belief import Belief
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.truth import LogisticTruth
@@ -290,8 +291,8 @@ class BoundedAnnotatorContract:
 
     def test_bounded_evidence_lies_below_the_expected_evidence(self, case):
         belief, rng = self.belief(case.piece), np.random.default_rng(7)
-        X, Y = WORLD.features, WORLD.Y
-        found = case.piece.bounded_evidence(case.piece.moments(belief, X, Y), Y).table
+        X, Y, pairs = WORLD.features, WORLD.Y, WORLD.items.pairs
+        found = case.piece.bounded_evidence(case.piece.moments(belief, pairs), pairs).table
         roots = np.linalg.cholesky(belief.covariance + 1e-12 * np.eye(belief.mean.shape[1]))
         draws = [
             case.piece.evidence(
@@ -316,17 +317,17 @@ class BoundedAnnotatorContract:
 
     def test_statistics_are_the_bounds_quadratic_in_theta(self, case):
         """Σ_i,z q (log σ's bound) = pull·θ − ½ θᵀ gram θ + constant: compared by its change from θ to θ'."""
-        piece, X, Y = case.piece, WORLD.features, WORLD.Y
+        piece, pairs, Y = case.piece, WORLD.items.pairs, WORLD.items.pairs.said
         belief = self.belief(piece)
-        moments = piece.moments(belief, X, Y)
-        gram, pull = piece.statistics(moments, X, Y, POSTERIOR)
+        moments = piece.moments(belief, pairs)
+        gram, pull = piece.statistics(moments, pairs, POSTERIOR)
         c = np.sqrt(moments[1])
         omega = np.tanh(c / 2) / (2 * c)
 
         def bound(theta):
-            eta = piece.moments(Belief(theta), X, Y)[0]
+            eta = piece.moments(Belief(theta), pairs)[0]
             sign = np.where(Y.label[:, None] == np.arange(2), 1.0, -1.0)
-            return (POSTERIOR.prob[Y.item] * (sign * eta / 2 - omega * eta**2 / 2)).sum()
+            return (Y.counts[:, None] * POSTERIOR.prob[Y.item] * (sign * eta / 2 - omega * eta**2 / 2)).sum()
 
         def quadratic(theta):
             theta = theta[:-1]
@@ -341,7 +342,8 @@ class BoundedAnnotatorContract:
         copies = np.repeat(np.arange(14), weight)
 
         def sums(X, Y, posterior):
-            return piece.statistics(piece.moments(belief, X, Y), X, Y, posterior)
+            pairs = Pairs(X, Y)
+            return piece.statistics(piece.moments(belief, pairs), pairs, posterior)
 
         counted, written_out = with_confidence(WORLD.Y)
         heavy = CategoricalPosterior(POSTERIOR.prob, weight=weight.astype(float))
@@ -357,7 +359,7 @@ class BoundedAnnotatorContract:
         piece, belief, items = case.piece, self.belief(case.piece), WORLD.items
 
         def sums(part: Items, posterior):
-            return piece.statistics(piece.moments(belief, part.Psi, part.Y), part.Psi, part.Y, posterior)
+            return piece.statistics(piece.moments(belief, part.pairs), part.pairs, posterior)
 
         whole = sums(items, POSTERIOR)
         parts = [

@@ -29,6 +29,7 @@ from whoknows.model.annotators import (
     GaussianAnnotators,
     OrderedAnnotators,
 )
+from whoknows.model.annotators.pairs import Pairs
 from whoknows.model.belief import Belief
 from whoknows.model.evidence import GOLD_PRECISION, QuadraticEvidence, TableEvidence
 from whoknows.model.graph import KnnGraph
@@ -194,8 +195,9 @@ class TestConfidence:
         known = belief(some_theta(piece))
 
         def answers(Y):
-            moments = piece.moments(known, FEATURES, Y)
-            return piece.bounded_evidence(moments, Y).table, *piece.statistics(moments, FEATURES, Y, q)
+            pairs = Pairs(FEATURES, Y)
+            moments = piece.moments(known, pairs)
+            return piece.bounded_evidence(moments, pairs).table, *piece.statistics(moments, pairs, q)
 
         same(answers(counted(Y, TIMES)), answers(written_out(Y, TIMES)))
 

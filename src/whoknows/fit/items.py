@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
+from whoknows.model.annotators.pairs import Pairs
 from whoknows.model.evidence import Evidence
 
 
@@ -42,6 +44,11 @@ class Items:
         """Which items have a label or a known truth: where items do not interact, the others say nothing."""
         seen = self.Y.labelled
         return seen if self.gold is None else seen | np.isfinite(self.gold)
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The labels side by side with what expertise sees, gathered once for all iterations."""
+        return Pairs(self.Psi, self.Y)
 
     def labelled(self) -> Items:
         """Return the items that say something of truth or annotators."""

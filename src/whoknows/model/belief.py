@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_expit
 
 from whoknows._array import Array
 
@@ -53,5 +52,5 @@ def omega(c: Array) -> Array:
 def bounded_log_logistic(mean: Array, second_moment: Array) -> tuple[Array, Array]:
     """E[log σ(u)] and E[log σ(−u)] from below, at the best c² = E[u²]."""
     c = np.sqrt(second_moment)
-    middle = log_expit(c) - c / 2
+    middle = -np.log(1 + np.exp(-c)) - c / 2  # log σ(c) of c ≥ 0: where it is small, so is its error
     return middle + mean / 2, middle - mean / 2

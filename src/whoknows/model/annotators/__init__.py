@@ -11,6 +11,7 @@ from whoknows.model.annotators.biased import BiasedAnnotators
 from whoknows.model.annotators.confusion import ConfusionAnnotators
 from whoknows.model.annotators.gaussian import GaussianAnnotators
 from whoknows.model.annotators.ordered import OrderedAnnotators
+from whoknows.model.annotators.pairs import Pairs
 from whoknows.model.annotators.population import CrowdBelief, Population
 from whoknows.model.belief import Belief
 from whoknows.model.evidence import Evidence, TableEvidence
@@ -78,13 +79,13 @@ class BoundedAnnotators(Protocol):
     def prior_belief(self, n_features: int, active: Mask) -> CrowdBelief:
         """q(θ) before any label."""
 
-    def moments(self, belief: Belief, X: Array, Y: Annotations) -> tuple[Array, Array]:
+    def moments(self, belief: Belief, pairs: Pairs) -> tuple[Array, Array]:
         """E[η] and E[η²] of every label."""
 
-    def bounded_evidence(self, moments: tuple[Array, Array], Y: Annotations) -> Evidence:
+    def bounded_evidence(self, moments: tuple[Array, Array], pairs: Pairs) -> Evidence:
         """E_q(θ)[Σ_t log p(y | x, z)] from below."""
 
     def statistics(
-        self, moments: tuple[Array, Array], X: Array, Y: Annotations, posterior: Posterior
+        self, moments: tuple[Array, Array], pairs: Pairs, posterior: Posterior
     ) -> tuple[Array, Array]:
         """Return the sums over labels that q(θ) needs."""

@@ -11,6 +11,7 @@ from scipy.special import expit, log_expit
 
 from whoknows._array import Array, Mask, pair_products, pair_sums, segment_sum
 from whoknows.data.annotations import Annotations
+from whoknows.model.annotators.pairs import Pairs
 from whoknows.model.annotators.population import CrowdBelief, Population
 from whoknows.model.belief import Belief, bounded_log_logistic, moderated, omega
 from whoknows.model.evidence import TableEvidence
@@ -91,41 +92,43 @@ class BernoulliAnnotators(Settings):
         n_slopes = n_features - 1 if self.varies_with_x else 0
         return CrowdBelief.prior(self.population, active, n_slopes, self._n_intercepts)
 
-    def moments(self, belief: Belief, X: Array, Y: Annotations) -> tuple[Array, Array]:
-        """E[η] and E[η²] of each label's log-odds: two (n_annotations, n_classes), or one column for all."""
-        by_annotator, codes = Y.by_annotator, self._distinct_codes
-        x = self._features(X)[Y.item[by_annotator.order]]  # of one annotator after the other
-        n_features = x.shape[1]
-        mean, variance = np.zeros((2, len(x), len(codes)))
-        for t, rows in by_annotator:
-            theta = belief.mean[t]
-            shift = codes @ theta[n_features : n_features + codes.shape[1]]
-            mean[rows] = (x[rows] @ theta[:n_features])[:, None] + shift
-            if belief.covariance is not None:
-                variance[rows] = _variance(x[rows], codes, belief.covariance[t])
-        place = np.empty_like(by_annotator.order)
-        place[by_annotator.order] = np.arange(len(x))
-        return mean[place], (mean**2 + variance)[place]
+    def moments(self, belief: Belief, pairs: Pairs) -> tuple[Array, Array]:
+        """E[η] and E[η²] of each label's log-odds: two (n_pairs, n_classes), or one column for all."""
+        pairs, codes = self._seen(pairs), self._distinct_codes
+        n = pairs.x.shape[1]
+        mean, second = np.empty((2, len(pairs.x), len(codes)))
+        for block in pairs.blocks:
+            x, theta = block.shaped(pairs.x), belief.mean[block.annotators, : n + codes.shape[1]]
+            eta = x @ theta[:, :n, None] + (theta[:, n:] @ codes.T)[:, None, :]
+            block.shaped(mean)[:] = eta
+            variance = (
+                0.0 if belief.covariance is None else _variance(x, codes, belief.covariance[block.annotators])
+            )
+            block.shaped(second)[:] = eta**2 + variance
+        return mean, second
 
-    def bounded_evidence(self, moments: tuple[Array, Array], Y: Annotations) -> TableEvidence:
+    def bounded_evidence(self, moments: tuple[Array, Array], pairs: Pairs) -> TableEvidence:
         """E_q(θ)[Σ_t log p(y | x, z)] from below, by the Pólya-Gamma bound."""
+        Y = pairs.said
         return self._table(np.zeros((Y.n_annotators + 1, 0)), Y, *bounded_log_logistic(*moments))
 
     def statistics(
-        self, moments: tuple[Array, Array], X: Array, Y: Annotations, posterior: Posterior
+        self, moments: tuple[Array, Array], pairs: Pairs, posterior: Posterior
     ) -> tuple[Array, Array]:
         """Σ ω a aᵀ and Σ (target − ½) a of each annotator, a being what its log-odds are linear in."""
-        by_annotator, q, codes = Y.by_annotator, label_weights(posterior, Y), self._codes
+        pairs, codes, Y = self._seen(pairs), self._codes, pairs.said
+        q = label_weights(posterior, Y)
         weight, target = q * omega(np.sqrt(moments[1])), q * (self._right(Y) - 0.5)
-        x = self._features(X)[Y.item[by_annotator.order]]  # of one annotator after the other
-        n, n_columns = x.shape[1], x.shape[1] + codes.shape[1]
-        gram, pull = np.zeros((Y.n_annotators, n_columns, n_columns)), np.zeros((Y.n_annotators, n_columns))
-        w, r = (part.sum(axis=1)[by_annotator.order] for part in (weight, target))
-        w_code = (weight @ codes)[by_annotator.order]
-        for t, rows in by_annotator:
-            gram[t, :n, :n] = x[rows].T @ (x[rows] * w[rows, None])
-            gram[t, :n, n:] = x[rows].T @ w_code[rows]
-            pull[t, :n] = r[rows] @ x[rows]
+        n = pairs.x.shape[1]
+        gram = np.zeros((Y.n_annotators, n + codes.shape[1], n + codes.shape[1]))
+        pull = np.zeros(gram.shape[:2])
+        w, r, w_code = weight.sum(axis=1), target.sum(axis=1), weight @ codes
+        for block in pairs.blocks:
+            t, x = block.annotators, block.shaped(pairs.x)
+            across = x.swapaxes(1, 2)
+            gram[t, :n, :n] += across @ (x * block.shaped(w)[:, :, None])
+            gram[t, :n, n:] += across @ block.shaped(w_code)
+            pull[t, :n] += (across @ block.shaped(r)[:, :, None])[:, :, 0]
         if self.two_coin:
             by_class = segment_sum(weight, Y.annotator, Y.n_annotators)
             gram[:, n:, :n] = gram[:, :n, n:].swapaxes(1, 2)
@@ -137,9 +140,10 @@ class BernoulliAnnotators(Settings):
 
     def evidence_at(self, belief: Belief, X: Array, Y: Annotations) -> TableEvidence:
         """Σ_t log P(y_it | x_i, z) with θ integrated out where its covariance is known."""
-        mean, second = self.moments(belief, X, Y)
+        pairs = Pairs(X, Y)
+        mean, second = self.moments(belief, pairs)
         eta = moderated(mean, second - mean**2)
-        return self._table(belief.mean, Y, log_expit(eta), log_expit(-eta))
+        return self._table(belief.mean, pairs.said, log_expit(eta), log_expit(-eta))
 
     predictive = evidence_at
 
@@ -192,6 +196,9 @@ class BernoulliAnnotators(Settings):
         """Columns of θ that are no slopes."""
         return 1 + int(self._codes.shape[1])
 
+    def _seen(self, pairs: Pairs) -> Pairs:
+        return pairs if self.varies_with_x else pairs.constant
+
     def _features(self, X: Array) -> Array:
         return X if self.varies_with_x else X[:, -1:]
 
@@ -235,14 +242,14 @@ class BernoulliAnnotators(Settings):
 
 
 def _variance(x: Array, codes: Array, covariance: Array) -> Array:
-    """Var[a_zᵀθ] of a_z = (x, code_z): (n_items, n_codes)."""
-    n, end = x.shape[1], x.shape[1] + codes.shape[1]
-    alone = np.einsum("ij,ij->i", x @ covariance[:n, :n], x)
+    """Var[a_zᵀθ] of a_z = (x, code_z), annotator by annotator: (n_annotators, n_labels, n_codes)."""
+    n, end = x.shape[2], x.shape[2] + codes.shape[1]
+    alone = np.einsum("tij,tij->ti", x @ covariance[:, :n, :n], x)[:, :, None]
     if not codes.size:
-        return np.asarray(alone[:, None])
-    cross = x @ (covariance[:n, n:end] @ codes.T)
-    of_code = np.einsum("zi,ij,zj->z", codes, covariance[n:end, n:end], codes)
-    return np.asarray(alone[:, None] + 2 * cross + of_code)
+        return np.asarray(alone)
+    cross = x @ (covariance[:, :n, n:end] @ codes.T)
+    of_code = np.einsum("zi,tij,zj->tz", codes, covariance[:, n:end, n:end], codes)
+    return np.asarray(alone + 2 * cross + of_code[:, None, :])
 
 
 def label_weights(posterior: Posterior, Y: Annotations) -> Array:
