@@ -16,7 +16,7 @@ QUICK := benchmarks/results-quick
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check bench bench-quick docs clean
+.PHONY: help install demo test check bench bench-quick docs clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -30,6 +30,8 @@ test: export OPENBLAS_NUM_THREADS = 1
 test: $(DEV)  ## every test, doctest and code block of the docs
 	$(PY) -m pytest -n $(JOBS)
 
+install: $(DEV)  ## what the tests need, and nothing else
+
 check: $(DEV)  ## style, types and who imports whom
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -37,11 +39,13 @@ check: $(DEV)  ## style, types and who imports whom
 	$(PY) $(BIN)/lint-imports --no-cache
 
 # Cells that are in the CSV files are not computed again: what was stopped goes on.
-bench: $(BENCH) $(PEERS)  ## the paper's experiments, real crowds, docs/results.md: hours (data sets from WHOKNOWS_DATA)
+bench: $(BENCH) $(PEERS)  ## the paper's experiments, real crowds, speed, docs/results.md: hours (data sets from WHOKNOWS_DATA)
 	$(PY) -m benchmarks.paper.figure3
 	$(PY) -m benchmarks.paper.figures45
 	$(PY) -m benchmarks.paper.unlabelled
 	$(PY) -m benchmarks.crowds.run
+	$(PY) -m benchmarks.speed.run
+	$(PY) -m benchmarks.against.run
 	$(PY) -m benchmarks.paper.charts
 	$(PY) -m benchmarks.crowds.charts
 	$(PY) -m benchmarks.page
@@ -51,6 +55,8 @@ bench-quick: $(BENCH)  ## a small part of it, in minutes, in benchmarks/results-
 	$(PY) -m benchmarks.paper.figures45 --quick --out $(QUICK)/paper
 	$(PY) -m benchmarks.paper.unlabelled --quick --out $(QUICK)/paper
 	$(PY) -m benchmarks.crowds.run --quick --out $(QUICK)
+	$(PY) -m benchmarks.speed.run --quick --out $(QUICK)
+	$(PY) -m benchmarks.against.run --quick --out $(QUICK)
 	$(PY) -m benchmarks.paper.charts --out $(QUICK)/paper
 	$(PY) -m benchmarks.crowds.charts --out $(QUICK)
 	$(PY) -m benchmarks.page --results $(QUICK) --out $(QUICK)/results.md

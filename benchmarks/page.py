@@ -15,13 +15,17 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.against import summary as against
 from benchmarks.common.command import RESULTS
+from benchmarks.common.machine import hardware
 from benchmarks.common.tables import fixed, markdown, read
 from benchmarks.crowds import cases
 from benchmarks.crowds import run as crowds
 from benchmarks.crowds import summary as crowds_summary
 from benchmarks.paper import claims, figure3, figures45, protocol, simulated_study, summary, unlabelled
 from benchmarks.paper.methods import NAMES
+from benchmarks.speed import summary as speed
+from benchmarks.speed.worlds import EVERY as WORLDS
 
 ROOT = Path(__file__).parents[1]
 PAGE, DATA_SETS = ROOT / "docs" / "results.md", ROOT / "docs" / "data_sets.md"
@@ -159,6 +163,28 @@ PARTS = {
         unlabelled_body,
         (("paper/unlabelled.png", "Points of accuracy that unlabelled items add, by set and model"),),
     ),
+    "speed": Part(
+        "Speed",
+        "speed.csv",
+        "benchmarks.speed.run",
+        speed.KEY,
+        len(WORLDS),
+        speed.HOW,
+        speed.body,
+        (),
+        "cpu_seconds",
+    ),
+    "against": Part(
+        "Speed of other packages",
+        "against.csv",
+        "benchmarks.against.run",
+        against.KEY,
+        len(against.WORLDS),
+        against.HOW,
+        against.body,
+        (),
+        "cpu_seconds",
+    ),
 }
 
 
@@ -263,7 +289,7 @@ def effort(results: Path) -> str:
     for part in PARTS.values():
         if part.is_there(results):
             hours = part.read(results)[part.seconds].sum() / 3600
-            ran_on = [", ".join(_hardware(machine)) for machine in machines(results, part)]
+            ran_on = [hardware(machine) for machine in machines(results, part)]
             rows[part.heading] = [
                 f"{part.done(results)} of {part.draws}",
                 f"{fixed(hours, 1)} h",
@@ -271,10 +297,6 @@ def effort(results: Path) -> str:
             ]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["draws", "processor time", "machine"])
     return markdown(table.rename_axis("part"), words=True) if rows else "Nothing was run yet."
-
-
-def _hardware(machine: dict[str, str]) -> list[str]:
-    return [machine["processor"], f"{machine['cores']} cores", machine["memory"], machine["system"]]
 
 
 def software(results: Path) -> str:
@@ -313,8 +335,9 @@ INTRODUCTION = """\
 <!-- Written by `python -m benchmarks.page` from the CSV files of the benchmarks. Do not edit. -->
 
 What comes out when the paper's experiments are run again, what this library does on real crowds beside other
-packages, and what items without labels are worth. All numbers are computed from the CSV files in
-`{results}`, one row a fit; a test holds docs/results.md against them. {machine}
+packages, what items without labels are worth, and what all this costs in seconds and memory. All numbers are
+computed from the CSV files in `{results}`, one row a fit; a test holds docs/results.md against them.
+{machine}
 
 ```sh
 make bench        # all of it, for hours; stopped, it goes on where it was
@@ -330,7 +353,7 @@ def page(results: Path, out: Path) -> str:
     named = results.resolve()
     shown = named.relative_to(ROOT).as_posix() if named.is_relative_to(ROOT) else named.name
     every = [m for part in PARTS.values() for m in machines(results, part)]
-    ran_on = " and on ".join(dict.fromkeys(", ".join(_hardware(m)) for m in every))
+    ran_on = " and on ".join(dict.fromkeys(map(hardware, every)))
     machine = f"They were run on {ran_on}." if ran_on else "Nothing was run yet."
     sections = [section(part, results, out) for part in PARTS.values()]
     judged = f"## Which of the paper's claims hold\n\n{claims.page(results / 'paper')}"

@@ -24,6 +24,17 @@ def record(path: Path) -> None:
         path.write_text(json.dumps([*known, describe()], indent=1) + "\n", "utf-8")
 
 
+def hardware(description: dict[str, str]) -> str:
+    """What was described, without the versions, in a line."""
+    words = [description["processor"], f"{description['cores']} cores"]
+    return ", ".join([*words, description["memory"], description["system"]])
+
+
+def is_only_this(path: Path) -> bool:
+    """Whether a JSON file names this machine and no other."""
+    return path.exists() and json.loads(path.read_text("utf-8")) == [describe()]
+
+
 def _processor() -> str:
     """Name of the processor, as far as the system tells."""
     info = Path("/proc/cpuinfo")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,50 @@ Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
 LARGEST = 1e150  # feature: models square them and add the squares up
+
+
+def namespace(x: Any) -> Any:
+    """Return numpy, or torch where ``x`` is a tensor: what both have under one name does for both."""
+    package = type(x).__module__.partition(".")[0]
+    return sys.modules["torch"] if package == "torch" else np
+
+
+def like(values: Any, x: Any) -> Any:
+    """Return numbers as an array of the kind and type that ``x`` has, and on its device."""
+    if namespace(x) is np:
+        return np.asarray(values, dtype=x.dtype if x.dtype.kind == "f" else float)
+    return namespace(x).as_tensor(values, dtype=x.dtype, device=x.device)
+
+
+def rows_like(rows: Any, x: Any) -> Any:
+    """Return row numbers as what rows of ``x`` are taken by: for a tensor, one on its device."""
+    xp = namespace(x)
+    return rows if xp is np else xp.as_tensor(rows, dtype=xp.int64, device=x.device)
+
+
+def doubles(x: Any) -> Any:
+    """Return the same numbers with all the digits there are, on the same device."""
+    return x.astype(float, copy=False) if namespace(x) is np else x.double()
+
+
+def to_numpy(x: Any) -> Any:
+    """Return an array or tensor, wherever it lives, as an array here."""
+    return x.detach().cpu().numpy() if namespace(x) is not np else np.asarray(x)
+
+
+def positions(x: Any) -> Any:
+    """0 … len(x) − 1, on the device of ``x``."""
+    return np.arange(len(x)) if namespace(x) is np else namespace(x).arange(len(x), device=x.device)
+
+
+def sparse_rows(columns: Any, values: Any, n_columns: int) -> Any:
+    """Rows of k entries each, at ``columns`` (n, k): sparse (n, n_columns), of the kind ``values`` are."""
+    (n, k), xp = values.shape, namespace(values)
+    if xp is np:
+        ends = np.arange(n + 1) * k
+        return sp.csr_array((values.ravel(), columns.ravel(), ends), shape=(n, n_columns))
+    places = xp.stack([positions(values).repeat_interleave(k), columns.ravel()])
+    return xp.sparse_coo_tensor(places, values.ravel(), (n, n_columns), check_invariants=False)
 
 
 def too_large(X: Array) -> tuple[int, int] | None:
@@ -44,14 +89,31 @@ def pair_sums(weights: Array, X: Array, rows: NDArray[Any], columns: NDArray[Any
 
 def segment_sum(values: Array, segments: NDArray[Any], n_segments: int) -> Array:
     """Sum ``values`` (n,) or (n, k) within segments: (n_segments,) or (n_segments, k)."""
+    tensor: Any = values
+    if namespace(tensor) is not np:
+        total = tensor.new_zeros((n_segments, *tensor.shape[1:]))
+        return total.index_add_(0, segments, tensor)
     if values.ndim == 1:
         return np.bincount(segments, weights=values, minlength=n_segments).astype(float)
     return np.column_stack([segment_sum(column, segments, n_segments) for column in values.T])
 
 
+def log_logistic(u: Array) -> Array:
+    """log 1 / (1 + exp(−u))."""
+    xp = namespace(u)
+    return u.clip(max=0.0) - xp.log1p(xp.exp(-abs(u)))
+
+
+def log_softmax(values: Array) -> Array:
+    """Log of exp(values) normalised over the last axis; scipy's takes several times as long."""
+    xp = namespace(values)
+    below = values - xp.amax(values, axis=-1, keepdims=True)
+    return below - xp.log(xp.exp(below).sum(axis=-1, keepdims=True))
+
+
 def with_constant(X: Array) -> Array:
     """Append the column of ones that carries the intercept."""
-    return np.column_stack([X, np.ones(len(X))])
+    return namespace(X).concatenate([X, like(np.ones((len(X), 1)), X)], 1)
 
 
 @dataclass(frozen=True)

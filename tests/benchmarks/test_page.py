@@ -73,7 +73,7 @@ def test_its_pictures_are_there():
 
 def test_without_results_every_part_says_so(tmp_path):
     text = page.page(tmp_path, tmp_path / "page.md")
-    assert text.count("Not run yet (`python -m benchmarks.") == len(page.PARTS) == 4
+    assert text.count("Not run yet (`python -m benchmarks.") == len(page.PARTS) == 6
     assert not page.LINK.search(text)
     assert "reached" not in text
     assert {HOLDS, PART, FAILS}.isdisjoint(re.findall(r"\| (\w[\w ]*\w) +(?=\|)", text))
@@ -93,6 +93,20 @@ def test_numbers_on_the_page_are_those_of_the_cells(results, tmp_path):
     (lost,) = (line for line in lines if line.startswith("| bupa") and "ML original" in line)
     assert [cell.strip() for cell in lost.split("|")[2:5]] == ["1 of 3", "ML original (1)", "4.0"]
     assert "| The paper's sets (Fig. 3) | 30 of 1750 | 3.0 h " in text
+
+
+def test_seconds_are_on_the_page(results, tmp_path):
+    measured = {"world": "labelled-10k", "method": "AutoCrowdClassifier", "cpu_seconds": 7.3}
+    measured |= {"version": "whoknows 1", "error": ""}
+    for part, module in (("speed", page.speed), ("against", page.against)):
+        columns = [*module.KEY, *module.VALUES]
+        row = pd.DataFrame([dict.fromkeys(columns, 1) | measured], columns=columns)
+        row.to_csv(results / page.PARTS[part].file, index=False)
+    text = page.page(results, tmp_path / "page.md")
+    speed = text.partition("## Speed\n")[2].partition("## How")[0]
+    assert speed.count(" 7.3 |") == 2
+    assert "Not complete: 1 of 9 draws" in speed
+    assert "Not run yet" not in speed
 
 
 def test_the_page_changes_with_a_cell(results, tmp_path):

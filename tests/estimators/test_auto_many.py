@@ -6,7 +6,7 @@ import pytest
 from whoknows import AutoCrowdClassifier
 from whoknows.estimators import auto
 from whoknows.estimators.members import Member
-from whoknows.estimators.stacking import far_behind
+from whoknows.estimators.selection import Selection
 
 MEMBERS = [Member("linear", 3.0, False), Member("linear", 0.001, False), Member("rbf 2", 3.0, False)]
 
@@ -28,7 +28,7 @@ def few_are_tried(monkeypatch):
 def test_members_are_weighed_on_some_of_the_labelled_items(few_are_tried):
     X, y, z = world()
     model = AutoCrowdClassifier(members=MEMBERS, tol=1e-3).fit(X, y)
-    assert len(model.selection_.log_lik) == 100
+    assert len(model.selection_.log_lik) == 34  # a third of a hundred
     assert (model.posterior_.argmax(axis=1) == z).mean() > 0.93
 
 
@@ -41,33 +41,21 @@ def test_members_without_weight_are_left_out(few_are_tried):
     assert len(AutoCrowdClassifier(members=MEMBERS, selection=False, tol=1e-3).fit(X, y).members_) == 3
 
 
-def test_a_member_far_behind_is_not_fitted_in_every_fold(few_are_tried, monkeypatch):
+def test_of_members_that_differ_in_variance_alone_one_has_the_weight_of_all():
+    members = [Member("linear", 3.0, True), Member("linear", 30.0, True), Member("linear", 3.0, False)]
+    found = Selection(members, np.array([0.3, 0.5, 0.2]), np.arange(6.0).reshape(2, 3)).condensed(0.1)
+    assert found.members == members[1:]
+    assert found.weights == pytest.approx([0.8, 0.2])
+    assert found.log_lik.tolist() == [[1.0, 2.0], [4.0, 5.0]]
+    assert found.condensed(0.3).members == members[1:2]
+    assert found.condensed(0.9).weights.tolist() == [1.0]  # the best is worth it, however little it has
+
+
+def test_progress_reaches_its_end_though_members_are_left_out(few_are_tried):
     X, y, _ = world()
-    asked = []
-    foretell = auto.Candidate.foretell
-
-    def counted(self, rest, fold):
-        asked.append(self.estimator.truth.variance)
-        return foretell(self, rest, fold)
-
-    monkeypatch.setattr(auto.Candidate, "foretell", counted)
-    AutoCrowdClassifier(members=MEMBERS, tol=1e-3).fit(X, y)
-    assert asked.count(0.001) < 3
-    assert asked.count(3.0) == 6
-
-
-def test_far_behind_is_beyond_doubt():
-    rng = np.random.default_rng(0)
-    best = rng.normal(size=400)
-    log_lik = np.column_stack([best - 1 + 0.1 * rng.normal(size=400), best, best + 2 * rng.normal(size=400)])
-    winner, behind = far_behind(log_lik[:, :2])
-    assert winner == 1
-    assert behind[0] == pytest.approx((log_lik[:, 1] - log_lik[:, 0]).mean())
-    assert behind[1] == 0
-    assert far_behind(log_lik)[1][1:].tolist() == [0, 0]  # as good on average, for all one knows
-
-
-def test_nobody_is_behind_before_the_first_fold():
-    winner, behind = far_behind(np.zeros((0, 3)))
-    assert winner == 0
-    assert behind.tolist() == [0, 0, 0]
+    seen = []
+    model = AutoCrowdClassifier(members=MEMBERS, tol=1e-3).fit(X, y, lambda *at: seen.append(at))
+    done, total, seconds = zip(*seen, strict=True)
+    assert list(done) == list(range(1, len(seen) + 1))
+    assert done[-1] == total[-1] == len(MEMBERS) + len(model.members_)
+    assert list(seconds) == sorted(seconds)

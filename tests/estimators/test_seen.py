@@ -2,9 +2,21 @@
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import StandardScaler
 
-from whoknows import AutoCrowdClassifier, CrowdClassifier, NotCompatible, PrecomputedGraph, SpectralMap
-from whoknows.estimators.seen import Seen, skewed_amounts, with_roots
+from whoknows import (
+    AnchorGraph,
+    Annotations,
+    AutoCrowdClassifier,
+    CrowdClassifier,
+    LogisticTruth,
+    NotCompatible,
+    PrecomputedGraph,
+    SpectralMap,
+)
+from whoknows.estimators.learnt import Learnt
+from whoknows.estimators.seen import Mapped, Scale, Seen, skewed_amounts, with_roots
+from whoknows.model import distances
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -79,3 +91,65 @@ def test_columns_in_one_unit_keep_it_and_are_changed_all_or_none():
     np.testing.assert_allclose(seen("roots", mixed).scaled(mixed), seen(True, mixed).scaled(mixed))
     apart = X * [1, 1, 1, 1, 1, 100]
     np.testing.assert_allclose(seen("units", apart).scaled(apart), seen("roots", apart).scaled(apart))
+
+
+# --- many items -----------------------------------------------------------------------------------
+
+
+def test_columns_are_standardised_as_scikit_learn_does():
+    odd = np.column_stack([X, np.full(N, 0.1), 1e9 + RNG.normal(size=N), np.full(N, 1e8 / 3), np.zeros(N)])
+    np.testing.assert_allclose(
+        Scale.of_items(odd, True).transform(odd), StandardScaler().fit_transform(odd), atol=1e-7
+    )
+
+
+def test_rows_made_of_others_are_made_when_they_are_taken():
+    taken = []
+    rows = Mapped(X, lambda part: (taken.append(len(part)), part[:, :2] * 2)[1])
+    assert len(rows) == N
+    assert taken == []
+    assert rows.shape == (N, 2)
+    np.testing.assert_array_equal(rows[10:13], X[10:13, :2] * 2)
+    np.testing.assert_array_equal(rows[np.array([5, 7])], X[[5, 7], :2] * 2)
+    assert taken == [1, 3, 2]
+
+
+@pytest.mark.parametrize("standardize", [True, "roots", "units"])
+@pytest.mark.parametrize("map", ["linear", "rbf"])
+def test_of_many_items_scale_and_map_are_learnt_from_a_sample(monkeypatch, map, standardize):
+    settings = CrowdClassifier("id", map=map, standardize=standardize, random_state=3)
+    monkeypatch.setattr(distances, "ENOUGH", 120)
+    many = Seen.of_items(settings, X, 2)
+    few = Seen.of_items(settings, distances.enough_of(X, many.seed), 2)
+    given = Seen.of_items(settings, X, 2, sample=distances.enough_of(X, many.seed))
+    np.testing.assert_array_equal(many.view(X), few.view(X))
+    np.testing.assert_array_equal(many.view(X), given.view(X))
+    monkeypatch.setattr(distances, "ENOUGH", N)
+    assert not np.allclose(Seen.of_items(settings, X, 2).scale.mean, many.scale.mean)
+
+
+@pytest.mark.parametrize("truth", ["id", LogisticTruth(AnchorGraph(anchors=20))], ids=["id", "lgp"])
+def test_many_items_are_never_taken_into_memory_at_once(monkeypatch, truth):
+    """What is learnt from rows taken a block at a time is what is learnt from an array."""
+    settings = CrowdClassifier(truth, map=SpectralMap(AnchorGraph(anchors=20)), random_state=3)
+    said = Annotations.from_matrix(Y)
+    monkeypatch.setattr(distances, "ENOUGH", 120)
+    largest = []
+
+    def taken(part):
+        largest.append(len(part))
+        return part
+
+    lazy = Learnt.of_items(settings, Mapped(X, taken), said)
+    assert max(largest) <= 120
+    eager = Learnt.of_items(settings, X, said)
+    np.testing.assert_allclose(lazy.model.truth.precision, eager.model.truth.precision, rtol=1e-9)
+    np.testing.assert_allclose(lazy.seen.view(X), eager.seen.view(X), rtol=1e-9)
+    assert lazy.seen.features.graph.sums.n_items == N
+
+
+def test_items_of_less_precision_are_seen_in_double():
+    known = seen(True)
+    assert known.view(X.astype(np.float32)).dtype == np.float64
+    assert known.scale.transform(X.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(known.view(X.astype(np.float32)), known.view(X), atol=1e-5)

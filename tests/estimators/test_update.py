@@ -391,11 +391,11 @@ def test_auto_that_fails_halfway_leaves_every_member_whole(monkeypatch):
     same = pickle.loads(pickle.dumps(model))
     update, calls = CrowdClassifier._update, []
 
-    def fail_at_the_second(self, *args):
+    def fail_at_the_second(self, *args, **named):
         calls.append(self)
         if len(calls) == 2:
             raise Stop
-        return update(self, *args)
+        return update(self, *args, **named)
 
     with monkeypatch.context() as patched:
         patched.setattr(CrowdClassifier, "_update", fail_at_the_second)

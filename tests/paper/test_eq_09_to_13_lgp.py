@@ -67,9 +67,9 @@ def test_eq_10_smoothness_is_a_sum_over_edges(graph):
     """Printed: A = XᵀΔX. Built: ½ Σφ (x_i − x_j)(x_i − x_j)ᵀ / Σφ, whatever the graph."""
     X = np.random.default_rng(2).normal(size=(30, 3))
     built = graph.build(X)
-    Phi = -built.laplacian()
+    Phi = -built.over(X).laplacian()
     np.fill_diagonal(Phi, 0.0)  # an anchor graph ties items to themselves, which changes no difference
-    A = built.smoothness(X)
+    A = built.smoothness(X, X)
     n_ends = len(X)  # Σφ, in units of the mean degree
     np.testing.assert_allclose(A, models.smoothness(X, Phi) / n_ends, atol=1e-12)
 
@@ -78,7 +78,7 @@ def test_eq_10_smoothness_is_a_sum_over_edges(graph):
 def test_eq_10_a_constant_column_is_not_penalised(graph):
     """Built: Δ1 = 0, so the intercept's row and column of A are zero, and only its ridge remains."""
     X = np.random.default_rng(2).normal(size=(30, 3))
-    A = graph.build(X).smoothness(with_ones(X))
+    A = graph.build(X).smoothness(X, with_ones(X))
     assert np.abs(A[-1]).max() < 1e-12
     assert np.abs(A[:, -1]).max() < 1e-12
     assert np.linalg.eigvalsh(A[:-1, :-1]).min() > 1e-3

@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 TOUCH_EVERY_PUBLIC_NAME = """
 import sys
 
-HEAVY = {"altair", "dask", "fastapi", "matplotlib", "pandas", "polars", "pyarrow", "torch"}
+HEAVY = {"altair", "dask", "distributed", "faiss", "fastapi", "matplotlib", "pandas"}
+HEAVY |= {"polars", "pyarrow", "torch"}
 
 class Doorman:
     def find_spec(self, name, path=None, target=None):

@@ -23,6 +23,7 @@ from whoknows.data.vocabulary import (
     look_up,
     make_vocabulary,
     name_axis,
+    row_numbers,
     same_ids,
     show,
     sorted_if_possible,
@@ -257,7 +258,7 @@ class Annotations:
     @property
     def labels_per_item(self) -> NDArray[np.intp]:
         """How many labels each item has, shape (n_items,)."""
-        return np.diff(self._starts)
+        return np.bincount(self.item, minlength=self.n_items)
 
     @property
     def labels_per_annotator(self) -> NDArray[np.intp]:
@@ -267,12 +268,16 @@ class Annotations:
     @property
     def labelled(self) -> NDArray[np.bool_]:
         """Which items have a label, shape (n_items,)."""
-        return self.labels_per_item > 0
+        labelled = np.zeros(self.n_items, dtype=np.bool_)
+        labelled[self.item] = True
+        return labelled
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
         """Where the triples of each item start, and where the last ones end; shape (n_items + 1,)."""
-        return np.searchsorted(self.item, np.arange(self.n_items + 1))
+        starts = np.zeros(self.n_items + 1, dtype=np.intp)
+        np.cumsum(self.labels_per_item, out=starts[1:])
+        return starts
 
     @cached_property
     def by_annotator(self) -> Groups:
@@ -359,12 +364,13 @@ class Annotations:
                     f"These rows were split from annotations with {len(labels)} labels; these have "
                     f"{self.n_annotations}. Index the annotations that were split."
                 )
-            return self.only(labels)[self._row_numbers(rows)]
-        rows = self._row_numbers(rows)
-        count = self.labels_per_item[rows]
+            return self.only(labels)[row_numbers(rows, self.n_items)]
+        rows = row_numbers(rows, self.n_items)
+        starts = self._starts[rows]
+        count = self._starts[rows + 1] - starts
         ends = np.cumsum(count)
         # Row by row: where the item's triples start here, minus where they start in the result.
-        taken = np.arange(count.sum()) + np.repeat(self._starts[rows] - (ends - count), count)
+        taken = np.arange(count.sum()) + np.repeat(starts - (ends - count), count)
         item = np.repeat(np.arange(len(rows), dtype=np.int32), count)
         sure = None if self.confidence is None else self.confidence[taken]
         return Annotations(
@@ -382,21 +388,6 @@ class Annotations:
         sure = None if self.confidence is None else self.confidence[kept]
         codes = self.item[kept], self.annotator[kept], self.label[kept]
         return Annotations(*codes, self.items, self.annotators, self.labels, sure)
-
-    def _row_numbers(self, rows: Any) -> NDArray[np.intp]:
-        """Non-negative row numbers from any index scikit-learn uses."""
-        if isinstance(rows, slice):
-            return np.arange(*rows.indices(self.n_items))
-        numbers = np.atleast_1d(np.asarray(rows))
-        if numbers.size == 0 and numbers.dtype == float:
-            numbers = numbers.astype(np.intp)
-        if (
-            numbers.ndim != 1
-            or numbers.dtype.kind not in "biu"
-            or np.ndim(rows) == 0 != (numbers.dtype.kind == "b")
-        ):
-            raise IndexError(f"Expected row numbers, a mask or a slice of items, got {rows!r}.")
-        return np.asarray(np.arange(self.n_items)[numbers], dtype=np.intp)
 
     def _refuse_unknown_annotators(self, method: str) -> None:
         """Annotators of code -1 have no id to write down."""

@@ -33,6 +33,8 @@ class Coded:
 
     def against(self, vocabulary: Ids) -> Codes:
         """Code of each of ``values`` in another vocabulary, -1 where it is not there."""
+        if vocabulary.dtype == np.int64 and vocabulary.size and _fit_int64(self.values):
+            return places(np.array(self.values, dtype=np.int64), vocabulary)
         known = elements(vocabulary)
         _reject_bools_among_numbers([*self.values, *known], "A table and its vocabulary")
         position = {value: code for code, value in enumerate(known)}
@@ -54,6 +56,14 @@ def factorize(values: Any, role: str, *, missing: Any = None, width: int = 1) ->
 
 def make_vocabulary(values: Any, name: str) -> Ids:
     """Make an id array of what the user gave as ``name``: distinct, none missing, order kept."""
+    values = np.arange(values.start, values.stop, values.step) if isinstance(values, range) else values
+    if (
+        isinstance(values, np.ndarray)
+        and values.size
+        and values.dtype.kind == "i"
+        and _in_order(values.ravel())
+    ):
+        return as_column(values, name).astype(np.int64)  # in order, so distinct: millions cost little
     coded = factorize(values, name)
     if coded.codes.min(initial=0) < 0:
         row = int(np.argmin(coded.codes))
@@ -102,6 +112,25 @@ def name_axis(codes: Codes, size: int, found: Any, given: Any, role: str) -> tup
     return Coded(codes, elements(names)), names if given is None else given
 
 
+def row_numbers(rows: Any, n_items: int) -> NDArray[np.intp]:
+    """Non-negative row numbers from any index scikit-learn uses; time and memory are those of the rows."""
+    if isinstance(rows, slice):
+        return np.arange(*rows.indices(n_items))
+    numbers = np.atleast_1d(np.asarray(rows))
+    if numbers.size == 0 and numbers.dtype == float:
+        numbers = numbers.astype(np.intp)
+    if (
+        numbers.ndim != 1
+        or numbers.dtype.kind not in "biu"
+        or np.ndim(rows) == 0 != (numbers.dtype.kind == "b")
+    ):
+        raise IndexError(f"Expected row numbers, a mask or a slice of items, got {rows!r}.")
+    np.broadcast_to(np.False_, n_items)[numbers]  # an IndexError where there is no such row
+    if numbers.dtype.kind == "b":
+        return np.flatnonzero(numbers)
+    return np.where(numbers < 0, numbers + n_items, numbers).astype(np.intp)
+
+
 def as_column(values: Any, role: str) -> Ids:
     """One-dimensional array of numbers, or of Python objects exactly as they were given."""
     if isinstance(values, np.ma.MaskedArray):
@@ -133,14 +162,32 @@ def tight_array(values: Sequence[Hashable]) -> Ids:
             return strings
     elif kinds in ({bool}, {float}):
         return np.array(values)
-    elif kinds == {int} and all(-(2**63) <= value < 2**63 for value in values):  # type: ignore[operator]
+    elif kinds == {int} and _fit_int64(values):
         return np.array(values, dtype=np.int64)
     return np.fromiter(values, dtype=object, count=len(values))
 
 
+def _fit_int64(values: Sequence[Any]) -> bool:
+    """Whether all values are whole numbers of 64 bits."""
+    return all(type(value) is int and -(2**63) <= value < 2**63 for value in values)
+
+
+def _in_order(numbers: Ids) -> bool:
+    """Whether each number is larger than the one before."""
+    return bool((numbers[1:] > numbers[:-1]).all())
+
+
+def places(wanted: NDArray[np.int64], known: Ids) -> Codes:
+    """Position of each number among distinct ones, -1 where it is not there; no dictionary of all of them."""
+    order = None if _in_order(known) else np.argsort(known)
+    place = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
+    place = place if order is None else order[place]
+    return np.where(known[place] == wanted, place, -1).astype(np.int32)
+
+
 def elements(array: Ids) -> list[Any]:
     """Give the entries of an id array as plain Python values."""
-    return array.tolist()  # type: ignore[no-any-return]
+    return array.tolist()
 
 
 def same_ids(left: Ids, right: Ids) -> bool:
@@ -188,7 +235,7 @@ def _as_list(values: Any) -> list[Any]:
     """List the Python values of a list, a series of any dataframe library or any other iterable."""
     for method in ("to_list", "to_pylist", "tolist"):
         if hasattr(values, method):
-            return getattr(values, method)()  # type: ignore[no-any-return]
+            return getattr(values, method)()
     return list(values)
 
 

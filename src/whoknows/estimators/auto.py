@@ -6,6 +6,7 @@ import copy
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from whoknows._array import Array, Rows
+from whoknows._threads import side_by_side
 from whoknows.estimators.answers import Answers
+from whoknows.estimators.checkpoint import NO_CHECKPOINT, Checkpoint, Step
 from whoknows.estimators.checks import (
     check_annotations,
     check_classes,
@@ -26,20 +29,24 @@ from whoknows.estimators.crowd import CrowdClassifier
 from whoknows.estimators.given import Given, fingerprint
 from whoknows.estimators.gold import gold_codes, with_classes_of
 from whoknows.estimators.intervals import mixture
-from whoknows.estimators.learnt import Learnt, blocks_of, directions_of
+from whoknows.estimators.learnt import Learnt, directions_of
 from whoknows.estimators.members import ROUGH, Member, default_members
 from whoknows.estimators.one_model import typical_rows
 from whoknows.estimators.ranking import Ranking
+from whoknows.estimators.remembered import Remembered
 from whoknows.estimators.seen import Seen
 from whoknows.estimators.selection import WITHOUT_PARTS, Selection, gain_of_varying
-from whoknows.estimators.stacking import far_behind, weigh
+from whoknows.estimators.stacking import weigh
 from whoknows.estimators.suggest import Voice
+from whoknows.fit.engines import Engine, Kept, Serial, opened
 from whoknows.fit.items import Items
+from whoknows.model.distances import block_by_block, enough_of
 
 # Of more than two classes members are point estimates, each as sure of itself as its prior variance makes it:
 # what then foretells labels best need not be right most often, and the average over members usually is.
 EVEN_OF_POINTS = 0.15
 MOST_TRIED = 5_000  # items members are weighed on; where there are more, weights are known well enough
+TOL_OF_MANY = 3e-5  # for members' fits to so many: what the bound could still gain changes no answer
 LEAST_WEIGHT = 0.05  # to leave out members below this: each costs a fit to all items
 LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken
 
@@ -52,19 +59,24 @@ class Candidate:
 
     estimator: CrowdClassifier
     learnt: Learnt
-    items: Items
+    items: Items | Kept
     typical: Items
 
-    def fit(self, given: Given) -> CrowdClassifier:
+    def fit(self, given: Given, step: Step) -> CrowdClassifier:
         """Return the estimator, fitted."""
-        return self.estimator._learn(self.learnt, self.items, self.typical, given)
+        return self.estimator._learn(self.learnt, self.items, self.typical, given, step=step)
 
-    def foretell(self, rest: Any, fold: Any) -> Array:
+    def foretell(self, rest: Any, fold: Any, step: Step) -> Array:
         """log p(labels | x) of the items of a fold, fitted to the others: (n_items,)."""
         rough = copy.copy(self.estimator)
         rough.tol = max(rough.tol, ROUGH)
-        fitted, _ = rough._solve(self.learnt, self.items[rest])
-        return self.learnt.log_predictive(fitted, self.items[fold])
+
+        def foretold() -> Array:
+            monitor = rough._monitor(self.learnt, keeper=step)
+            fitted = rough._solve(self.learnt, self.items[rest], monitor)
+            return self.learnt.log_predictive(fitted, self.items[fold])
+
+        return step.remember(foretold)
 
 
 class AutoCrowdClassifier(Answers, BaseEstimator):
@@ -82,7 +94,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         Parts the labelled items are cut into.
     members : list of Member, optional
         Models to average; None takes maps × prior variances × kinds of expertise.
-    max_iter, tol, random_state
+    max_iter, tol, random_state, engine, device
         As in `CrowdClassifier`.
 
     Attributes
@@ -106,6 +118,8 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: Any = 0,
+        engine: Any = None,
+        device: Any = None,
     ) -> None:
         self.selection = selection
         self.folds = folds
@@ -113,13 +127,23 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.engine = engine
+        self.device = device
 
     def fit(
-        self, X: Any, y: Any, callback: Progress | None = None, *, gold: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        callback: Progress | None = None,
+        *,
+        gold: Any = None,
+        sample_weight: Any = None,
+        checkpoint: Any = None,
     ) -> Self:
         """Learn from features and who said what; everything as in `CrowdClassifier.fit`.
 
-        ``callback`` (fits done, fits in all, seconds) is called after the fit of each member in each fold.
+        ``callback`` (fits done, fits in all, seconds) is called after the fit of each member in each fold;
+        those that a ``checkpoint`` remembers count.
         """
         index = row_ids(X)
         X = check_features(self, X, reset=True)
@@ -127,41 +151,53 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         check_classes(said)
         weight = check_weight(sample_weight, X)
         given = Given(said, gold_codes(gold, said), weight, fingerprint(X)).counting()
-        chosen = default_members(said.n_classes) if self.members is None else list(self.members)
-        views = self._views(chosen, X, given)
+        with opened(self.engine) as engine:
+            return self._fit(X, given, callback, engine, Checkpoint.of(checkpoint, self, given))
+
+    def _fit(
+        self, X: Array, given: Given, callback: Progress | None, engine: Engine, checkpoint: Checkpoint
+    ) -> Self:
+        """Weigh members and fit them to checked input."""
+        n_classes = given.said.n_classes
+        chosen = default_members(n_classes) if self.members is None else list(self.members)
+        informed = np.flatnonzero(given.informed)
+        if isinstance(engine, Serial):
+            X = Remembered.of(X, np.union1d(informed, typical_rows(len(X))))
+        views = self._views(chosen, X, given, checkpoint)
         parts = _parts(views)
         if self.members is None and parts >= WITHOUT_PARTS:
             chosen = [member for member in chosen if member.map != "spectral"]
-        tick = _clock(callback, len(chosen) * (1 + (self.folds if self.selection else 0)))
-        informed = np.flatnonzero(given.informed)
-        tried = self._tried(informed) if self.selection else informed
-        candidates = self._candidates(chosen, X, given, views, tried)
-        held_out = self._held_out(candidates, tick) if self.selection else np.zeros((0, len(chosen)))
+        many = self.selection and len(informed) > MOST_TRIED
+        n_folds = 0 if not self.selection else 1 if many else self.folds
+        clock = Clock(callback, len(chosen) * (n_folds + 1))
+        rows = self._some(informed) if many else informed
+        candidates = self._candidates(chosen, X, given, views, rows, engine)
+        held_out = self._held_out(candidates, n_folds, clock, checkpoint)
         spectral = np.array([member.map == "spectral" for member in chosen])
-        weights = weigh(held_out, spectral, EVEN_OF_POINTS if said.n_classes > 2 else 0.0)
+        weights = weigh(held_out, spectral, EVEN_OF_POINTS if n_classes > 2 else 0.0)
         selection = Selection(chosen, weights, held_out, gain_of_varying(chosen, held_out), parts)
-        if len(tried) < len(informed):  # so many that each member costs: those without weight are left out
-            selection = selection.only(weights >= min(LEAST_WEIGHT, weights.max()))
-            candidates = self._candidates(selection.members, X, given, views, informed)
-        members = []
-        for candidate in candidates:
-            members.append(candidate.fit(given))
-            tick()
+        if many:
+            selection = selection.condensed(LEAST_WEIGHT)
+            candidates = self._candidates(selection.members, X, given, views, informed, engine)
+            for candidate in candidates:
+                candidate.estimator.tol = max(self.tol, TOL_OF_MANY)
+            clock.total = clock.done + len(candidates)
+        fits = [partial(c.fit, given, checkpoint.step(f"fit-{m}")) for m, c in enumerate(candidates)]
+        at_once = many and not getattr(X, "is_cuda", False)  # a GPU is busy with one
+        members = list(clock.each(fits, at_once))
         self.selection_, self.weights_, self.members_ = selection, selection.weights, members
-        self._set_answers(X, given)
+        self._set_answers(X, given, checkpoint)
         return self
 
-    def _tried(self, informed: Rows) -> Rows:
-        """Items that say something, or of many as many as it takes to weigh the members."""
-        if len(informed) <= MOST_TRIED:
-            return informed
+    def _some(self, informed: Rows) -> Rows:
+        """Return as many of many items as it takes to weigh the members."""
         return np.sort(check_random_state(self.random_state).choice(informed, MOST_TRIED, replace=False))
 
-    def _set_answers(self, X: Array, given: Given) -> None:
+    def _set_answers(self, X: Array, given: Given, checkpoint: Checkpoint = NO_CHECKPOINT) -> None:
         first = self.members_[0]
         self.n_iter_ = max(member.n_iter_ for member in self.members_)
         self.classes_, self.annotators_ = first.classes_, first.annotators_
-        self.posterior_ = self._consensus(X, given)
+        self.posterior_ = self._consensus(X, given, checkpoint)
 
     def update(self, X: Any, y: Any) -> Self:
         """Learn from labels that came in since the fit, as `CrowdClassifier.update` does.
@@ -173,7 +209,8 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         X = check_features(self, X, reset=False)
         new = self._new_labels(y, len(X), index)
         # Copies, so that an update that fails at one member leaves all of them as they were.
-        self.members_ = [copy.copy(member)._update(X, new) for member in self.members_]
+        with opened(self.engine) as engine:
+            self.members_ = [copy.copy(member)._update(X, new, None, engine) for member in self.members_]
         self._set_answers(X, self.members_[0]._given)
         return self
 
@@ -229,7 +266,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         order = [m for m in np.argsort(-self.weights_) if self.weights_[m] >= LEAST_VOICE] or [0]
         total = self.weights_[order].sum()
         given = Given.labels(self._known_labels(X, said, "population"))
-        items = self._seen_by(self._checked(X), given)
+        items = [seen.here for seen in self._seen_by(self._checked(X), given)]
         return [Voice(float(self.weights_[m] / total), self.members_[m], items[m]) for m in order]
 
     def _seen_by(self, X: Array, given: Given | None) -> list[Items]:
@@ -240,10 +277,14 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
 
     def _answers(self, method: str, X: Array, given: Given | None = None, *args: Any) -> Iterator[Array]:
         """What each member answers, (n_members, …), a block of items after the other."""
-        for rows in blocks_of(len(X)):
+
+        def of_block(rows: slice) -> Array:
             seen = self._seen_by(X[rows], None if given is None else given[rows])
-            answers = [getattr(m, method)(items, *args) for m, items in zip(self.members_, seen, strict=True)]
-            yield np.array(answers)
+            return np.array(
+                [getattr(m, method)(items, *args) for m, items in zip(self.members_, seen, strict=True)]
+            )
+
+        return block_by_block(of_block, X)
 
     def _ask(self, method: str, X: Array, weights: Array, *args: Any) -> Array:
         parts = self._answers(method, X, None, *args)
@@ -254,14 +295,14 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         limits = [mixture(weights, list(answers), level) for answers in parts]
         return tuple(np.concatenate(part) for part in zip(*limits, strict=True))
 
-    def _consensus(self, X: Array, given: Given) -> Array:
+    def _consensus(self, X: Array, given: Given, checkpoint: Checkpoint = NO_CHECKPOINT) -> Array:
         """p(z | x, labels); members that see nothing of x have a say where there are labels."""
-        answers = list(self._answers("_posterior", X, given))
-        by_x, by_all = (
-            np.concatenate([np.tensordot(weights, part, axes=1) for part in answers])
-            for weights in (self._seeing, self.weights_)
-        )
-        return np.where(given.informed[:, None], by_all, by_x)
+        found = checkpoint.in_pieces("consensus", lambda X, _: self._ask("_prob", X, self._seeing), X)
+        rows = np.flatnonzero(given.informed)
+        if len(rows):
+            answers = self._answers("_posterior", X[rows], given[rows])
+            found[rows] = np.concatenate([np.tensordot(self.weights_, part, axes=1) for part in answers])
+        return found
 
     @property
     def _seeing(self) -> Array:
@@ -270,19 +311,28 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         weights = np.where(sees, self.weights_, 0.0) if (self.weights_[sees] > 0).any() else self.weights_
         return weights / weights.sum()
 
-    def _views(self, chosen: list[Member], X: Array, given: Given) -> dict[str, Seen]:
+    def _views(self, chosen: list[Member], X: Array, given: Given, checkpoint: Checkpoint) -> dict[str, Seen]:
         """What each map makes of the items, learnt once for all members and folds.
 
         Before any label is held out: expertise sees of x what all labels allow.
         """
-        views = {}
-        for member in {m.map: m for m in chosen}.values():
+        sample = cache(partial(enough_of, X, 0))
+
+        def view(member: Member) -> Seen:
             model = member.build(self, given.said.n_classes)
-            views[member.map] = Seen.of_items(model, X, directions_of(model.annotators, given.said))
-        return views
+            return Seen.of_items(model, X, directions_of(model.annotators, given.said), sample())
+
+        members = {m.map: m for m in chosen}
+        return {map: checkpoint.remember(f"view-{map}", partial(view, members[map])) for map in members}
 
     def _candidates(
-        self, chosen: list[Member], X: Array, given: Given, views: dict[str, Seen], rows: Rows
+        self,
+        chosen: list[Member],
+        X: Array,
+        given: Given,
+        views: dict[str, Seen],
+        rows: Rows,
+        engine: Engine,
     ) -> list[Candidate]:
         """Members ready to be fitted to some of the items; those with the same map see them alike."""
         candidates, seen = [], {}
@@ -291,43 +341,48 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
             learnt = Learnt.of_items(model, X, given.said, views[member.map])
             if member.map not in seen:
                 seen[member.map] = (
-                    learnt.items(X[rows], given[rows]),
-                    learnt.items(X[typical_rows(len(X))]),
+                    learnt.kept(X, rows, given, engine),
+                    learnt.items(X[typical_rows(len(X))]).here,
                 )
             candidates.append(Candidate(model, learnt, *seen[member.map]))
         return candidates
 
-    def _held_out(self, candidates: list[Candidate], tick: Callable[[], None]) -> Array:
-        """log p(labels of i | x_i) under each member fitted without them: (n_labelled, n_members)."""
-        Y = candidates[0].items.Y
+    def _held_out(
+        self, candidates: list[Candidate], n_folds: int, clock: Clock, checkpoint: Checkpoint
+    ) -> Array:
+        """log p(labels of i | x_i) under each member fitted without them: (n_held_out, n_members).
+
+        Of many items one of the folds is enough to weigh members on.
+        """
+        Y, found = candidates[0].items.Y, [np.zeros((0, len(candidates)))]
         order = check_random_state(self.random_state).permutation(np.flatnonzero(Y.labelled))
-        found = np.zeros((0, len(candidates)))
-        for fold in np.array_split(order, min(self.folds, len(order))):
+        folds = np.array_split(order, max(min(self.folds, len(order)), 1))[:n_folds]
+        for number, fold in enumerate(folds):
             rest = np.setdiff1d(np.arange(Y.n_items), fold)
             if Y[rest].n_annotations == 0:
                 continue
-            # Of many items one fold shows who has no chance: it is taken to be as far behind in the others.
-            best, behind = far_behind(found if Y.n_items >= MOST_TRIED else found[:0])
-            part = np.empty((len(fold), len(candidates)))
-            for column in np.flatnonzero(behind == 0):
-                part[:, column] = candidates[column].foretell(rest, fold)
-                tick()
-            part[:, behind > 0] = part[:, [best]] - behind[behind > 0]
-            found = np.vstack([found, part])
-        return found
+            fits = [
+                partial(c.foretell, rest, fold, checkpoint.step(f"fold-{number}-{m}"))
+                for m, c in enumerate(candidates)
+            ]
+            found.append(np.column_stack(list(clock.each(fits))))
+        return np.vstack(found)
 
 
-def _clock(callback: Progress | None, total: int) -> Callable[[], None]:
-    """Return what is called after each of ``total`` fits."""
-    started, done = time.perf_counter(), 0
+class Clock:
+    """Counts fits, and tells a callback after each: fits done, fits in all, seconds."""
 
-    def tick() -> None:
-        nonlocal done
-        done += 1
-        if callback is not None:
-            callback(done, total, time.perf_counter() - started)
+    def __init__(self, callback: Progress | None, total: int) -> None:
+        self.callback, self.total, self.done = callback, total, 0
+        self._started = time.perf_counter()
 
-    return tick
+    def each(self, fits: list[Callable[[], Any]], at_once: bool = False) -> Iterator[Any]:
+        """Carry out fits, long ones side by side, and give what they answer."""
+        for answer in side_by_side(fits) if at_once else (fit() for fit in fits):
+            self.done += 1
+            if self.callback is not None:
+                self.callback(self.done, self.total, time.perf_counter() - self._started)
+            yield answer
 
 
 def _parts(views: dict[str, Seen]) -> float:

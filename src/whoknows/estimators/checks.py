@@ -12,31 +12,59 @@ import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from whoknows._array import LARGEST, Array, too_large
+from whoknows._array import LARGEST, Array, namespace, to_numpy, too_large
 from whoknows.data.annotations import Annotations
+from whoknows.data.parquet import ParquetFeatures
 from whoknows.data.tables import counts_rows, first_not_a_number, is_frame, not_numbers
 from whoknows.data.vocabulary import show
+from whoknows.estimators.device import on_device
+from whoknows.model.distances import blocks_of
 
 MOST_FEATURES = 5_000
 
 
-def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """Return X as a finite float array (n_items, D), or say what is wrong with it."""
+def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Return X as rows of finite floats (n_items, D), or say what is wrong with it.
+
+    What is already rows of floats, on a GPU or in files, stays where it is.
+    """
     if sp.issparse(X):
         raise TypeError(
             "X is sparse; a dense array was expected. Reduce it first, e.g. with "
             "sklearn.decomposition.TruncatedSVD(100).fit_transform(X)."
         )
-    _refuse_text(X)
-    X = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+    if is_rows(X):
+        _check_shape(estimator, X, reset)
+    else:
+        _refuse_text(X)
+        floats = [np.float64, np.float32]  # turned into doubles block by block
+        X = validate_data(estimator, X, reset=reset, dtype=floats, ensure_all_finite=False)
     if X.shape[1] > MOST_FEATURES:
         raise ValueError(
             f"X has {X.shape[1]} features; at most {MOST_FEATURES} are handled. Reduce it first, e.g. with "
             "sklearn.decomposition.PCA(100).fit_transform(X)."
         )
-    _check_finite(estimator, X)
-    _check_size(estimator, X)
-    return X
+    if not isinstance(X, ParquetFeatures):  # which looks at every number when it reads it
+        for rows in blocks_of(X):
+            _check_block(estimator, X[rows], rows.start)
+    return on_device(X, getattr(estimator, "device", None))
+
+
+def is_rows(X: Any) -> bool:
+    """Whether X gives rows of floats when asked for some: a tensor, or features in files."""
+    return isinstance(X, ParquetFeatures) or namespace(X) is not np
+
+
+def _check_shape(estimator: Any, X: Any, reset: bool) -> None:
+    if len(X.shape) != 2:
+        raise ValueError(f"Expected X of two dimensions, a row for each item; got shape {tuple(X.shape)}.")
+    known = X.shape[1] if reset else getattr(estimator, "n_features_in_", X.shape[1])
+    if X.shape[1] != known:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {known} features as "
+            "input."
+        )
+    estimator.n_features_in_ = known
 
 
 def _refuse_text(X: Any) -> None:
@@ -70,11 +98,20 @@ def _cut(text: str, longest: int = 40) -> str:
     return text if len(text) <= longest else f"{text[:longest]}…"
 
 
-def _check_finite(estimator: Any, X: Array) -> None:
+def _check_block(estimator: Any, X: Any, before: int) -> None:
+    """Refuse what is no number, or too large a one, in rows that ``before`` others precede."""
+    xp = namespace(X)
+    if not len(X) or float(xp.abs(X).max()) <= LARGEST:  # which is false of NaN too
+        return
+    _check_finite(estimator, to_numpy(X), before)
+    _check_size(estimator, to_numpy(X), before)
+
+
+def _check_finite(estimator: Any, X: Array, before: int) -> None:
     bad = ~np.isfinite(X)
     if not bad.any():
         return
-    columns, row = np.flatnonzero(bad.any(axis=0)), int(np.flatnonzero(bad.any(axis=1))[0])
+    columns, row = np.flatnonzero(bad.any(axis=0)), before + int(np.flatnonzero(bad.any(axis=1))[0])
     names = getattr(estimator, "feature_names_in_", None)
     shown = [repr(str(names[c])) if names is not None else str(c) for c in columns[:5]]
     more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
@@ -87,7 +124,7 @@ def _check_finite(estimator: Any, X: Array) -> None:
     )
 
 
-def _check_size(estimator: Any, X: Array) -> None:
+def _check_size(estimator: Any, X: Array, before: int) -> None:
     place = too_large(X)
     if place is not None:
         row, column = place
@@ -95,7 +132,7 @@ def _check_size(estimator: Any, X: Array) -> None:
         shown = column if names is None else repr(str(names[column]))
         raise ValueError(
             f"Expected numbers up to {LARGEST:g} in X, got {X[row, column]:g} in column {shown}, item of row "
-            f"{row}. Use another unit, or drop the column."
+            f"{before + row}. Use another unit, or drop the column."
         )
 
 
@@ -124,9 +161,10 @@ def check_annotations(y: Any, n_items: int, annotators: Any = None, index: Any =
             f"X has {n_items} rows and y has {said.n_items} items; they must be the same items in the same "
             "order. For a long table use Annotations.from_frame(table, items=ids_of_the_rows_of_X)."
         )
-    items = said.items.tolist() if isinstance(y, Annotations) or _is_named(y) else row_ids(y)
-    if index is not None and items is not None:
-        _check_same_rows(list(index), items)
+    if index is not None:
+        items = said.items.tolist() if isinstance(y, Annotations) or _is_named(y) else row_ids(y)
+        if items is not None:
+            _check_same_rows(list(index), items)
     return said
 
 

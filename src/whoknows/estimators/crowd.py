@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from whoknows._array import Array
+from whoknows._threads import one_thread
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.answers import Answers
+from whoknows.estimators.checkpoint import NO_CHECKPOINT, NO_STEP, Checkpoint, Step
 from whoknows.estimators.checks import check_annotations, check_features, check_weight, row_ids
 from whoknows.estimators.given import Given, fingerprint
 from whoknows.estimators.gold import gold_codes, with_classes_of
@@ -20,7 +23,7 @@ from whoknows.estimators.learnt import Learnt, directions_of
 from whoknows.estimators.levels import check_labels
 from whoknows.estimators.one_model import OneModel, rows_of, typical_rows
 from whoknows.estimators.ranking import Ranking
-from whoknows.estimators.threads import one_thread
+from whoknows.fit.engines import Engine, Kept, opened
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.solve import Fitted, solve
@@ -77,6 +80,12 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         Start from the previous fit's posterior in place of the majority vote.
     random_state : int, RandomState or None
         For the maps and graphs that sample items; the same number, the same model.
+    engine : None, "dask", address, distributed.Client or Engine
+        Where many items are added up: in this process, in a process for each of its cores, or on the Dask
+        cluster whose scheduler has this address, such as "tcp://10.0.0.1:8786". The numbers are the same.
+    device : str, optional
+        Where features are worked on: "cuda" for a GPU, through torch. None: where they are, which of a
+        tensor is its own device.
 
     Attributes
     ----------
@@ -94,6 +103,9 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         How many levels more than the truth each says on average; the crowd's is 0. Only of ordered labels.
     posterior_ : (n_items, n_classes)
         Truth of every item of the fit, labelled or not.
+    graph_ : str
+        The graphs of truth and map, in words, such as "truth on 10 nearest neighbours of 500 items"; empty
+        where there are none.
     bound_history_ : list of float
         What the solver climbed, one value an iteration.
     n_iter_ : int
@@ -128,6 +140,8 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         standardize: bool | str = True,
         warm_start: bool = False,
         random_state: Any = 0,
+        engine: Any = None,
+        device: Any = None,
     ) -> None:
         self.truth = truth
         self.annotators = annotators
@@ -140,6 +154,8 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         self.standardize = standardize
         self.warm_start = warm_start
         self.random_state = random_state
+        self.engine = engine
+        self.device = device
 
     def fit(
         self,
@@ -149,6 +165,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         *,
         gold: Any = None,
         sample_weight: Any = None,
+        checkpoint: Any = None,
     ) -> Self:
         """Learn from features and who said what.
 
@@ -165,13 +182,15 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         sample_weight : (n_items,), optional
             How much each item counts; 2 is the same item twice. The map and the graph are of the items as
             they are: an item of weight 0 still has its place there, as one without labels has.
+        checkpoint : str or path, optional
+            A folder in which the fit remembers what it has done: interrupted and called again, it goes on.
         """
         index = row_ids(X)
         X = check_features(self, X, reset=True)
         said = with_classes_of(gold, check_annotations(y, len(X), index=index))
         said = check_labels(said, self.truth, self.levels)
-        weight = check_weight(sample_weight, X)
-        return self._fit(X, Given(said, gold_codes(gold, said), weight, fingerprint(X)), callback)
+        given = Given(said, gold_codes(gold, said), check_weight(sample_weight, X), fingerprint(X))
+        return self._fit(X, given, callback, checkpoint=Checkpoint.of(checkpoint, self, given))
 
     def _fit(
         self,
@@ -181,57 +200,63 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         *,
         learnt: Learnt | None = None,
         before: Fitted | None = None,
+        engine: Engine | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
         """Fit to checked input.
 
         ``learnt`` is what another fit with the same settings made of the same items, ``before`` is what it
-        learnt from some of these labels.
+        learnt from some of these labels; ``engine`` is one that is open already.
         """
         given = given.counting()
-        learnt = learnt or Learnt.of_items(self, X, given.said)
-        # Where items do not interact, those of which nothing is known say nothing.
-        rows = np.ones(len(X), dtype=bool) if learnt.model.truth.couples_items else given.informed
-        start = self._previous_posterior(X, given.said, rows)
-        items, typical = learnt.some(X, rows, given), learnt.some(X, typical_rows(len(X)))
-        self._learn(learnt, items, typical, given, callback, start, before)
-        self.posterior_ = np.concatenate([self._posterior(block) for block in learnt.blocks(X, given)])
+        with opened(engine or self.engine) as engine:
+            learnt = learnt or checkpoint.remember("view", lambda: Learnt.of_items(self, X, given.said))
+            # Where items do not interact, or anchors stand for them, those nobody labelled say nothing.
+            rows = np.arange(len(X)) if learnt.model.truth.needs_all else np.flatnonzero(given.informed)
+            start = self._previous_posterior(X, given.said, rows)
+            items, typical = learnt.kept(X, rows, given, engine), learnt.some(X, typical_rows(len(X))).here
+            self._learn(learnt, items, typical, given, callback, start, before, checkpoint.step("fit"))
+        # Of a fit that a callback has stopped nothing is remembered but its state.
+        memory = checkpoint if checkpoint.step("fit").is_done else NO_CHECKPOINT
+        consensus = partial(self._consensus, given=given)
+        self.posterior_ = memory.in_pieces("consensus", consensus, X, learnt.needs_all)
         return self
 
     def _learn(
         self,
         learnt: Learnt,
-        items: Items,
+        items: Items | Kept,
         typical: Items,
         given: Given,
         callback: Callback | None = None,
         start: Array | None = None,
         before: Fitted | None = None,
+        step: Step = NO_STEP,
     ) -> Self:
         """Fit to items of which something is known; ``typical`` ones are what averages are over."""
-        fitted, monitor = self._solve(learnt, items, callback, start, before)
+        monitor = self._monitor(learnt, callback, step)
+        fitted = step.fitted(monitor, lambda: self._solve(learnt, items, monitor, start, before))
         sure = fitted.spread(learnt.model, items)
         # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.
         self._learnt, self._fitted, self._spread = learnt, fitted, sure
         self._given, self._typical = given, typical
         self.n_features_in_ = learnt.seen.n_features
-        self.classes_, self.annotators_ = given.said.labels, given.said.annotators
+        self.classes_, self.annotators_, self.graph_ = given.said.labels, given.said.annotators, learnt.graph
         self.solver_, self.bound_history_, self.n_iter_ = fitted.solver, monitor.history, monitor.n_iter
         self._set_coefficients()
         self._set_severity()
         return self
 
+    def _monitor(self, learnt: Learnt, callback: Callback | None = None, keeper: Step = NO_STEP) -> Monitor:
+        exact = getattr(learnt.model.truth, "neighbors", None) is None
+        return Monitor(self.max_iter, self.tol, self.stop, callback, exact=exact, keeper=keeper)
+
     def _solve(
-        self,
-        learnt: Learnt,
-        items: Items,
-        callback: Callback | None = None,
-        start: Array | None = None,
-        before: Fitted | None = None,
-    ) -> tuple[Fitted, Monitor]:
+        self, learnt: Learnt, items: Items | Kept, monitor: Monitor, start: Any = None, before: Any = None
+    ) -> Fitted:
         """Run the solver; nothing of this estimator changes."""
-        monitor = Monitor(self.max_iter, self.tol, self.stop, callback, exact=_is_exact(learnt.model.truth))
-        with one_thread():
-            return solve(learnt.model, items, start, monitor, self.solver, before=before), monitor
+        with one_thread:
+            return solve(learnt.model, items, start, monitor, self.solver, before=before)
 
     def update(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
         """Learn from labels that came in since the fit: the answer of a new fit, in a fraction of its time.
@@ -250,7 +275,9 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         X = check_features(self, X, reset=False)
         return self._update(X, self._new_labels(y, len(X), index), callback)
 
-    def _update(self, X: Array, new: Annotations, callback: Callback | None = None) -> Self:
+    def _update(
+        self, X: Array, new: Annotations, callback: Callback | None = None, engine: Engine | None = None
+    ) -> Self:
         given = self._given.with_labels(new, X)
         given = replace(given, said=check_labels(given.said, self.truth, self.levels))
         said, seen = given.said, self._learnt.seen
@@ -260,10 +287,10 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
             and directions_of(self._learnt.model.annotators, said) == seen.directions
         )
         if not as_before:
-            return self._fit(X, given, callback)
+            return self._fit(X, given, callback, engine=engine)
         active = said.labels_per_annotator > 0
         before = self._fitted.of_annotators(rows_of(said.annotators, self.annotators_), active)
-        return self._fit(X, given, callback, learnt=self._learnt, before=before)
+        return self._fit(X, given, callback, learnt=self._learnt, before=before, engine=engine)
 
     def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
         """p(z | x) of each item, labels aside: (n_items, n_classes), columns as in ``classes_``.
@@ -293,9 +320,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
             An annotator the fit did not see is an error, or counts as one of the crowd.
         """
         given = Given.labels(self._known_labels(X, y, unknown))
-        return np.concatenate(
-            [self._posterior(items) for items in self._learnt.blocks(self._checked(X), given)]
-        )
+        return self._consensus(self._checked(X), slice(None), given)
 
     def expertise(
         self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9
@@ -387,6 +412,9 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
 
     # --- inside, on checked input ------------------------------------------------------------------
 
+    def _consensus(self, X: Array, rows: slice, given: Given) -> Array:
+        return np.concatenate([self._posterior(items) for items in self._learnt.blocks(X, given[rows])])
+
     def _previous_posterior(self, X: Array, said: Annotations, rows: Any) -> Array | None:
         """Return what the previous fit makes of some items' labels, if there is one that knows their kind."""
         if not (self.warm_start and self.__sklearn_is_fitted__()):
@@ -420,7 +448,3 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
 
 def _stacked(blocks: Iterable[tuple[Array, ...]]) -> tuple[Array, ...]:
     return tuple(np.concatenate(part) for part in zip(*blocks, strict=True))
-
-
-def _is_exact(truth: Any) -> bool:
-    return getattr(truth, "neighbors", None) is None

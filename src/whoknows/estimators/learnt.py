@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array
+from whoknows._array import Array, Rows, doubles, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.given import Given
 from whoknows.estimators.pieces import resolve_annotators, resolve_truth
-from whoknows.estimators.seen import Seen, silence
+from whoknows.estimators.seen import Mapped, Seen, silence
+from whoknows.fit import engines
+from whoknows.fit.engines import Engine, Kept
 from whoknows.fit.items import Items
 from whoknows.fit.objective import Model
-from whoknows.fit.solve import Fitted
-from whoknows.model.distances import blocks
+from whoknows.fit.solve import Fitted, kept_in_chunks
+from whoknows.model.distances import blocks_of
 
 DIRECTIONS = (2, 5, 10, 20)  # few choices, so that some more labels do not change the model
 LABELS_A_DIRECTION = 3  # what an annotator has to give before a further slope is more than the crowd's
@@ -33,13 +35,12 @@ class Learnt:
     def of_items(cls, settings: Any, X: Array, said: Annotations, seen: Seen | None = None) -> Learnt:
         """Learn from checked X; ``seen`` is what another model with the same map and scale made of it."""
         K = said.n_classes
-        truth = resolve_truth(settings.truth, len(X)).for_classes(K)
+        truth = resolve_truth(settings.truth).for_classes(K)
         annotators = resolve_annotators(settings.annotators, truth, said).for_classes(K)
         Model(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
         seen = seen or Seen.of_items(settings, X, directions_of(annotators, said))
-        # Without a graph in the truth only the number of features counts.
-        placed = X[:1] if truth.graph is None and seen.features.places_new else X
-        truth = truth.prepare(seen.scaled(placed), seen.views(placed)[0], seen.seed)
+        features = Mapped(X, seen.view) if seen.features.places_new else seen.view(X[:])
+        truth = truth.prepare(Mapped(X, seen.scaled), features, seen.seed)
         return cls(seen, Model(annotators, truth))
 
     def items(self, X: Array, given: Given | None = None) -> Items:
@@ -49,12 +50,17 @@ class Learnt:
             Phi = self.seen.scaled(X)
         if given is None:
             return Items(Phi, Psi, silence(len(X)))
-        return Items(Phi, Psi, given.said, given.gold, given.weight)
+        return Items(doubles(Phi), doubles(Psi), given.said, given.gold, given.weight)
 
     @property
     def needs_all(self) -> bool:
         """Whether items can only be seen all together: they hang together, or the graph knows no others."""
-        return self.model.truth.couples_items or not self.seen.features.places_new
+        return self.model.truth.needs_all or not self.seen.features.places_new
+
+    @property
+    def graph(self) -> str:
+        """The graphs of truth and map, in words."""
+        return graph_in_words(self.model.truth, self.seen)
 
     def some(self, X: Array, rows: Any, given: Given | None = None) -> Items:
         """Return what truth and annotators see of some rows of checked X."""
@@ -62,32 +68,58 @@ class Learnt:
             return self.items(X, given)[rows]
         return self.items(X[rows], None if given is None else given[rows])
 
+    def kept(self, X: Array, rows: Rows, given: Given, engine: Engine) -> Items | Kept:
+        """Return the same in memory, or of many items in chunks that an engine keeps."""
+        n_chunks = -(-len(rows) // engines.ITEMS_A_CHUNK)
+        if self.model.truth.couples_items:
+            return Kept([self.some(X, rows, given)], engine)
+        if n_chunks <= 1 or self.needs_all:
+            items = self.some(X, rows, given)
+            return items if n_chunks <= 1 else kept_in_chunks(items, n_chunks, engine)
+        parts = [_part(X, mine, given) for mine in np.array_split(rows, n_chunks)]
+        return Kept(engine.keep(_read, parts, self), engine)
+
     def blocks(self, X: Array, given: Given | None = None) -> Iterator[Items]:
         """Items a block after the other, so that memory does not grow with them."""
         if self.needs_all:
             yield self.items(X, given)
             return
-        for rows in blocks_of(len(X)):
+        for rows in blocks_of(X):
             yield self.items(X[rows], None if given is None else given[rows])
 
     def log_predict(self, fitted: Fitted, items: Items) -> Array:
         """log p(z | x): (n_items, n_classes)."""
-        return self.model.truth.log_predict(fitted.truth, items.Phi)
+        return to_numpy(self.model.truth.log_predict(fitted.truth, items.Phi))
 
     def posterior(self, fitted: Fitted, items: Items) -> Array:
         """p(z | x, labels): (n_items, n_classes)."""
         evidence = self.model.annotators.evidence_at(fitted.annotators, items.Psi, items.Y)
-        return self.model.truth.posterior_at(fitted.truth, items.Phi, items.complete(evidence))
+        return to_numpy(self.model.truth.posterior_at(fitted.truth, items.Phi, items.complete(evidence)))
 
     def log_predictive(self, fitted: Fitted, items: Items) -> Array:
         """log p(labels | x) of each item, truth and annotators integrated out: (n_items,)."""
         evidence = self.model.annotators.predictive(fitted.annotators, items.Psi, items.Y)
-        return np.asarray(np.logaddexp.reduce(self.log_predict(fitted, items) + evidence.table, axis=1))
+        log_joint = self.log_predict(fitted, items) + to_numpy(evidence.table)
+        return np.asarray(np.logaddexp.reduce(log_joint, axis=1))
 
 
-def blocks_of(n_items: int) -> Iterator[slice]:
-    """Cut items into blocks of some thousand."""
-    return blocks(n_items, 500)
+def _part(X: Any, rows: Rows, given: Given) -> tuple[Any, Any, Given]:
+    """Return what a chunk is made of; features in files stay there until whoever keeps it reads them."""
+    if hasattr(X, "part"):
+        return X.part(int(rows[0]), int(rows[-1]) + 1), rows - rows[0], given[rows]
+    return X[rows], slice(None), given[rows]
+
+
+def _read(part: tuple[Any, Any, Given], learnt: Learnt) -> Items:
+    X, rows, given = part
+    return learnt.items(X[rows], given)
+
+
+def graph_in_words(truth: Any, seen: Seen) -> str:
+    """Say which graphs the truth and the map are made with; nothing where there are none."""
+    of_map = getattr(getattr(seen.features, "graph", None), "chosen", "")
+    told = (("truth", truth.chosen), ("map", of_map))
+    return "; ".join(f"{whose} on {words}" for whose, words in told if words)
 
 
 def directions_of(annotators: Any, said: Annotations) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array, Rows
+from whoknows._array import Array, Rows, like, to_numpy
 from whoknows.data.vocabulary import Ids, as_column, elements
 from whoknows.estimators.given import Given
 from whoknows.estimators.intervals import average_interval, class_interval, expertise_interval
@@ -32,7 +32,7 @@ class OneModel:
 
     def _class_interval(self, items: Items, level: float) -> Any:
         xi, prob = self._fitted.parameters.xi, self._prob(items)
-        return class_interval(self._learnt.model.truth, xi, self._spread, items.Phi, prob, level)
+        return class_interval(self._learnt.model.truth, xi, self._spread, items.here.Phi, prob, level)
 
     def _posterior(self, items: Items) -> Array:
         return self._learnt.posterior(self._fitted, items)
@@ -42,7 +42,7 @@ class OneModel:
 
     def _voices(self, X: Any, said: Any) -> list[Voice]:
         given = Given.labels(self._known_labels(X, said, "population"))
-        return [Voice(1.0, self, self._learnt.items(self._checked(X), given))]
+        return [Voice(1.0, self, self._learnt.items(self._checked(X), given).here)]
 
     def _rows_of(self, annotators: Any) -> Rows:
         """Rows of θ for these ids; −1, the crowd, for one the fit did not see."""
@@ -52,15 +52,16 @@ class OneModel:
 
     def _expertise(self, items: Items, rows: Rows) -> Array:
         model = self._learnt.model.annotators
-        return model.expertise(self._fitted.annotators, items.Psi, self._prob(items))[:, rows]
+        prob = like(self._prob(items), items.Psi)
+        return to_numpy(model.expertise(self._fitted.annotators, items.Psi, prob)[:, rows])
 
     def _expertise_interval(self, items: Items, level: float, rows: Rows) -> Any:
         model, theta, prob = self._learnt.model.annotators, self._fitted.annotators.mean, self._prob(items)
         value = self._expertise(items, rows)
-        return expertise_interval(model, theta, self._spread, rows, items.Psi, prob, value, level)
+        return expertise_interval(model, theta, self._spread, rows, items.here.Psi, prob, value, level)
 
     def _some_items(self, X: Array | None) -> Items:
-        return self._typical if X is None else self._learnt.items(X)
+        return self._typical if X is None else self._learnt.items(X).here
 
     def _average_expertise(self, items: Items, level: float) -> Any:
         model, prob = self._learnt.model.annotators, self._prob(items)
@@ -70,9 +71,9 @@ class OneModel:
         )
 
 
-def typical_rows(n_items: int) -> slice:
+def typical_rows(n_items: int) -> Rows:
     """Every so-manieth item, a thousand or a few more."""
-    return slice(None, None, max(n_items // TYPICAL_ITEMS, 1))
+    return np.arange(0, n_items, max(n_items // TYPICAL_ITEMS, 1))
 
 
 def rows_of(annotators: Ids, known: Ids) -> Rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,25 +17,23 @@ from whoknows.model.annotators import (
     GaussianAnnotators,
     OrderedAnnotators,
 )
-from whoknows.model.graph import AnchorGraph, Graph, KnnGraph
+from whoknows.model.graph import AutoGraph
 from whoknows.model.maps import LinearMap, RbfMap, SpectralMap
 from whoknows.model.settings import Settings
 from whoknows.model.truth import GraphTruth, LogisticTruth, OrderedTruth
 
 NEARLY_ALWAYS = 0.95  # share of one label from which an annotator may be saying one thing
 CHANCE = 1e-4  # of saying it so often by chance
-MOST_ITEMS_FOR_KNN = 10_000  # beyond, exact neighbours take longer than the fit: anchors instead
 
 
-def graph_of(n_items: int) -> Graph:
-    """Return the graph of so many items: each and its nearest, or joined through anchors."""
-    return KnnGraph() if n_items <= MOST_ITEMS_FOR_KNN else AnchorGraph()
-
-
-def resolve_truth(choice: Any, n_items: int) -> Any:
+def resolve_truth(choice: Any) -> Any:
     """Return the truth model that ``choice`` names, or ``choice`` itself."""
-    words = {"id": LogisticTruth, "lgp": lambda: LogisticTruth(graph=graph_of(n_items)), "gp": GraphTruth}
-    words["ordered"] = OrderedTruth
+    words: dict[str, Callable[[], Any]] = {
+        "id": LogisticTruth,
+        "lgp": lambda: LogisticTruth(graph=AutoGraph()),
+        "gp": GraphTruth,
+        "ordered": OrderedTruth,
+    }
     return resolve("truth", choice, words, "expected_log_truth")
 
 
@@ -74,7 +73,10 @@ def resolve_map(choice: Any) -> Any:
 
 
 def resolve(name: str, choice: Any, words: dict[str, Callable[[], Any]], method: str) -> Any:
-    """Return the piece a word stands for, or the piece itself, its settings checked."""
+    """Return the piece a word stands for, or the piece itself, its settings checked.
+
+    A piece with a graph may have "auto" in its place, which stands for `AutoGraph`.
+    """
     if isinstance(choice, str) and choice in words:
         return words[choice]()
     if not isinstance(choice, Settings) or not hasattr(choice, method):
@@ -82,4 +84,6 @@ def resolve(name: str, choice: Any, words: dict[str, Callable[[], Any]], method:
         raise ValueError(
             f"{name} must be {', '.join(map(repr, words))} or a piece such as {example}(); got {choice!r}."
         )
+    if isinstance(getattr(choice, "graph", None), str):
+        choice = replace(choice, graph=resolve("graph", choice.graph, {"auto": AutoGraph}, "build"))
     return choice.check()

@@ -11,6 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from whoknows._array import Array
+from whoknows._threads import one_thread
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import show
 from whoknows.estimators.checks import (
@@ -22,11 +23,10 @@ from whoknows.estimators.checks import (
     row_ids,
 )
 from whoknows.estimators.gold import check_gold_numbers
-from whoknows.estimators.learnt import directions_of
-from whoknows.estimators.pieces import graph_of, resolve
+from whoknows.estimators.learnt import directions_of, graph_in_words
+from whoknows.estimators.pieces import resolve
 from whoknows.estimators.saved import Saved
 from whoknows.estimators.seen import Seen, silence
-from whoknows.estimators.threads import one_thread
 from whoknows.fit.em import fit_em
 from whoknows.fit.engines import Serial
 from whoknows.fit.items import Items
@@ -35,6 +35,7 @@ from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.objective import Model, Parameters
 from whoknows.model.annotators.biased import BiasedAnnotators
 from whoknows.model.belief import Belief
+from whoknows.model.graph import AutoGraph
 from whoknows.model.posterior import GaussianPosterior
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth.linear import LinearBelief, LinearTruth
@@ -81,6 +82,8 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
         s, the standard deviation of the truth around f(x).
     posterior_mean_, posterior_std_ : (n_items,)
         Truth of every item of the fit, labelled or not, and how sure that is.
+    graph_ : str
+        The graphs of truth and map, in words; empty where there are none.
     bound_history_ : list of float
         What the solver climbed, one value an iteration, in standardised units.
     n_iter_ : int
@@ -162,11 +165,11 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
         learnt = _Learnt.of_items(self, X, said)
         monitor = Monitor(self.max_iter, self.tol, callback=callback)
         every = learnt.items(X, said, gold, weight)
-        with one_thread():
+        with one_thread:
             fitted = _fit(learnt.model, every.labelled(), monitor, self.solver)
         # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.
         self._learnt, self._fitted = learnt, fitted
-        self.annotators_ = said.annotators
+        self.annotators_, self.graph_ = said.annotators, graph_in_words(learnt.truth, learnt.seen)
         self.solver_ = "em" if self.solver == "auto" else self.solver
         self.bound_history_, self.n_iter_ = monitor.history, monitor.n_iter
         self.annotator_bias_ = learnt.scale * learnt.annotators.bias(fitted.annotators.mean)[:-1]
@@ -265,7 +268,7 @@ class _Learnt:
 
     @classmethod
     def of_items(cls, settings: CrowdRegressor, X: Array, said: Annotations) -> _Learnt:
-        truth, annotators = _resolve_truth(settings.truth, len(X)), _resolve_annotators(settings.annotators)
+        truth, annotators = _resolve_truth(settings.truth), _resolve_annotators(settings.annotators)
         seen = Seen.of_items(settings, X, directions_of(annotators, said))
         truth = truth.prepare(seen.scaled(X), seen.views(X)[0], seen.seed)
         return cls(seen, annotators, truth, *_mean_and_scale(said))
@@ -317,8 +320,8 @@ def _mean_and_scale(said: Annotations) -> tuple[float, float]:
     return float(values.mean()), scale if scale > 1e-12 * np.abs(values).max(initial=0.0) else 1.0
 
 
-def _resolve_truth(choice: Any, n_items: int) -> LinearTruth:
-    words = {"id": LinearTruth, "lgp": lambda: LinearTruth(graph=graph_of(n_items))}
+def _resolve_truth(choice: Any) -> LinearTruth:
+    words = {"id": LinearTruth, "lgp": lambda: LinearTruth(graph=AutoGraph())}
     truth = resolve("truth", choice, words, "expected_log_truth")
     if not isinstance(truth, LinearTruth):
         raise NotCompatible(f"CrowdRegressor needs LinearTruth; got {type(truth).__name__}.")

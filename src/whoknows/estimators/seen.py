@@ -2,20 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_random_state
 
-from whoknows._array import Array, Mask, with_constant
+from whoknows._array import Array, Mask, like, namespace, with_constant
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.pieces import resolve_map
+from whoknows.model.distances import enough_of
 from whoknows.model.maps import Features
 
 ALIKE = 5.0  # ratio of the ninth to the first tenth of features' ranges, up to which they share one unit
 LONG_TAIL = 1.0  # skewness; of an exponential distribution it is 2, of a symmetric one 0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Brings columns to mean 0 and variance 1, of some the square root first.
+
+    Attributes
+    ----------
+    roots : (D,)
+        Columns whose square root is taken.
+    mean, width : (D,)
+        What is taken from them then, and what the rest is divided by: 0 and 1 where they are left alone.
+    """
+
+    roots: Mask
+    mean: Array
+    width: Array
+
+    @classmethod
+    def of_items(cls, X: Array, standardize: bool | str) -> Scale:
+        """Learn from X (n_items, D), as the estimators' ``standardize`` says."""
+        if standardize not in (True, False, "roots", "units"):
+            raise ValueError(f"standardize must be True, False, 'roots' or 'units'; got {standardize!r}.")
+        roots, one_unit = np.zeros(X.shape[1], dtype=bool), False
+        if standardize in ("roots", "units"):
+            roots, one_unit = skewed_amounts(X), share_one_unit(X)
+            roots = all_or_none(roots) if one_unit else roots
+        if not standardize or (standardize == "units" and one_unit):
+            return cls(roots, np.zeros(X.shape[1]), np.ones(X.shape[1]))
+        return cls(roots, *mean_and_width(with_roots(X, roots)))
+
+    def transform(self, X: Array) -> Array:
+        """X in units the graph can measure distances in, of the kind and type X has."""
+        return (with_roots(X, self.roots) - like(self.mean, X)) / like(self.width, X)
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """Rows made of other rows when they are taken, so that memory holds what is at work."""
+
+    X: Any
+    function: Callable[[Array], Array]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self.X), int(self[:1].shape[1])
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether rows, once taken, are on a GPU."""
+        return getattr(self[:1], "is_cuda", False)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __getitem__(self, rows: Any) -> Array:
+        return self.function(self.X[rows])
 
 
 @dataclass(frozen=True)
@@ -24,10 +83,8 @@ class Seen:
 
     Attributes
     ----------
-    scaler : StandardScaler
-        Brings columns to mean 0 and variance 1, or leaves them.
-    roots : (D,)
-        Columns whose square root is taken first.
+    scale : Scale
+        Brings columns to units the graph can measure distances in.
     features : Features
         The map, learnt from the scaled items.
     directions : int
@@ -36,49 +93,60 @@ class Seen:
         For whatever else draws from the items.
     """
 
-    scaler: StandardScaler
-    roots: Mask
+    scale: Scale
     features: Features
     directions: int
     seed: int
 
     @classmethod
-    def of_items(cls, settings: Any, X: Array, directions: int) -> Seen:
-        """Learn scale and map from checked X (n_items, D), with an estimator's settings."""
+    def of_items(cls, settings: Any, X: Array, directions: int, sample: Array | None = None) -> Seen:
+        """Learn scale and map from checked X (n_items, D), with an estimator's settings.
+
+        All but a map that is made of a graph is learnt from the ``sample``, at most `ENOUGH` of the rows;
+        None draws it.
+        """
         seed = int(check_random_state(settings.random_state).randint(2**31 - 1))
-        standardize = settings.standardize
-        if standardize not in (True, False, "roots", "units"):
-            raise ValueError(f"standardize must be True, False, 'roots' or 'units'; got {standardize!r}.")
-        one_unit = standardize in ("roots", "units") and share_one_unit(X)
-        roots = np.zeros(X.shape[1], dtype=bool)
-        if standardize in ("roots", "units"):
-            roots = all_or_none(skewed_amounts(X)) if one_unit else skewed_amounts(X)
-        X = with_roots(X, roots)
-        scale = bool(standardize) and not (standardize == "units" and one_unit)
-        scaler = StandardScaler(with_mean=scale, with_std=scale).fit(X)
-        features = resolve_map(settings.map).prepare(scaler.transform(X), seed, leading=directions)
-        return cls(scaler, roots, features, directions, seed)
+        sample = enough_of(X, seed) if sample is None else sample
+        scale = Scale.of_items(sample, settings.standardize)
+        everything = None if len(sample) == len(X) else Mapped(X, scale.transform)
+        features = resolve_map(settings.map).prepare(scale.transform(sample), seed, directions, everything)
+        return cls(scale, features, directions, seed)
 
     @property
     def n_features(self) -> int:
         """Columns of X."""
-        return int(self.scaler.n_features_in_)
+        return len(self.scale.mean)
+
+    @property
+    def roots(self) -> Mask:
+        """Columns whose square root is taken first: (D,)."""
+        return self.scale.roots
 
     def scaled(self, X: Array) -> Array:
-        """X in units the graph can measure distances in."""
-        return np.asarray(self.scaler.transform(with_roots(X, self.roots)))
+        """X in units the graph can measure distances in: an array of doubles, or a tensor of its own type."""
+        return self.scale.transform(np.asarray(X, dtype=float) if namespace(X) is np else X)
+
+    def view(self, X: Array) -> Array:
+        """What the truth sees of checked X; the constant last."""
+        return with_constant(self.features.transform(self.scaled(X)))
 
     def views(self, X: Array) -> tuple[Array, Array]:
         """What the truth sees of checked X, and what expertise may depend on; constants last."""
-        features = self.features.transform(self.scaled(X))
-        return with_constant(features), with_constant(features[:, : self.directions])
+        Phi = self.view(X)
+        return Phi, with_constant(Phi[:, :-1][:, : self.directions])
 
     def to_input_units(self, slopes: Array, intercepts: Array) -> tuple[Array, Array]:
         """Turn coefficients of the scaled x into those of the user's x (no roots taken)."""
-        if self.scaler.scale_ is None:
-            return slopes, intercepts
-        slopes = slopes / self.scaler.scale_
-        return slopes, intercepts - slopes @ self.scaler.mean_
+        slopes = slopes / self.scale.width
+        return slopes, intercepts - slopes @ self.scale.mean
+
+
+def mean_and_width(X: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of each column; a width of 1 where it is but rounding: two (D,)."""
+    mean = X.mean(axis=0)
+    width = np.sqrt(((X - mean) ** 2).mean(axis=0))
+    varies = width > len(X) * np.finfo(float).eps * np.abs(mean)
+    return mean, np.where(varies, width, 1.0)
 
 
 def skewed_amounts(X: Array) -> Mask:
@@ -105,9 +173,8 @@ def with_roots(X: Array, roots: Mask) -> Array:
     """X with the square root of some columns; below zero, where the fit saw nothing, zero."""
     if not roots.any():
         return X
-    X = X.copy()
-    X[:, roots] = np.sqrt(np.maximum(X[:, roots], 0.0))
-    return X
+    xp = namespace(X)
+    return xp.where(like(roots, X) > 0, xp.sqrt(X.clip(min=0.0)), X)
 
 
 def silence(n_items: int) -> Annotations:

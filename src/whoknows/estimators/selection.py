@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from whoknows._array import Array, Mask
+from whoknows._array import Array
 from whoknows.estimators.members import Member
 
 WITHOUT_PARTS = 0.2  # sixth eigenvalue of a graph that has no clusters or thread to follow
@@ -49,11 +49,23 @@ class Selection:
         gain, error = self.varying
         return bool(gain > 2 * error) if np.isfinite(gain) else None
 
-    def only(self, worth: Mask) -> Selection:
-        """Return some of the members, with all of the weight."""
-        members = [member for member, is_worth in zip(self.members, worth, strict=True) if is_worth]
-        weights = self.weights[worth] / self.weights[worth].sum()
-        return replace(self, members=members, weights=weights, log_lik=self.log_lik[:, worth])
+    def condensed(self, least: float) -> Selection:
+        """Return the members worth a fit to very many items.
+
+        Those with less than ``least`` of the weight are left out. With so many labels a prior hardly matters:
+        of members that differ in variance alone the best has the weight of all.
+        """
+        kinds: dict[Member, list[int]] = {}
+        for i in np.flatnonzero(self.weights >= min(least, self.weights.max())):
+            kinds.setdefault(replace(self.members[i], variance=0.0), []).append(i)
+        best = [max(alike, key=self.weights.__getitem__) for alike in kinds.values()]
+        weights = np.array([self.weights[alike].sum() for alike in kinds.values()])
+        return replace(
+            self,
+            members=[self.members[i] for i in best],
+            weights=weights / weights.sum(),
+            log_lik=self.log_lik[:, best],
+        )
 
     def share(self, **wanted: Any) -> float:
         """Weight of the members with these settings, e.g. ``share(varies_with_x=True)``."""
@@ -68,7 +80,7 @@ class Selection:
             yield "No selection: every member has the same weight."
             return
         n_items = f"{len(self.log_lik):,}".replace(",", " ")
-        yield f"Weights rest on the labels of {n_items} items, each held out once; no truth was used."
+        yield f"Weights rest on the labels of {n_items} held-out items; no truth was used."
         if len(self.weights) > 1 and np.ptp(self.weights) < 0.5 / len(self.weights):
             yield "Not enough labels to tell the members apart: they count alike."
         else:

@@ -9,7 +9,6 @@ from whoknows._array import Array, Mask
 
 PRIOR_ITEMS = 3.0  # items' worth of weight spread evenly over the members: few labels cannot tell them apart
 ROUNDS = 500  # of EM
-BEYOND_DOUBT = 5.0  # standard errors
 
 
 def weigh(log_lik: Array, spectral: Mask, even: float = 0.0) -> Array:
@@ -51,18 +50,3 @@ def stack(log_lik: Array, even: float = 0.0) -> Array:
         weights = (share / share.sum(axis=1, keepdims=True)).sum(axis=0) + prior
         weights /= weights.sum()
     return weights
-
-
-def far_behind(log_lik: Array) -> tuple[int, Array]:
-    """Which member foretells labels best, and by how much others trail it beyond doubt, else 0: (n_members,).
-
-    Parameters
-    ----------
-    log_lik : (n_items, n_members)
-    """
-    if len(log_lik) < 2:
-        return 0, np.zeros(log_lik.shape[1])
-    best = int(log_lik.mean(axis=0).argmax())
-    gap = log_lik[:, [best]] - log_lik
-    error = gap.std(axis=0) / np.sqrt(len(gap))
-    return best, np.where(gap.mean(axis=0) > BEYOND_DOUBT * error, gap.mean(axis=0), 0.0)

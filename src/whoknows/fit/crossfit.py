@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from whoknows._array import Array
-from whoknows.fit.em import m_step
+from whoknows.fit.em import log_marginal, m_step
 from whoknows.fit.engines import Engine
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
@@ -37,34 +37,44 @@ def fit_crossfit(
             f"solver='crossfit' needs LogisticTruth; got {type(truth).__name__}. Use solver='em'."
         )
     parameters, monitor.exact = start, False
+    covariance: Array | None = None
     while True:
-        parameters = m_step(model, chunks, posteriors, parameters, engine)
+        of_classes = covariance if parameters.xi.ndim == 2 else None
+        parameters = m_step(model, chunks, posteriors, parameters, engine, of_classes)
         work = list(zip(chunks, posteriors, strict=True))
         (curvature,) = engine.sum(_curvature, work, truth, parameters.xi)
         covariance = truth.laplace_covariance(curvature)
-        held_out = [
-            truth.leave_one_out(parameters.xi, items.Phi, posterior, covariance) for items, posterior in work
-        ]
-        fresh = [
-            _posterior(items, model, parameters, log_prior)
-            for items, log_prior in zip(chunks, held_out, strict=True)
-        ]
-        posteriors = [_half_way(old, new) for old, new in zip(posteriors, fresh, strict=True)]
-        if monitor.add(sum(p.log_marginal for p in fresh), parameters.theta):
+        posteriors = engine.keep(_expectation, work, model, parameters, covariance)
+        (held_out_likelihood,) = engine.sum(log_marginal, posteriors)
+        if monitor.add(held_out_likelihood, parameters.theta):
             monitor.finish()
-            known = truth.cross_fitted(parameters.xi, [items.Phi for items in chunks], held_out)
+            known = truth.cross_fitted(
+                parameters.xi, *engine.sum(_held_out, work, truth, parameters.xi, covariance)
+            )
             return Belief(parameters.theta), known
 
 
-def _posterior(items: Items, model: Model, parameters: Parameters, log_prior: Array) -> CategoricalPosterior:
-    """E-step with a given log p(z | x), (n_items, n_classes)."""
+def _expectation(
+    work: tuple[Items, Posterior], model: Any, parameters: Parameters, covariance: Array
+) -> CategoricalPosterior:
+    """E-step of one chunk with p(z | x) as it would be without each item, half way from the last posterior.
+
+    The whole way items that lean on each other would swap their minds for ever. The log marginal is that of
+    the whole step.
+    """
+    items, old = work
+    log_prior = model.truth.leave_one_out(parameters.xi, items.Phi, old, covariance)
     evidence = items.complete(model.annotators.evidence(parameters.theta, items.Psi, items.Y))
-    return CategoricalPosterior.from_log_joint(log_prior + evidence.table, evidence.weight)
+    new = CategoricalPosterior.from_log_joint(log_prior + evidence.table, evidence.weight)
+    return CategoricalPosterior(0.5 * (old.prob + new.prob), new.log_marginal, new.weight)  # type: ignore[union-attr]
 
 
-def _half_way(old: Posterior, new: CategoricalPosterior) -> CategoricalPosterior:
-    """Damp the step: items that lean on each other would otherwise swap their minds for ever."""
-    return CategoricalPosterior(0.5 * (old.prob + new.prob), weight=new.weight)  # type: ignore[union-attr]
+def _held_out(
+    work: tuple[Items, Posterior], truth: LogisticTruth, xi: Array, covariance: Array
+) -> tuple[list[Array], list[Array]]:
+    """Features of a chunk's items, and log p(z | x) of each without it."""
+    items, posterior = work
+    return [items.Phi], [truth.leave_one_out(xi, items.Phi, posterior, covariance)]
 
 
 def _curvature(work: tuple[Items, Posterior], truth: LogisticTruth, xi: Array) -> tuple[Array]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from whoknows._array import Array
 from whoknows.fit.engines import Engine
 from whoknows.fit.items import Items
 from whoknows.fit.lbfgs import maximize
 from whoknows.fit.monitor import Monitor
-from whoknows.fit.objective import Model, Parameters, e_step, expected_log_lik, expected_log_truth, log_prior
+from whoknows.fit.objective import Model, Parameters, e_step, expected_log_truth, freeze, log_prior
 from whoknows.model.posterior import Posterior
 
 INNER_ITERATIONS = 20  # of L-BFGS in an M-step; a partial M-step still raises the bound
@@ -21,8 +23,9 @@ def fit_em(
     """Maximise log p(Y_L | X; θ, ξ) + log priors by EM, from ``start``."""
     parameters = start
     while True:
-        posteriors = [e_step(items, model, parameters) for items in chunks]
-        bound = sum(p.log_marginal for p in posteriors) + log_prior(model, parameters)[0]
+        posteriors = engine.keep(e_step, chunks, model, parameters)
+        (local,) = engine.sum(log_marginal, posteriors)
+        bound = local + log_prior(model, parameters)[0]
         if monitor.add(bound, parameters.theta):
             monitor.finish()
             return parameters
@@ -35,12 +38,18 @@ def m_step(
     posteriors: Sequence[Posterior],
     parameters: Parameters,
     engine: Engine,
+    covariance: Array | None = None,
 ) -> Parameters:
-    """Maximise Q of Eq. (13): θ by Eqs. (16), (17), then ξ, each with L-BFGS."""
+    """Maximise Q of Eq. (13): θ by Eqs. (16), (17), then ξ, each with L-BFGS.
+
+    ``covariance`` (n_classes, n_features, n_features) is about how sure Q is of ξ, class by class, where ξ
+    has a column for each: steps measured by it lead to the maximum sooner.
+    """
     work = list(zip(chunks, posteriors, strict=True))
+    frozen = engine.keep(freeze, work, model)
 
     def over_theta(theta: Array) -> tuple[float, Array]:
-        value, gradient = engine.sum(expected_log_lik, work, model, theta)
+        value, gradient = engine.sum(_at, frozen, theta)
         prior, prior_gradient = model.annotators.log_prior(theta)
         return value + prior, gradient + prior_gradient
 
@@ -49,7 +58,23 @@ def m_step(
         prior, prior_gradient = model.truth.log_prior(xi)
         return value + prior, gradient + prior_gradient
 
-    return Parameters(
-        maximize(over_theta, parameters.theta, INNER_ITERATIONS),
-        maximize(over_xi, parameters.xi, INNER_ITERATIONS),
-    )
+    theta = maximize(over_theta, parameters.theta, INNER_ITERATIONS)
+    if covariance is None:
+        return Parameters(theta, maximize(over_xi, parameters.xi, INNER_ITERATIONS))
+    root = np.linalg.cholesky(covariance)
+
+    def along(step: Array) -> tuple[float, Array]:
+        value, gradient = over_xi(parameters.xi + np.einsum("kij,jk->ik", root, step))
+        return value, np.einsum("kij,ik->jk", root, gradient)
+
+    step = maximize(along, np.zeros_like(parameters.xi), INNER_ITERATIONS)
+    return Parameters(theta, parameters.xi + np.einsum("kij,jk->ik", root, step))
+
+
+def _at(frozen: Callable[[Array], tuple[float, Array]], theta: Array) -> tuple[float, Array]:
+    return frozen(theta)
+
+
+def log_marginal(posterior: Posterior) -> tuple[float]:
+    """Return log p(labels | x) of a chunk, Eq. (6), from its posterior."""
+    return (posterior.log_marginal,)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array, Mask
+from whoknows._array import Array, Mask, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.model.annotators.pairs import Pairs
 from whoknows.model.evidence import Evidence
@@ -49,6 +49,11 @@ class Items:
     def pairs(self) -> Pairs:
         """The labels side by side with what expertise sees, gathered once for all iterations."""
         return Pairs(self.Psi, self.Y)
+
+    @property
+    def here(self) -> Items:
+        """The same items with arrays in this machine's memory, wherever they are."""
+        return replace(self, Phi=to_numpy(self.Phi), Psi=to_numpy(self.Psi))
 
     def labelled(self) -> Items:
         """Return the items that say something of truth or annotators."""

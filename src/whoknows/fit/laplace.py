@@ -10,13 +10,13 @@ crowd behind them.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array
+from whoknows._array import Array, Groups
 from whoknows.data.annotations import Annotations
 from whoknows.fit.engines import Engine
 from whoknows.fit.items import Items
@@ -68,6 +68,7 @@ def spread(
 def information(items: Items, model: Model, parameters: Parameters) -> tuple[Array, Array]:
     """Σ s sᵀ of one chunk: (n_outputs, n_features, n_features), (n_annotators, n_columns, n_columns)."""
     truth: Any = model.truth
+    items = items.here
     once = replace(items, weight=None)  # an item that counts twice is the same gradient, twice
     posterior = e_step(once, model, parameters)
     counts = np.ones(len(items.Phi)) if items.weight is None else items.weight
@@ -77,18 +78,13 @@ def information(items: Items, model: Model, parameters: Parameters) -> tuple[Arr
         of_truth = np.stack([items.Phi.T @ (items.Phi * (counts * r**2)[:, None]) for r in residual.T])
     n_columns = parameters.theta.shape[1]
     of_annotators = np.zeros((items.Y.n_annotators, n_columns, n_columns))
-    by_annotator = items.Y.by_annotator
-    for t, rows in by_annotator:
-        for part in _parts(by_annotator.order[rows], n_columns * items.Y.n_classes):
-            s = _label_gradients(once, model, parameters.theta, posterior, part)
-            of_annotators[t] += s.T @ (s * counts[items.Y.item[part], None])
+    order = items.Y.by_annotator.order
+    for part in np.array_split(order, 1 + len(order) * n_columns * items.Y.n_classes // AT_ONCE):
+        s = _label_gradients(once, model, parameters.theta, posterior, part)
+        weighted = s * counts[items.Y.item[part], None]
+        for t, rows in Groups.of(items.Y.annotator[part], items.Y.n_annotators):
+            of_annotators[t] += s[rows].T @ weighted[rows]
     return of_truth, of_annotators
-
-
-def _parts(labels: Any, numbers_each: int) -> Iterator[Any]:
-    """Cut an annotator's labels into parts that fit into memory."""
-    n_parts = 1 + len(labels) * numbers_each // AT_ONCE
-    return (part for part in np.array_split(labels, n_parts) if len(part))
 
 
 def _label_gradients(items: Items, model: Model, theta: Array, posterior: Posterior, labels: Any) -> Array:

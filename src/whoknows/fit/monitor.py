@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +15,16 @@ from whoknows.model.settings import COUNT, NOT_NEGATIVE
 Callback = Callable[[int, float, float], bool | None]
 
 STOPPING_RULES = ("bound", "parameters")
+
+
+class Keeper(Protocol):
+    """Keeps the state of a solver, so that a fit can go on after an interruption."""
+
+    def state(self) -> Any:
+        """Return the last state that was kept, or None."""
+
+    def keep(self, state: Any) -> None:
+        """Keep a state, or do not: whichever was kept last, the same iterations follow."""
 
 
 class DidNotConverge(UserWarning):
@@ -35,6 +46,8 @@ class Monitor:
         False for approximate E-steps, whose bound may fall.
     warn : bool
         False where a fit that did not get there is only a start for another.
+    keeper : Keeper, optional
+        Where the state of the solver is kept on the way.
     """
 
     def __init__(
@@ -45,6 +58,7 @@ class Monitor:
         callback: Callback | None = None,
         exact: bool = True,
         warn: bool = True,
+        keeper: Keeper | None = None,
     ) -> None:
         if stop not in STOPPING_RULES:
             raise ValueError(f"stop must be one of {STOPPING_RULES}; got {stop!r}.")
@@ -52,7 +66,7 @@ class Monitor:
             if not holds(value):
                 raise ValueError(f"{name} must be {words}; got {value!r}.")
         self.max_iter, self.tol, self.stop, self.callback, self.exact = max_iter, tol, stop, callback, exact
-        self.warn = warn
+        self.warn, self.keeper = warn, keeper
         self.history: list[float] = []
         self.converged = False
         self.stopped = False
@@ -74,9 +88,34 @@ class Monitor:
         self._check_bound()
         self.converged = self._is_small_step(theta)
         self._theta = theta
-        if self.callback is not None:
-            self.stopped = bool(self.callback(self.n_iter, bound, time.perf_counter() - self._started))
+        self.stopped = self._tell(bound)
         return self.converged or self.stopped or self.n_iter >= self.max_iter
+
+    def keep(self, state: Any) -> None:
+        """Offer the state of the solver between two iterations, from which all that follow can be told."""
+        if self.keeper is not None:
+            self.keeper.keep((state, self.history, self._theta))
+
+    def resume(self) -> Any:
+        """Return the state that was kept of an interrupted fit, its iterations taken over, or None."""
+        known = None if self.keeper is None else self.keeper.state()
+        if known is None:
+            return None
+        state, history, self._theta = known
+        self.replay(history)
+        return state
+
+    def replay(self, history: Sequence[float]) -> None:
+        """Take over the iterations of an interrupted fit; the callback hears of each."""
+        for bound in history:
+            self.history.append(bound)
+            self._tell(bound)
+
+    def _tell(self, bound: float) -> bool:
+        """Tell the callback of the last iteration; return whether it wants the fit to stop."""
+        if self.callback is None:
+            return False
+        return bool(self.callback(self.n_iter, bound, time.perf_counter() - self._started))
 
     def finish(self) -> None:
         """Warn if the fit ran out of iterations."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from whoknows._array import Array
 from whoknows.fit.items import Items
-from whoknows.model.annotators import AnnotatorModel
+from whoknows.model.annotators import AnnotatorModel, FreezingAnnotators
 from whoknows.model.posterior import Posterior
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import TruthModel
@@ -58,6 +60,14 @@ def expected_log_lik(work: tuple[Items, Posterior], model: Model, theta: Array) 
     """Annotators' part of Q, Eq. (13), for one chunk and its frozen posterior."""
     items, posterior = work
     return model.annotators.expected_log_lik(theta, items.Psi, items.Y, posterior)
+
+
+def freeze(work: tuple[Items, Posterior], model: Model) -> Callable[[Array], tuple[float, Array]]:
+    """Return `expected_log_lik` as a function of θ alone, what does not change with θ computed once."""
+    items, posterior = work
+    if isinstance(model.annotators, FreezingAnnotators):
+        return model.annotators.frozen(items.pairs, posterior)
+    return partial(expected_log_lik, work, model)
 
 
 def expected_log_truth(work: tuple[Items, Posterior], model: Model, xi: Array) -> tuple[float, Array]:

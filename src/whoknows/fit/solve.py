@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise, starmap
 from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array, Mask, Rows
+from whoknows._array import Array, Mask, Rows, like
 from whoknows.fit.crossfit import fit_crossfit
 from whoknows.fit.em import fit_em, m_step
-from whoknows.fit.engines import Engine, Serial
+from whoknows.fit.engines import Engine, Kept, Serial
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Spread, spread
 from whoknows.fit.lbfgs import fit_lbfgs
@@ -21,7 +21,7 @@ from whoknows.fit.variational import fit_variational, has_bound
 from whoknows.model.annotators.population import CrowdBelief
 from whoknows.model.belief import Belief
 from whoknows.model.evidence import TableEvidence
-from whoknows.model.posterior import CategoricalPosterior, Posterior
+from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import NotCompatible
 
 SOLVERS = ("auto", "vb", "em", "lbfgs", "crossfit")
@@ -57,10 +57,11 @@ class Fitted:
         """θ and ξ as single points; where the truth has no parameters, ξ is empty."""
         return Parameters(self.annotators.mean, getattr(self.truth, "mean", np.zeros(0)))
 
-    def spread(self, model: Model, items: Items) -> Spread:
+    def spread(self, model: Model, items: Items | Kept) -> Spread:
         """How sure the fit is of its parameters, for intervals."""
         population = None if self.crowd is None else self.crowd.learnt()
-        return spread(model, [items], self.parameters, population, Serial())
+        kept = items if isinstance(items, Kept) else Kept([items], Serial())
+        return spread(model, kept.chunks, self.parameters, population, kept.engine)
 
     def of_annotators(self, rows: Rows, active: Mask) -> Fitted:
         """Return the same for other annotators: ``rows`` says which each is here, −1 for a new one."""
@@ -72,17 +73,17 @@ class Fitted:
 def vote(items: Items) -> CategoricalPosterior:
     """Return where every solver starts: gold, a soft majority vote, even odds where nobody spoke."""
     Y = items.Y
-    ballots = np.zeros((Y.n_items, Y.n_classes))
-    np.add.at(ballots, (Y.item, Y.label), VOTE_WEIGHT * Y.counts)
-    prob = CategoricalPosterior.from_log_joint(ballots).prob
+    cell = Y.item.astype(np.intp) * Y.n_classes + Y.label
+    ballots = VOTE_WEIGHT * np.bincount(cell, Y.counts, Y.n_items * Y.n_classes).astype(float)
+    prob = CategoricalPosterior.from_log_joint(ballots.reshape(Y.n_items, Y.n_classes)).prob
     cautious = np.log(np.clip(prob, 1 - VOTE_CERTAINTY, VOTE_CERTAINTY))
-    evidence = items.complete(TableEvidence(cautious))
+    evidence = items.complete(TableEvidence(like(cautious, items.Phi)))
     return CategoricalPosterior.from_log_joint(evidence.table, evidence.weight)
 
 
 def solve(
     model: Model,
-    items: Items,
+    items: Items | Kept,
     start: Array | None,
     monitor: Monitor,
     solver: str = "auto",
@@ -92,50 +93,94 @@ def solve(
 ) -> Fitted:
     """Fit ``model`` to ``items`` by one of `SOLVERS`; "auto" is the best the pieces allow.
 
-    ``start`` (n_items, n_classes) is a first guess at the posterior; None takes the vote. ``before`` is what
-    the same model learnt from some of these labels: a better place to start from.
+    Items that no engine keeps yet, ``engine`` gets in ``n_chunks`` chunks. ``start`` (n_items, n_classes) is
+    a first guess at the posterior; None takes the vote. ``before`` is what the same model learnt from some of
+    these labels: a better place to start from.
     """
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {SOLVERS}; got {solver!r}.")
+    kept = items if isinstance(items, Kept) else kept_in_chunks(items, n_chunks, engine or Serial())
+    _refuse_coupled(model, kept)
+    size = _Size(*kept.engine.sum(_size, kept.chunks))
     if solver == "auto":
-        solver = _best_solver(model, items.Y.n_classes)
-    if model.truth.couples_items and n_chunks > 1:
+        solver = _best_solver(model, size.n_classes[0])
+    state = monitor.resume()
+    is_new = before is None and start is None and state is None
+    if is_new and sum(size.n_items) > MANY and not model.truth.couples_items:
+        before = _on_some(model, kept, size, monitor, solver)
+    if solver != "vb":
+        return _point_estimate(model, kept, size, start, monitor, solver, before)
+    beliefs = None if before is None or before.crowd is None else (before.crowd, before.truth)
+    posteriors = _first_posteriors(kept, size, start) if beliefs is None and state is None else []
+    crowd, xi = fit_variational(model, kept.chunks, posteriors, monitor, kept.engine, beliefs, state)
+    return Fitted(crowd.belief(), xi, solver, crowd)
+
+
+def kept_in_chunks(items: Items, n_chunks: int, engine: Engine) -> Kept:
+    """Give an engine items that are in memory here."""
+    return Kept(engine.keep(_itself, list(items.chunks(n_chunks))), engine)
+
+
+def _itself(items: Items) -> Items:
+    return items
+
+
+def _refuse_coupled(model: Model, kept: Kept) -> None:
+    if model.truth.couples_items and not (len(kept.chunks) == 1 and isinstance(kept.engine, Serial)):
         raise NotCompatible(
-            f"{type(model.truth).__name__} couples all items and cannot be fitted in {n_chunks} chunks. "
-            "Use one chunk, or LogisticTruth with SpectralMap: the same prior, item by item."
+            f"{type(model.truth).__name__} couples all items: it is fitted in one chunk and in this process, "
+            f"not in {len(kept.chunks)} by {type(kept.engine).__name__}. Use engine=None, or LogisticTruth "
+            "with SpectralMap: the same prior, item by item."
         )
-    engine = engine or Serial()
-    if before is None and start is None and items.Y.n_items > MANY and not model.truth.couples_items:
-        before = _on_some(model, items, monitor, solver)
-    chunks = list(items.chunks(n_chunks))
-    posteriors: list[Posterior] = [vote(part) for part in chunks]
-    if start is not None:
-        rows = items.Y.chunks(n_chunks)
-        posteriors = [
-            CategoricalPosterior(start[r], weight=p.weight) for r, p in zip(rows, posteriors, strict=True)
-        ]
-    if solver == "vb":
-        beliefs = None if before is None or before.crowd is None else (before.crowd, before.truth)
-        crowd, xi = fit_variational(model, chunks, posteriors, monitor, engine, beliefs)
-        return Fitted(crowd.belief(), xi, solver, crowd)
-    if before is None:
-        parameters = _first_guess(model, chunks, posteriors, engine)
-    else:
-        parameters = before.parameters
-        posteriors = [e_step(part, model, parameters) for part in chunks]
-    if solver == "crossfit":
-        theta, known = fit_crossfit(model, chunks, posteriors, parameters, monitor, engine)
-        return Fitted(theta, known, solver)
-    climb = fit_em if solver == "em" else fit_lbfgs
-    parameters = climb(model, chunks, parameters, monitor, engine)
-    return Fitted(Belief(parameters.theta), _learnt(model, chunks, parameters), solver)
 
 
-def _on_some(model: Model, items: Items, monitor: Monitor, solver: str) -> Fitted:
+@dataclass(frozen=True)
+class _Size:
+    """How many items, classes and features; of each chunk, in lists."""
+
+    n_items: list[int]
+    n_classes: list[int]
+    n_truth_features: list[int]
+    n_expertise_features: list[int]
+    labels_per_annotator: Rows
+
+    def rows(self) -> list[slice]:
+        """Return which rows of all items each chunk has."""
+        return list(starmap(slice, pairwise(np.cumsum([0, *self.n_items]).tolist())))
+
+
+def _size(items: Items) -> tuple[Any, ...]:
+    Y = items.Y
+    return [Y.n_items], [Y.n_classes], [items.Phi.shape[1]], [items.Psi.shape[1]], Y.labels_per_annotator
+
+
+def _on_some(model: Model, kept: Kept, size: _Size, monitor: Monitor, solver: str) -> Fitted:
     """Fit to a few thousand of many items: a start from which all of them need few, dear iterations."""
-    rows = np.random.default_rng(0).choice(items.Y.n_items, SOME, replace=False)
-    fitted = solve(model, items[np.sort(rows)], None, monitor.rehearsal(), solver)
-    return fitted.of_annotators(np.arange(items.Y.n_annotators), items.Y.labels_per_annotator > 0)
+    rows = np.sort(np.random.default_rng(0).choice(sum(size.n_items), SOME, replace=False))
+    inside = zip(kept.chunks, size.rows(), strict=True)
+    work = [(chunk, rows[(r.start <= rows) & (rows < r.stop)] - r.start) for chunk, r in inside]
+    (few,) = kept.engine.sum(_some, work)
+    fitted = solve(model, Kept(few, Serial()), None, monitor.rehearsal(), solver)
+    labels = size.labels_per_annotator
+    return fitted.of_annotators(np.arange(len(labels)), labels > 0)
+
+
+def _some(work: tuple[Items, Rows]) -> tuple[list[Items]]:
+    items, rows = work
+    return ([items[rows]] if len(rows) else [],)
+
+
+def _first_posteriors(kept: Kept, size: _Size, start: Array | None) -> list[Any]:
+    """Return where to start: the vote, or a guess at the posterior."""
+    if start is None:
+        return kept.engine.keep(vote, kept.chunks)
+    guesses = [start[rows] for rows in size.rows()]
+    return kept.engine.keep(_guess, list(zip(kept.chunks, guesses, strict=True)))
+
+
+def _guess(work: tuple[Items, Array]) -> CategoricalPosterior:
+    items, prob = work
+    return CategoricalPosterior(like(prob, items.Phi), weight=items.weight)
 
 
 def _best_solver(model: Model, n_classes: int) -> str:
@@ -145,18 +190,40 @@ def _best_solver(model: Model, n_classes: int) -> str:
     return "em" if n_classes == 2 else "crossfit"
 
 
-def _first_guess(
-    model: Model, chunks: Sequence[Items], posteriors: Sequence[Posterior], engine: Engine
-) -> Parameters:
-    """Return the M-step at the starting posterior: avoids label switching, and the flat spot at w = 0."""
-    theta = model.annotators.init(chunks[0].Psi.shape[1], chunks[0].Y.n_annotators)
-    xi = model.truth.init(chunks[0].Phi.shape[1])
-    return m_step(model, chunks, posteriors, Parameters(theta, xi), engine)
+def _point_estimate(
+    model: Model,
+    kept: Kept,
+    size: _Size,
+    start: Array | None,
+    monitor: Monitor,
+    solver: str,
+    before: Fitted | None,
+) -> Fitted:
+    """Fit by a solver whose θ and ξ are single points."""
+    chunks, engine = kept.chunks, kept.engine
+    if before is None:
+        posteriors = _first_posteriors(kept, size, start)
+        parameters = m_step(model, chunks, posteriors, _zero(model, size), engine)
+    else:
+        parameters = before.parameters
+        posteriors = engine.keep(e_step, chunks, model, parameters)
+    if solver == "crossfit":
+        theta, known = fit_crossfit(model, chunks, posteriors, parameters, monitor, engine)
+        return Fitted(theta, known, solver)
+    climb = fit_em if solver == "em" else fit_lbfgs
+    parameters = climb(model, chunks, parameters, monitor, engine)
+    ((known,),) = engine.sum(_learnt, chunks[:1], model, parameters)
+    return Fitted(Belief(parameters.theta), known, solver)
 
 
-def _learnt(model: Model, chunks: Sequence[Items], parameters: Parameters) -> Any:
+def _zero(model: Model, size: _Size) -> Parameters:
+    """Return where the first M-step, at the vote, starts: never where labels are switched, or w is 0."""
+    theta = model.annotators.init(size.n_expertise_features[0], len(size.labels_per_annotator))
+    return Parameters(theta, model.truth.init(size.n_truth_features[0]))
+
+
+def _learnt(items: Items, model: Model, parameters: Parameters) -> tuple[list[Any]]:
     """Return what the truth keeps; where items hang together there is one chunk, and it matters."""
-    items = chunks[0]
     evidence = items.complete(model.annotators.evidence(parameters.theta, items.Psi, items.Y))
     posterior = model.truth.posterior(parameters.xi, items.Phi, evidence)
-    return model.truth.learnt(parameters.xi, posterior, evidence)
+    return ([model.truth.learnt(parameters.xi, posterior, evidence)],)

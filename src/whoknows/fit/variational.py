@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from whoknows._array import Array
+from whoknows._array import Array, Rows
 from whoknows.fit.engines import Engine
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
@@ -39,21 +39,28 @@ def fit_variational(
     monitor: Monitor,
     engine: Engine,
     before: tuple[CrowdBelief, Belief] | None = None,
+    state: Any = None,
 ) -> tuple[CrowdBelief, Belief]:
-    """Return q(θ) and q(ξ), from the posterior of each chunk in ``start``, or from beliefs of ``before``."""
+    """Return q(θ) and q(ξ), from the posterior of each chunk in ``start``, or from beliefs of ``before``.
+
+    ``state`` is what an interrupted fit kept; then it goes on from there.
+    """
     _refuse_without_bound(model)
     annotators, truth = cast(BoundedAnnotators, model.annotators), cast(BoundedTruth, model.truth)
-    if before is None:
-        (labels_per_annotator,) = engine.sum(lambda items: (items.Y.labels_per_annotator,), chunks)
-        crowd = annotators.prior_belief(chunks[0].Psi.shape[1], labels_per_annotator > 0)
+    last: list[Sums] = []  # of successive iterations, up to three
+    if state is not None:
+        sums, crowd, last = state
+    elif before is None:
+        labels_per_annotator, n_features = engine.sum(_given, chunks)
+        crowd = annotators.prior_belief(n_features[0], labels_per_annotator > 0)
         xi = truth.prior_belief()
         work = list(zip(chunks, start, strict=True))
         sums = engine.sum(_start, work, model, crowd.belief(), xi)
     else:
         crowd, xi = before
         sums = engine.sum(expectation, chunks, model, crowd.belief(), xi)[1:]
-    last: list[Sums] = []  # of successive iterations, up to three
     while True:
+        monitor.keep((sums, crowd, last))
         here = _Iteration.of(sums, crowd, model, chunks, engine)
         if monitor.add(here.bound, here.crowd.mean):
             break
@@ -115,9 +122,17 @@ def _length(sums: Sums) -> float:
 
 
 def _are_positive(gram: Array) -> bool:
-    """Whether no Gram matrix has a negative eigenvalue but by rounding."""
-    eigenvalues = np.linalg.eigvalsh(gram)
-    return bool((eigenvalues >= -1e-10 * np.abs(eigenvalues).max(axis=-1, keepdims=True)).all())
+    """Whether no Gram matrix has a negative eigenvalue but by rounding: then it has a square root."""
+    rounding = 1e-10 * np.trace(gram, axis1=-2, axis2=-1) + np.finfo(float).tiny
+    try:
+        np.linalg.cholesky(gram + rounding[..., None, None] * np.eye(gram.shape[-1]))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _given(items: Items) -> tuple[Rows, list[int]]:
+    return items.Y.labels_per_annotator, [items.Psi.shape[1]]
 
 
 def expectation(items: Items, model: Any, theta: Belief, xi: Belief) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whoknows._array import Array
+from whoknows._array import Array, like, namespace
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class Belief:
     def variance_along(self, X: Array, row: int | None = None) -> Array:
         """Var[x · coefficients] for each row x of ``X``: (n_items,)."""
         if self.covariance is None:
-            return np.zeros(len(X))
-        S = self.covariance if row is None else self.covariance[row]
-        return np.asarray(np.einsum("ij,ij->i", X @ S, X))
+            return namespace(X).zeros_like(X[:, 0])
+        S = like(self.covariance if row is None else self.covariance[row], X)
+        return namespace(X).einsum("ij,ij->i", X @ S, X)
 
 
 def moderated(mean: Array, variance: Array) -> Array:
     """Return v with logistic(v) ≈ E[logistic(u)] for u ~ N(mean, variance), MacKay's approximation."""
-    return np.asarray(mean / np.sqrt(1 + np.pi * variance / 8))
+    return mean / (1 + np.pi * variance / 8) ** 0.5
 
 
 # --- The Pólya-Gamma (Jaakkola-Jordan) bound, exact at u = ±c:
@@ -45,12 +45,12 @@ def moderated(mean: Array, variance: Array) -> Array:
 
 def omega(c: Array) -> Array:
     """ω(c) = tanh(c/2) / (2c), 1/4 at zero: the curvature of the bound."""
-    safe = np.maximum(c, 1e-6)
-    return np.asarray(np.tanh(safe / 2) / (2 * safe))
+    safe = c.clip(min=1e-6)
+    return namespace(c).tanh(safe / 2) / (2 * safe)
 
 
 def bounded_log_logistic(mean: Array, second_moment: Array) -> tuple[Array, Array]:
     """E[log σ(u)] and E[log σ(−u)] from below, at the best c² = E[u²]."""
-    c = np.sqrt(second_moment)
-    middle = -np.log(1 + np.exp(-c)) - c / 2  # log σ(c) of c ≥ 0: where it is small, so is its error
+    xp, c = namespace(mean), second_moment**0.5
+    middle = -xp.log(1 + xp.exp(-c)) - c / 2  # log σ(c) of c ≥ 0: where it is small, so is its error
     return middle + mean / 2, middle - mean / 2

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whoknows._array import Array, Rows
+from whoknows._array import Array, Rows, like
 
 GOLD_PRECISION = 1e6  # of a real truth that is known: a thousandth of the unit labels come in
 
@@ -35,8 +35,8 @@ class TableEvidence:
         table = self.table
         if gold is not None:
             ruled_out = np.isfinite(gold)[:, None] & (gold[:, None] != np.arange(table.shape[1]))
-            table = np.where(ruled_out, -np.inf, table)
-        return TableEvidence(table, weight)
+            table = table + like(np.where(ruled_out, -np.inf, 0.0), table)
+        return TableEvidence(table, None if weight is None else like(weight, table))
 
 
 @dataclass(frozen=True)

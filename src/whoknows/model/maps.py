@@ -1,4 +1,4 @@
-"""Maps: what truth and annotators see of x. A map is settings; ``prepare`` learns features from all items.
+"""Maps: what truth and annotators see of x. A map is settings; ``prepare`` learns features from the items.
 
 Features have a mean squared length of about one over standardised items, so that a prior variance means
 the same for every map and every data set. (A linear map leaves unstandardised x in its own units.)
@@ -13,12 +13,10 @@ from typing import ClassVar, Protocol
 import numpy as np
 import scipy.linalg
 
-from whoknows._array import Array
-from whoknows.model.distances import blocks, draw, squared_distances
+from whoknows._array import Array, like, namespace
+from whoknows.model.distances import blocks, draw, in_memory, squared_distances
 from whoknows.model.graph import AnchorGraph, BuiltGraph, Graph
 from whoknows.model.settings import COUNT, POSITIVE, Rules, Settings, is_a
-
-ENOUGH = 20_000  # items for the mean and length of features: their error is then far below one hundredth
 
 
 class Features(Protocol):
@@ -38,10 +36,13 @@ class Map(Settings, ABC):
     is_map: ClassVar[bool] = True
 
     @abstractmethod
-    def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> Features:
-        """Learn features from the items in ``X`` (n_items, D), labelled or not.
+    def prepare(
+        self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
+    ) -> Features:
+        """Learn features from items (n_items, D), labelled or not.
 
-        The first ``leading`` ones, all that annotators' expertise may depend on, are to matter most.
+        The first ``leading`` features, all that annotators' expertise may depend on, are to matter most.
+        ``everything`` are the rows of all items where these are more than the sample.
         """
 
 
@@ -52,12 +53,14 @@ class Map(Settings, ABC):
 class LinearMap(Map):
     """x itself, over √D: coefficients can be read in the units of x."""
 
-    def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> LinearFeatures:
+    def prepare(
+        self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
+    ) -> LinearFeatures:
         """Learn the matrix x is multiplied by: where only some may lead, x turned to its principal axes."""
-        D = X.shape[1]
+        D = sample.shape[1]
         if leading is None or leading >= D:
             return LinearFeatures(np.eye(D) / np.sqrt(D))
-        centred = X - X.mean(axis=0)
+        centred = sample - sample.mean(axis=0)
         axes = scipy.linalg.eigh(centred.T @ centred)[1][:, ::-1]
         return LinearFeatures(axes / np.sqrt(D))
 
@@ -71,16 +74,18 @@ class LinearFeatures:
 
     def transform(self, X: Array) -> Array:
         """Return X M."""
-        return np.asarray(X @ self.matrix)
+        return X @ like(self.matrix, X)
 
 
 @dataclass
 class NoMap(Map):
     """Nothing of x: the truth is as likely on every item, and labels alone decide, as in Dawid and Skene."""
 
-    def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> LinearFeatures:
+    def prepare(
+        self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
+    ) -> LinearFeatures:
         """Return no features."""
-        return LinearFeatures(np.zeros((X.shape[1], 0)))
+        return LinearFeatures(np.zeros((sample.shape[1], 0)))
 
 
 # --- rbf -----------------------------------------------------------------------------------------
@@ -104,16 +109,18 @@ class RbfMap(Map):
 
     rules: ClassVar[Rules] = {"width": POSITIVE, "rank": COUNT, "landmarks": COUNT}
 
-    def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> RbfFeatures:
+    def prepare(
+        self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
+    ) -> RbfFeatures:
         """Draw landmarks among the items and diagonalise the kernel on them."""
-        nodes = draw(X, self.landmarks, np.random.default_rng(seed))
+        nodes = draw(sample, self.landmarks, np.random.default_rng(seed))
         squared = squared_distances(nodes, nodes)
         typical = np.median(squared[~np.eye(len(nodes), dtype=bool)]) if len(nodes) > 1 else 0.0
         scale = self.width * (typical if typical > 0 else 1.0)
         values, vectors = scipy.linalg.eigh(np.exp(-squared / scale))
         keep = [i for i in np.argsort(-values)[: self.rank] if values[i] > 1e-8 * values[-1]]
         raw = RbfFeatures(nodes, float(scale), vectors[:, keep] / np.sqrt(values[keep]))
-        centre, length = _centre_and_length(raw.transform(_enough(X)))
+        centre, length = _centre_and_length(raw.transform(sample))
         return replace(raw, centre=centre, length=length)
 
 
@@ -130,11 +137,12 @@ class RbfFeatures:
 
     def transform(self, X: Array) -> Array:
         """Return the kernel's eigenvectors at each x."""
-        parts = [self._kernel(X[rows]) @ self.root for rows in blocks(len(X), len(self.nodes))]
-        return np.asarray((np.vstack(parts) - self.centre) / self.length)
+        nodes, root = like(self.nodes, X), like(self.root, X)
+        parts = [self._kernel(X[rows], nodes) @ root for rows in blocks(X, len(nodes))]
+        return (namespace(X).concatenate(parts) - like(self.centre, X)) / self.length
 
-    def _kernel(self, X: Array) -> Array:
-        return np.asarray(np.exp(-squared_distances(X, self.nodes) / self.scale))
+    def _kernel(self, X: Array, nodes: Array) -> Array:
+        return namespace(X).exp(squared_distances(X, nodes) / -self.scale)
 
 
 # --- spectral ------------------------------------------------------------------------------------
@@ -154,11 +162,15 @@ class SpectralMap(Map):
 
     rules: ClassVar[Rules] = {"graph": is_a(Graph), "rank": COUNT, "eps": POSITIVE}
 
-    def prepare(self, X: Array, seed: int = 0, leading: int | None = None) -> SpectralFeatures:
-        """Build the graph of the items and diagonalise it."""
-        graph = self.graph.build(X, seed)
+    def prepare(
+        self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
+    ) -> SpectralFeatures:
+        """Build the graph of all items and diagonalise it."""
+        everything = sample if everything is None else everything
+        graph = self.graph.build(everything, seed, sample)
         raw = SpectralFeatures(graph, *graph.basis(self.rank, self.eps))
-        centre, length = _centre_and_length(raw.transform(_enough(X) if raw.places_new else X))
+        known = sample if raw.places_new else in_memory(everything)
+        centre, length = _centre_and_length(raw.transform(known))
         return replace(raw, centre=centre, length=length)
 
 
@@ -182,13 +194,9 @@ class SpectralFeatures:
 
     def transform(self, X: Array) -> Array:
         """Return the eigenvectors at each x, fading far from every item, as they would not by themselves."""
-        features = (self.graph.attach(X) @ self.basis - self.centre) / self.length
-        return np.asarray(features * self.graph.nearness(X)[:, None])
-
-
-def _enough(X: Array) -> Array:
-    """Return the items, or of many as many as it takes to know a mean."""
-    return draw(X, ENOUGH, np.random.default_rng(0))
+        row, nearness = self.graph.place(X)
+        features = (row @ like(self.basis, X) - like(self.centre, X)) / self.length
+        return features * nearness[:, None]
 
 
 def _centre_and_length(features: Array) -> tuple[Array, float]:

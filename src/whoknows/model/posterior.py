@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import xlogy
 
-from whoknows._array import Array
+from whoknows._array import Array, like, namespace
 
 
 @dataclass(frozen=True)
@@ -31,22 +31,23 @@ class CategoricalPosterior:
     @classmethod
     def from_log_joint(cls, log_joint: Array, weight: Array | None = None) -> CategoricalPosterior:
         """Normalise log p(z, y | x), (n_items, n_classes), in log space."""
-        top = log_joint.max(axis=1, keepdims=True)  # by hand: scipy's logsumexp takes longer than the rest
-        joint = np.exp(log_joint - top)
+        xp = namespace(log_joint)
+        top = xp.amax(log_joint, axis=1, keepdims=True)  # by hand: scipy's logsumexp is slow
+        joint = xp.exp(log_joint - top)
         marginal = joint.sum(axis=1, keepdims=True)
-        log_marginal = (top + np.log(marginal))[:, 0]
+        log_marginal = (top + xp.log(marginal))[:, 0]
         total = log_marginal.sum() if weight is None else weight @ log_marginal
         return cls(joint / marginal, float(total), weight)
 
     @property
     def counts(self) -> Array:
         """How much each item counts: (n_items,)."""
-        return np.ones(len(self.prob)) if self.weight is None else self.weight
+        return namespace(self.prob).ones_like(self.prob[:, 0]) if self.weight is None else self.weight
 
     @cached_property
     def mean(self) -> Array:
         """E[z_i], the class codes taken as numbers."""
-        return self.prob @ np.arange(self.prob.shape[1], dtype=float)
+        return self.prob @ like(np.arange(self.prob.shape[1], dtype=float), self.prob)
 
     @cached_property
     def variance(self) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from whoknows.apps.cli.large import in_columns, stays_in_files
 from whoknows.apps.cli.problems import BAD_INPUT, Problem
 from whoknows.apps.cli.say import Say
 from whoknows.apps.cli.words import count
@@ -58,6 +59,10 @@ def of_numbers(features: Features, recipe: Recipe, named: bool, say: Say) -> tup
     """
     from whoknows.data.features import fill_gaps
 
+    if stays_in_files(features.X):  # gaps are refused where they are read
+        features = in_order(features, recipe.features or list(features.names), named)
+        say.all(features.notes)
+        return features, Recipe(names=features.names)
     features_of = f"{count(features.X.shape[1], 'feature')} of {count(len(features.X), 'item')}"
     say.note(f"{features.path}: {features_of}.")
     if recipe.features:
@@ -103,5 +108,8 @@ def in_order(features: Features, wanted: list[str], named: bool) -> Features:
         )
     more = [name for name in names if name not in wanted]
     notes = [f"columns the fit did not have are left out: {show(more)}"] if more else []
+    features = replace(features, notes=(*features.notes, *notes))
+    if stays_in_files(features.X):
+        return in_columns(features, wanted)
     X = features.X[:, [names.index(name) for name in wanted]]
-    return replace(features, X=X, names=tuple(wanted), notes=(*features.notes, *notes))
+    return replace(features, X=X, names=tuple(wanted))

@@ -18,6 +18,8 @@ from whoknows.apps.cli.problems import BAD_INPUT, Problem
 
 MODEL, SUMMARY, REPORT = "model.whoknows", "summary.json", "report.html"
 CONSENSUS, ANNOTATORS = "consensus.csv", "annotators.csv"
+CONSENSUS_OF_MANY = "consensus.parquet"  # in place of the other where features stay in their files
+ENDS = 1 << 16  # bytes of a large file that are looked at
 TEXT = "text.npz"  # only there if features were made of texts
 
 ModelArgument = Annotated[
@@ -94,7 +96,7 @@ class Fitted:
         found = self.found if self.has_settings else {}
         of_texts = "texts" in found or (not found and (self.folder / TEXT).is_file())
         words = TextFeatures.load(self._beside(TEXT)) if of_texts else None
-        return Recipe(dict(found.get("medians", {})), words)
+        return Recipe(dict(found.get("medians", {})), words, tuple(found.get("features", ())))
 
     @property
     def source(self) -> Source:
@@ -121,4 +123,16 @@ def checksum(path: Path) -> str:
         if each.is_file():
             with open(each, "rb") as file:
                 total.update(hashlib.file_digest(file, "sha256").digest())
+    return total.hexdigest()
+
+
+def quick_checksum(path: Path) -> str:
+    """SHA-256 of how long files are and of their ends, where Parquet says what is in it: not read whole."""
+    total = hashlib.sha256()
+    for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if each.is_file():
+            size = each.stat().st_size
+            with open(each, "rb") as file:
+                file.seek(max(size - ENDS, 0))
+                total.update(f"{each.name} {size} ".encode() + file.read(ENDS))
     return total.hexdigest()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from whoknows.apps.cli.features import Recipe, of_nothing, of_numbers, of_texts
+from whoknows.apps.cli.large import Some, by_row, is_large, join_large, open_large, stays_in_files
 from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem
 from whoknows.apps.cli.say import Say
 from whoknows.apps.cli.words import TEXTS_NEED, count
@@ -36,6 +37,7 @@ class Source:
     id_column: str | None = None
     vector: str | None = None
     image: str | None = None
+    memory: str | None = None
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Source:
@@ -70,7 +72,7 @@ class Source:
         assert self.features is not None
         if self.vector is not None:
             return False
-        if not self.features.is_file():  # a pipe is read once
+        if not self.features.is_file():  # a pipe is read once; a folder is one of tables
             return True
         with open(self.features, "rb") as file:
             return not file.read(6).startswith((b"\x93NUMPY", b"PK"))
@@ -95,18 +97,27 @@ class Crowd:
         What features were made of.
     recipe : Recipe
         How features were made.
+    ids : (n_items,), optional
+        Ids of the items where features stay in their files: there the annotations call items by their row.
     """
 
     labels: LabelFile
     joined: Joined
     texts: Mapping[Hashable, str] | None
     recipe: Recipe
+    ids: Any = None
+
+    @property
+    def in_files(self) -> bool:
+        """Whether features stay in their files."""
+        return self.ids is not None
 
 
-def read_crowd(source: Source, say: Say, recipe: Recipe | None = None) -> Crowd:
+def read_crowd(source: Source, say: Say, recipe: Recipe | None = None, whole: bool = False) -> Crowd:
     """Read labels and features, and bring them together by item.
 
-    ``recipe`` is that of an earlier fit: features are made as it made them.
+    ``recipe`` is that of an earlier fit: features are made as it made them. Of features larger than memory
+    some items are read that stand for all, unless the ``whole`` crowd is wanted: then they stay in files.
     """
     from whoknows.data.features import join
 
@@ -118,6 +129,14 @@ def read_crowd(source: Source, say: Say, recipe: Recipe | None = None) -> Crowd:
     else:
         texts, where = _read_texts(source, labels)
         features, recipe = of_texts(texts, where, recipe, say)
+    if stays_in_files(features.X):
+        joined = join_large(labels, features)
+        say.all(joined.notes)
+        if whole:
+            return Crowd(labels, joined, None, recipe, features.ids)
+        some = Some.of(joined, features.ids, say)
+        say.note(f"  {some.note}")
+        return Crowd(labels, some.joined, None, recipe)
     joined = join(labels, features)
     if joined.lost > MANY_LOST:
         say.warn(joined.notes[0])
@@ -161,6 +180,9 @@ def read_numbers(source: Source, recipe: Recipe, say: Say) -> tuple[Features, Re
     from whoknows.data.vocabulary import show
 
     assert source.features is not None
+    if is_large(source.features, source.memory):
+        how = source.id_column, source.vector, source.items, source.memory
+        return of_numbers(open_large(source.features, *how, say), recipe, source.has_names, say)
     with say.progress(f"Reading {source.features.name}"):
         try:
             read = read_features(source.features, source.id_column, vector=source.vector)
@@ -197,6 +219,9 @@ def read_truth(source: Source, crowd: Crowd, say: Say) -> dict[Hashable, Hashabl
     from whoknows.data.vocabulary import show
 
     said, own = crowd.joined.annotations, crowd.labels.gold
+    if crowd.in_files:
+        read = own if source.gold is None else read_gold(source.gold)
+        return _truth_by_row(read, crowd, source.gold or source.labels, say) if read else None
     items = said.items.tolist()
     if source.gold is not None:
         known: Mapping[Hashable, Hashable] = read_gold(source.gold, said=said)
@@ -213,6 +238,24 @@ def read_truth(source: Source, crowd: Crowd, say: Say) -> dict[Hashable, Hashabl
         raise Problem(
             f"{where}: knows the truth of none of the items ({here}; items are {there}).", BAD_INPUT
         )
-    lost = f"; {len(known) - len(gold)} more take no part" if len(gold) < len(known) else ""
-    say.note(f"{where}: the truth of {count(len(gold), 'item')} is known and taken as such{lost}.")
+    _tell_of_truth(len(gold), len(known), where, say)
     return gold
+
+
+def _truth_by_row(
+    known: Mapping[Hashable, Hashable], crowd: Crowd, where: Path, say: Say
+) -> dict[Hashable, Hashable]:
+    """Truth of items that take part, by their row."""
+    from whoknows.data.formats.found import match_labels
+    from whoknows.data.vocabulary import show
+
+    gold = match_labels(by_row(known, crowd.ids), crowd.joined.annotations)
+    if not gold:
+        raise Problem(f"{where}: knows the truth of none of the items ({show(known, 3)}).", BAD_INPUT)
+    _tell_of_truth(len(gold), len(known), where, say)
+    return gold
+
+
+def _tell_of_truth(n_gold: int, n_known: int, where: Path, say: Say) -> None:
+    lost = f"; {n_known - n_gold} more take no part" if n_gold < n_known else ""
+    say.note(f"{where}: the truth of {count(n_gold, 'item')} is known and taken as such{lost}.")

@@ -15,7 +15,9 @@ LabelsArgument = Annotated[
 ]
 FeaturesOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Numbers for each item: CSV, Parquet, JSON, .npy or .npz."),
+    typer.Option(
+        metavar="FILE", help="Numbers for each item: CSV, Parquet or a folder of it, JSON, .npy or .npz."
+    ),
 ]
 TextOption = Annotated[
     str | None,
@@ -63,4 +65,19 @@ VectorOption = Annotated[
 ]
 ImageOption = Annotated[
     str | None, _Reading(metavar="COLUMN", help="Column with the path or address of an item's image.")
+]
+ResumeOption = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Go on with an interrupted fit to features that stay in their files: say the same as then.",
+    ),
+]
+MemoryOption = Annotated[
+    str | None,
+    _Reading(
+        metavar="SIZE",
+        help="Features in Parquet or .npy that take more than this, such as 8GB, stay in their files and are "
+        "read a block at a time; a quarter of the machine's memory if not given.",
+    ),
 ]

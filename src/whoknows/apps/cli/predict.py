@@ -12,9 +12,11 @@ from whoknows.apps.cli import inputs, options
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.features import BY_PLACE, of_texts
 from whoknows.apps.cli.fitted import Fitted, ModelArgument
+from whoknows.apps.cli.large import ids_at, stays_in_files
 from whoknows.apps.cli.output import refuse_to_replace_input
-from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem
+from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem, writing
 from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.stream import steps, told_of, write_blocks
 from whoknows.apps.cli.tables import STDOUT, TableOption, check_name, write
 from whoknows.apps.cli.words import count
 
@@ -41,6 +43,7 @@ def predict(
     out: TableOption = Path("predictions.csv"),
     id_column: options.IdColumnOption = None,
     vector: options.VectorOption = None,
+    memory: options.MemoryOption = None,
 ) -> None:
     """Predict the labels of new items.
 
@@ -60,8 +63,11 @@ def predict(
     loaded = fitted.model()
     # Columns are put in order here; the model is given arrays, of which it would complain.
     names = tuple(map(str, vars(loaded).pop("feature_names_in_", ())))
-    source = inputs.Source(model, features, text, items, id_column=id_column, vector=vector)
+    source = inputs.Source(model, features, text, items, id_column=id_column, vector=vector, memory=memory)
     read = _read(source, fitted, names, say)
+    if stays_in_files(read.X):
+        _predict_many(loaded, read, out, say)
+        return
     with say.progress(f"Predicting {len(read.X)} items"):
         columns = _table(loaded, read)
     write(columns, out, say)
@@ -82,7 +88,7 @@ def _read(source: inputs.Source, fitted: Fitted, names: tuple[str, ...], say: Sa
             raise Problem(f"{fitted.path}: {_NOTHING}", BAD_INPUT)
         if source.text is not None:
             raise Problem(f"{fitted.path}: was fitted to numbers, so --text has no meaning.", USAGE)
-        recipe = replace(fitted.recipe, names=names)
+        recipe = replace(fitted.recipe, names=names or fitted.recipe.names)
         if not recipe.features and source.features.exists() and source.has_names:
             raise Problem(f"{source.features}: {_NO_NAMES.format(fitted.folder)} {BY_PLACE}", BAD_INPUT)
         return inputs.read_numbers(source, recipe, say)[0]
@@ -91,6 +97,21 @@ def _read(source: inputs.Source, fitted: Fitted, names: tuple[str, ...], say: Sa
     column = source.text or (fitted.source.text_column if fitted.has_settings else source.text_column)
     texts = read_texts(source.features, column, source.id_column)
     return of_texts(texts, source.features, fitted.recipe, say)[0]
+
+
+def _predict_many(model: Any, features: Features, out: Path, say: Say) -> None:
+    """Predict and write a block of items after the other."""
+    if out == STDOUT:
+        raise Problem("--out - prints a table; one of so many items needs a file: --out FILE.", USAGE)
+    n_items = len(features.X)
+    with writing(out), say.progress(f"Predicting {n_items} items") as update:
+        blocks = (
+            _table(model, replace(features, X=features.X[rows], ids=ids_at(features.ids, rows)))
+            for rows in told_of(steps(n_items), n_items, update)
+        )
+        write_blocks(blocks, out)
+    say.tell(f"{out}: the labels of {count(n_items, 'item')}.")
+    say.answer({"out": str(out.absolute()), "items": n_items})
 
 
 def _table(model: Any, features: Features) -> dict[str, Any]:

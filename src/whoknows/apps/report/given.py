@@ -103,7 +103,8 @@ def _done(facts: Facts) -> Html:
     settings = facts["settings"]
     known = ((TRUTH, settings.get("truth")), (MAP, settings.get("map")))
     sentences = facts["chosen"] or [words[choice] for words, choice in known if choice in words]
-    chosen = [el("li", sentence) for sentence in sentences]
+    graphs = [f"Graph of the items: {words}." for words in facts.get("graph", [])]
+    chosen = [el("li", sentence) for sentence in [*sentences, *graphs]]
     several = facts["members"] is not None
     how = "Several models were fitted and averaged." if several else "One model was fitted"
     iterations = many(facts["iterations"], "iteration")

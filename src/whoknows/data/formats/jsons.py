@@ -62,7 +62,7 @@ def as_scalar(value: Any, what: str, number: int, path: Path) -> Hashable:
         raise FileProblem(
             path, f"expected {what} of record {number} to be text or a number, got {kind_of(value)}."
         )
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def single(value: Any, number: int, path: Path) -> Hashable:

@@ -10,7 +10,6 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 import scipy.sparse as sp
-from sklearn.preprocessing import StandardScaler
 
 from whoknows.data.annotations import Annotations
 from whoknows.estimators import regressor
@@ -20,7 +19,7 @@ from whoknows.estimators.given import Given
 from whoknows.estimators.learnt import Learnt
 from whoknows.estimators.members import Member
 from whoknows.estimators.regressor import CrowdRegressor
-from whoknows.estimators.seen import Seen
+from whoknows.estimators.seen import Scale, Seen
 from whoknows.estimators.selection import Selection
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Spread
@@ -39,6 +38,7 @@ from whoknows.model.belief import Belief
 from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.posterior import GaussianPosterior
 from whoknows.model.truth import GraphTruth, LogisticTruth, OrderedTruth
+from whoknows.model.truth.field import AnchoredPosterior, AnchorField, ItemField
 from whoknows.model.truth.graph import Smoothed
 from whoknows.model.truth.linear import LinearBelief, LinearTruth
 from whoknows.model.truth.logistic import CrossFitted
@@ -50,13 +50,15 @@ _ANNOTATORS = (
     Population,
 )
 _MAPS = (maps.LinearMap, maps.NoMap, maps.RbfMap, maps.SpectralMap)
-_GRAPHS = (graph.GaussianGraph, graph.KnnGraph, graph.AnchorGraph, graph.PrecomputedGraph)
+_GRAPHS = (graph.AutoGraph, graph.GaussianGraph, graph.KnnGraph, graph.AnchorGraph, graph.PrecomputedGraph)
 _LEARNT = (
-    *(Annotations, Given, Items, Seen, Learnt, Model, Member, Selection, Fitted, Spread),
+    *(Annotations, Given, Items, Scale, Seen, Learnt, Model, Member, Selection, Fitted, Spread),
     *(Belief, CrowdBelief, CrossFitted, LinearBelief, Smoothed, GaussianPosterior, QuadraticEvidence),
-    *(maps.LinearFeatures, maps.RbfFeatures, maps.SpectralFeatures, graph.AnchoredGraph),
+    *(maps.LinearFeatures, maps.RbfFeatures, maps.SpectralFeatures),
+    *(graph.AnchoredGraph, graph.AnchoredItems, graph.AnchorSums, graph.ann.Lists),
+    *(AnchoredPosterior, AnchorField, ItemField),
 )
-_FOREIGN = (StandardScaler, sp.csr_array, sp.csr_matrix)
+_FOREIGN = (sp.csr_array, sp.csr_matrix)
 CLASSES: dict[str, type] = {
     **{
         cls.__name__: cls
@@ -69,7 +71,7 @@ CLASSES: dict[str, type] = {
     "RegressorFitted": regressor._Fitted,
 }
 _NAMES = {cls: name for name, cls in CLASSES.items()}
-_SCALER = ("with_mean", "with_std", "mean_", "var_", "scale_", "n_features_in_", "n_samples_seen_")
+_OF_HERE = ("engine", "device")  # where a fit was made is no part of what it learnt
 _SPARSE = ("data", "indices", "indptr", "shape")
 
 
@@ -85,7 +87,7 @@ def take_apart(thing: Any) -> tuple[str, dict[str, Any]] | None:
     if cls not in _NAMES:
         return None
     if cls in ESTIMATORS:
-        return _NAMES[cls], vars(thing)
+        return _NAMES[cls], {name: value for name, value in vars(thing).items() if name not in _OF_HERE}
     return _NAMES[cls], {name: getattr(thing, name) for name in _kept(cls)}
 
 
@@ -106,9 +108,7 @@ def put_together(name: str, kept: dict[str, Any]) -> Any:
 
 def _kept(cls: type) -> tuple[str, ...]:
     """Names of what is kept of the objects of a class; estimators are free to add some."""
-    if is_dataclass(cls):
-        return tuple(field.name for field in fields(cls))
-    return _SCALER if cls is StandardScaler else _SPARSE
+    return tuple(field.name for field in fields(cls)) if is_dataclass(cls) else _SPARSE
 
 
 def _with_defaults(cls: type, kept: dict[str, Any]) -> Any:

@@ -148,10 +148,17 @@ def _settings(model: Any) -> Facts:
         "settings": settings,
         "solver": getattr(model, "solver_", None),
         "iterations": int(model.n_iter_),
+        "graph": _graphs(model),
         "chosen": [] if selection is None else str(selection).split("\n\n")[0].splitlines(),
         "members": None if selection is None else _members(selection),
         "varies": None if selection is None else selection.varies,
     }
+
+
+def _graphs(model: Any) -> list[str]:
+    """Graphs of a model, or of those averaged, in words, each once."""
+    graphs = [getattr(one, "graph_", "") for one in getattr(model, "members_", [model])]
+    return [words for words in dict.fromkeys(graphs) if words]
 
 
 def _members(selection: Any) -> Table:

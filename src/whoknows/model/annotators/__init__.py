@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from whoknows._array import Array, Mask
@@ -23,6 +24,7 @@ __all__ = [
     "BiasedAnnotators",
     "BoundedAnnotators",
     "ConfusionAnnotators",
+    "FreezingAnnotators",
     "GaussianAnnotators",
     "OrderedAnnotators",
     "Population",
@@ -66,6 +68,14 @@ class AnnotatorModel(Protocol):
 
     def coefficients(self, theta: Array, n_features: int) -> tuple[Array, Array]:
         """Return w and γ of each row of θ."""
+
+
+@runtime_checkable
+class FreezingAnnotators(Protocol):
+    """What an M-step asks on top, where much of the work does not depend on θ."""
+
+    def frozen(self, pairs: Pairs, posterior: Posterior) -> Callable[[Array], tuple[float, Array]]:
+        """Return `expected_log_lik` as a function of θ alone."""
 
 
 @runtime_checkable

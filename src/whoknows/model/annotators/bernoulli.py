@@ -7,10 +7,20 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import expit, log_expit
 
-from whoknows._array import Array, Mask, pair_products, pair_sums, segment_sum
+from whoknows._array import (
+    Array,
+    Mask,
+    like,
+    log_logistic,
+    namespace,
+    pair_products,
+    rows_like,
+    segment_sum,
+    to_numpy,
+)
 from whoknows.data.annotations import Annotations
+from whoknows.model.annotators.frozen import FrozenLabels, label_weights
 from whoknows.model.annotators.pairs import Pairs
 from whoknows.model.annotators.population import CrowdBelief, Population
 from whoknows.model.belief import Belief, bounded_log_logistic, moderated, omega
@@ -65,16 +75,17 @@ class BernoulliAnnotators(Settings):
     def evidence(self, theta: Array, X: Array, Y: Annotations) -> TableEvidence:
         """Σ_t log p(y_it | x_i, z) for every z: the product of Eqs. (2), (7), (12) in log space."""
         eta = self._log_odds(theta, X, Y)
-        return self._table(theta, Y, log_expit(eta), log_expit(-eta))
+        return self._table(theta, Y, log_logistic(eta), log_logistic(-eta))
 
     def expected_log_lik(
         self, theta: Array, X: Array, Y: Annotations, posterior: Posterior
     ) -> tuple[float, Array]:
         """E_p̃(z)[Σ log p(y | x, z)], the first term of Eq. (13), and its gradient in θ."""
-        q, right, eta = label_weights(posterior, Y), self._right(Y), self._log_odds(theta, X, Y)
-        if_wrong = log_expit(-eta) + self._log_wrong(theta, Y)
-        value = float((q * np.where(right, log_expit(eta), if_wrong)).sum())
-        return value, self._pull_back(q * (right - expit(eta)), X, Y, len(theta))
+        return self.frozen(Pairs(X, Y), posterior)(theta)
+
+    def frozen(self, pairs: Pairs, posterior: Posterior) -> FrozenLabels:
+        """Return the same as a function of θ alone, for an M-step that asks it again and again."""
+        return FrozenLabels.of(self, pairs, posterior)
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """log p(θ) of the population, and its gradient."""
@@ -94,17 +105,18 @@ class BernoulliAnnotators(Settings):
 
     def moments(self, belief: Belief, pairs: Pairs) -> tuple[Array, Array]:
         """E[η] and E[η²] of each label's log-odds: two (n_pairs, n_classes), or one column for all."""
-        pairs, codes = self._seen(pairs), self._distinct_codes
-        n = pairs.x.shape[1]
-        mean, second = np.empty((2, len(pairs.x), len(codes)))
+        pairs = self._seen(pairs)
+        codes, n = like(self._distinct_codes, pairs.x), pairs.x.shape[1]
+        theta = like(belief.mean, pairs.x)
+        S = None if belief.covariance is None else like(belief.covariance, pairs.x)
+        mean, second = like(np.zeros((2, len(pairs.x), len(codes))), pairs.x)
         for block in pairs.blocks:
-            x, theta = block.shaped(pairs.x), belief.mean[block.annotators, : n + codes.shape[1]]
-            eta = x @ theta[:, :n, None] + (theta[:, n:] @ codes.T)[:, None, :]
+            x, t = block.shaped(pairs.x), rows_like(block.annotators, pairs.x)
+            eta = x @ theta[t, :n, None] + (theta[t, n : n + codes.shape[1]] @ codes.T)[:, None, :]
             block.shaped(mean)[:] = eta
-            variance = (
-                0.0 if belief.covariance is None else _variance(x, codes, belief.covariance[block.annotators])
-            )
-            block.shaped(second)[:] = eta**2 + variance
+            block.shaped(second)[:] = eta**2
+            if S is not None:
+                block.shaped(second)[:] += _variance(x, codes, S[t])
         return mean, second
 
     def bounded_evidence(self, moments: tuple[Array, Array], pairs: Pairs) -> TableEvidence:
@@ -116,25 +128,24 @@ class BernoulliAnnotators(Settings):
         self, moments: tuple[Array, Array], pairs: Pairs, posterior: Posterior
     ) -> tuple[Array, Array]:
         """Σ ω a aᵀ and Σ (target − ½) a of each annotator, a being what its log-odds are linear in."""
-        pairs, codes, Y = self._seen(pairs), self._codes, pairs.said
+        pairs, Y, T = self._seen(pairs), pairs.said, pairs.Y.n_annotators
+        xp, codes, n = namespace(pairs.x), like(self._codes, pairs.x), pairs.x.shape[1]
         q = label_weights(posterior, Y)
-        weight, target = q * omega(np.sqrt(moments[1])), q * (self._right(Y) - 0.5)
-        n = pairs.x.shape[1]
-        gram = np.zeros((Y.n_annotators, n + codes.shape[1], n + codes.shape[1]))
-        pull = np.zeros(gram.shape[:2])
+        weight, target = q * omega(moments[1] ** 0.5), q * xp.where(self._right(Y), 0.5, -0.5)
+        gram = like(np.zeros((T, n + codes.shape[1], n + codes.shape[1])), pairs.x)
+        pull = like(np.zeros((T, n + codes.shape[1])), pairs.x)
         w, r, w_code = weight.sum(axis=1), target.sum(axis=1), weight @ codes
         for block in pairs.blocks:
-            t, x = block.annotators, block.shaped(pairs.x)
+            t, x = rows_like(block.annotators, pairs.x), block.shaped(pairs.x)
             across = x.swapaxes(1, 2)
             gram[t, :n, :n] += across @ (x * block.shaped(w)[:, :, None])
             gram[t, :n, n:] += across @ block.shaped(w_code)
             pull[t, :n] += (across @ block.shaped(r)[:, :, None])[:, :, 0]
         if self.two_coin:
-            by_class = segment_sum(weight, Y.annotator, Y.n_annotators)
             gram[:, n:, :n] = gram[:, :n, n:].swapaxes(1, 2)
-            gram[:, n:, n:] = np.einsum("tz,zi,zj->tij", by_class, codes, codes)
-            pull[:, n:] = segment_sum(target @ codes, Y.annotator, Y.n_annotators)
-        return gram, pull
+            gram[:, n:, n:] = xp.einsum("tz,zi,zj->tij", segment_sum(weight, Y.annotator, T), codes, codes)
+            pull[:, n:] = segment_sum(target @ codes, Y.annotator, T)
+        return to_numpy(gram), to_numpy(pull)
 
     # --- after the fit ---------------------------------------------------------------------------
 
@@ -143,7 +154,7 @@ class BernoulliAnnotators(Settings):
         pairs = Pairs(X, Y)
         mean, second = self.moments(belief, pairs)
         eta = moderated(mean, second - mean**2)
-        return self._table(belief.mean, pairs.said, log_expit(eta), log_expit(-eta))
+        return self._table(belief.mean, pairs.said, log_logistic(eta), log_logistic(-eta))
 
     predictive = evidence_at
 
@@ -153,17 +164,22 @@ class BernoulliAnnotators(Settings):
         ``prob`` (n_items, n_classes) is p(z | x); accuracy that differs by class is averaged over it.
         """
         accuracy = self.accuracy(belief, X)
-        return np.asarray((accuracy * prob[:, None, :]).sum(axis=2))
+        return (accuracy * prob[:, None, :]).sum(axis=2)
 
     def accuracy(self, belief: Belief, X: Array) -> Array:
         """P(right | x, z): (n_items, n_annotators + 1, n_classes), one column if it is the same for all."""
         X = self._features(X)
-        designs = [self._with_code(X, code) for code in self._distinct_codes]
-        by_annotator = [
-            [moderated(a @ belief.mean[t, : a.shape[1]], belief.variance_along(a, t)) for a in designs]
-            for t in range(len(belief.mean))
-        ]
-        return np.asarray(expit(np.array(by_annotator).transpose(2, 0, 1)))
+        xp, codes, n = namespace(X), like(self._distinct_codes, X), X.shape[1]
+        theta = like(belief.mean, X)
+        shift = theta[:, n : n + codes.shape[1]] @ codes.T
+        eta = (X @ theta[:, :n].T)[:, :, None] + shift
+        if belief.covariance is not None:  # xᵀSx of all annotators: one product of the squares of x with S
+            S, T = like(belief.covariance, X), len(theta)
+            squares = (X[:, :, None] * X[:, None, :]).reshape(len(X), n * n)
+            alone = squares @ S[:, :n, :n].reshape(T, n * n).T
+            cross = xp.einsum("in,tnz->itz", X, S[:, :n, n : n + codes.shape[1]] @ codes.T)
+            eta = moderated(eta, alone[:, :, None] + 2 * cross + _of_codes(codes, S[:, n:, n:]))
+        return xp.exp(log_logistic(eta))
 
     def confusion(self, belief: Belief, X: Array) -> Array:
         """p(y | z, t), averaged over the items: (n_annotators + 1, n_classes, n_classes), rows the truth."""
@@ -202,14 +218,9 @@ class BernoulliAnnotators(Settings):
     def _features(self, X: Array) -> Array:
         return X if self.varies_with_x else X[:, -1:]
 
-    @staticmethod
-    def _with_code(X: Array, code: Array) -> Array:
-        """a_z: the features, and the code of a class beside them."""
-        return np.column_stack([X, np.tile(code, (len(X), 1))]) if code.size else X
-
     def _right(self, Y: Annotations) -> Mask:
         """Whether the label is right, for every class the truth may be: (n_annotations, n_classes)."""
-        return np.asarray(Y.label[:, None] == np.arange(self._n_classes))
+        return Y.label[:, None] == rows_like(np.arange(self._n_classes), Y.label)
 
     def _log_odds(self, theta: Array, X: Array, Y: Annotations) -> Array:
         X = self._features(X)
@@ -229,30 +240,28 @@ class BernoulliAnnotators(Settings):
         """log P(y | x, z, wrong): evenly over the other classes."""
         return -float(np.log(self._n_classes - 1))
 
-    def _table(self, theta: Array, Y: Annotations, if_right: Array, if_wrong: Array) -> TableEvidence:
-        terms = np.where(self._right(Y), if_right, if_wrong + self._log_wrong(theta, Y))
-        return TableEvidence(segment_sum(terms * Y.counts[:, None], Y.item, Y.n_items))
+    def _expected_mistakes(self, theta: Array, counts: Array) -> tuple[float, Array]:
+        """Σ [z ≠ l] counts log p(l | z, wrong), and its gradient in the last columns of θ: here in none.
 
-    def _pull_back(self, residual: Array, X: Array, Y: Annotations, n_rows: int) -> Array:
-        """Σ over labels and z of residual · a_z: a gradient in η becomes one in θ."""
-        pulled = pair_sums(residual.sum(axis=1), self._features(X), Y.item, Y.annotator, n_rows)
-        if not self.two_coin:
-            return pulled
-        return np.column_stack([pulled, segment_sum(residual @ self._codes, Y.annotator, n_rows)])
+        ``counts`` (n_annotators, n_classes, n_classes) are of labels, last, by truth.
+        """
+        wrong = counts.sum() - np.einsum("tzz->", counts)
+        return -float(wrong * np.log(self._n_classes - 1)), np.zeros((len(theta), 0))
+
+    def _table(self, theta: Array, Y: Annotations, if_right: Array, if_wrong: Array) -> TableEvidence:
+        terms = namespace(if_right).where(self._right(Y), if_right, if_wrong + self._log_wrong(theta, Y))
+        return TableEvidence(segment_sum(terms * Y.counts[:, None], Y.item, Y.n_items))
 
 
 def _variance(x: Array, codes: Array, covariance: Array) -> Array:
     """Var[a_zᵀθ] of a_z = (x, code_z), annotator by annotator: (n_annotators, n_labels, n_codes)."""
     n, end = x.shape[2], x.shape[2] + codes.shape[1]
-    alone = np.einsum("tij,tij->ti", x @ covariance[:, :n, :n], x)[:, :, None]
-    if not codes.size:
-        return np.asarray(alone)
+    alone = namespace(x).einsum("tij,tij->ti", x @ covariance[:, :n, :n], x)[:, :, None]
     cross = x @ (covariance[:, :n, n:end] @ codes.T)
-    of_code = np.einsum("zi,tij,zj->tz", codes, covariance[:, n:end, n:end], codes)
-    return np.asarray(alone + 2 * cross + of_code[:, None, :])
+    return alone + 2 * cross + _of_codes(codes, covariance[:, n:, n:])[:, None, :]
 
 
-def label_weights(posterior: Posterior, Y: Annotations) -> Array:
-    """p̃(z) of each label's item, times how much label and item count: (n_annotations, n_classes)."""
-    counts = Y.counts * posterior.counts[Y.item]
-    return np.asarray(posterior.prob[Y.item] * counts[:, None])  # type: ignore[union-attr]
+def _of_codes(codes: Array, covariance: Array) -> Array:
+    """Var[code_zᵀk_t] of each annotator and class: (n_annotators, n_codes)."""
+    n = codes.shape[1]
+    return namespace(codes).einsum("zi,tij,zj->tz", codes, covariance[:, :n, :n], codes)

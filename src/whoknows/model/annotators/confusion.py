@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import log_softmax
 
-from whoknows._array import Array, segment_sum
+from whoknows._array import Array, log_softmax
 from whoknows.data.annotations import Annotations
-from whoknows.model.annotators.bernoulli import BernoulliAnnotators, label_weights
-from whoknows.model.posterior import Posterior
+from whoknows.model.annotators.bernoulli import BernoulliAnnotators
 from whoknows.model.settings import Rules
 
 
@@ -44,20 +42,6 @@ class ConfusionAnnotators(BernoulliAnnotators):
         """Whether the variational solver can take it: mistakes have no quadratic bound."""
         return self._n_classes == 2
 
-    def expected_log_lik(
-        self, theta: Array, X: Array, Y: Annotations, posterior: Posterior
-    ) -> tuple[float, Array]:
-        """E_p̃(z)[Σ log p(y | x, z)], the first term of Eq. (13), and its gradient in θ."""
-        value, gradient = super().expected_log_lik(theta, X, Y, posterior)
-        if not self._n_mistakes:
-            return value, gradient
-        counts = self._wrong_counts(Y, posterior, len(theta))
-        excess = counts - counts.sum(axis=2, keepdims=True) * np.exp(self._log_mistakes(theta))
-        if not self.own_mistakes:
-            excess[-1] = excess.sum(axis=0)
-            excess[:-1] = 0
-        return value, np.column_stack([gradient, excess.reshape(len(theta), -1)])
-
     # --- mistakes r_t[z, l]: the last n_classes² columns of θ, the diagonal unused -----------------
 
     @property
@@ -73,7 +57,7 @@ class ConfusionAnnotators(BernoulliAnnotators):
         K = self._n_classes
         own = theta if self.own_mistakes else np.tile(theta[-1], (len(theta), 1))
         r = own[:, -K * K :].reshape(-1, K, K) if self._n_mistakes else np.zeros((len(theta), K, K))
-        return np.asarray(log_softmax(np.where(np.eye(K, dtype=bool), -np.inf, r), axis=2))
+        return log_softmax(np.where(np.eye(K, dtype=bool), -np.inf, r))
 
     def _log_wrong(self, theta: Array, Y: Annotations) -> Array | float:
         if not self._n_mistakes:
@@ -82,10 +66,17 @@ class ConfusionAnnotators(BernoulliAnnotators):
         log_mistakes = np.where(right, 0.0, self._log_mistakes(theta))
         return np.asarray(log_mistakes[Y.annotator, :, Y.label])
 
-    def _wrong_counts(self, Y: Annotations, posterior: Posterior, n_rows: int) -> Array:
-        """Expected number of labels l by each annotator on items of class k ≠ l: (n_rows, k, l)."""
-        K = self._n_classes
-        cell = Y.annotator.astype(np.intp) * K + Y.label
-        by_label = segment_sum(label_weights(posterior, Y), cell, n_rows * K)
-        counts = by_label.reshape(n_rows, K, K).swapaxes(1, 2)
-        return np.where(np.eye(K, dtype=bool), 0.0, counts)
+    def _expected_mistakes(self, theta: Array, counts: Array) -> tuple[float, Array]:
+        """Σ [z ≠ l] counts log p(l | z, wrong), and its gradient in r, the last n_classes² columns of θ."""
+        if not self._n_mistakes:
+            return 0.0, np.zeros((len(theta), 0))
+        right = np.eye(self._n_classes, dtype=bool)
+        log_mistakes = self._log_mistakes(theta)
+        wrong = np.where(right, 0.0, counts)
+        excess = np.zeros_like(log_mistakes)  # the last row is the crowd's
+        excess[:-1] = wrong - wrong.sum(axis=2, keepdims=True) * np.exp(log_mistakes[:-1])
+        if not self.own_mistakes:
+            excess[-1] = excess.sum(axis=0)
+            excess[:-1] = 0
+        value = np.vdot(wrong, np.where(right, 0.0, log_mistakes[:-1]))
+        return float(value), excess.reshape(len(theta), -1)

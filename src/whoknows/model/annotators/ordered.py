@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from whoknows._array import Array, pair_products, pair_sums, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Codes
-from whoknows.model.annotators.bernoulli import label_weights
+from whoknows.model.annotators.frozen import label_weights
 from whoknows.model.annotators.population import Population
 from whoknows.model.belief import Belief
 from whoknows.model.evidence import TableEvidence

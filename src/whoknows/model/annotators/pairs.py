@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from whoknows._array import Array, Mask, Rows
+from whoknows._array import Array, Mask, Rows, like, rows_like
 from whoknows.data.annotations import Annotations
 
 FEWEST = 0.8  # of the labels of the first annotator in a block, to stand in it
@@ -54,13 +54,14 @@ class Pairs:
 
     @cached_property
     def said(self) -> Annotations:
-        """The labels in the order of the blocks, (n_pairs,); those that only fill up have confidence 0."""
+        """The labels in the order of the blocks, (n_pairs,); those that only fill up have confidence 0.
+
+        Its codes and confidences are arrays of the kind X is.
+        """
         Y, (place, real, _) = self.Y, self._layout
-        counts = Y.counts[place]
-        sure = None if Y.confidence is None and real.all() else np.where(real, counts, 0.0)
-        return Annotations(
-            Y.item[place], Y.annotator[place], Y.label[place], Y.items, Y.annotators, Y.labels, sure
-        )
+        item, annotator, label = (rows_like(codes[place], self.X) for codes in (Y.item, Y.annotator, Y.label))
+        sure = like(np.where(real, Y.counts[place], 0.0), self.X)
+        return Annotations(item, annotator, label, Y.items, Y.annotators, Y.labels, sure)
 
     @cached_property
     def x(self) -> Array:

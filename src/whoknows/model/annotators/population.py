@@ -8,6 +8,7 @@ then any further intercept-like columns (two-coin bias).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -17,8 +18,7 @@ from whoknows._array import Array, Mask, Rows
 from whoknows.model.belief import Belief
 from whoknows.model.settings import POSITIVE, Rules, Settings
 
-BOLD_STEPS = 3  # towards the precisions of slopes and intercepts, tried in every update
-SMALL_MOVE = 0.01  # of its logarithm: not worth another step
+SMALL_MOVE = 0.01  # of the logarithm of a precision: not worth a bolder step
 
 
 @dataclass
@@ -151,17 +151,13 @@ class CrowdBelief:
 
         ``gram`` (n_annotators, n_columns, n_columns) is Σ ω x xᵀ, ``pull`` (n_annotators, n_columns)
         Σ (target − ½) x, both over each annotator's labels. Plain coordinate ascent creeps in τ² when
-        many annotators have few labels, so a few bolder steps to the same fixed point are tried as well.
+        many annotators have few labels, so a bolder step to the same fixed point is tried as well.
         """
-        plain = bold = self._step(gram, pull)
-        precision = self.shape / self.rate
-        for _ in range(BOLD_STEPS):
-            before, precision = precision, bold._well_determined_precision(precision)
-            if np.abs(np.log(precision / before)).max() < SMALL_MOVE:
-                break
-            bold = replace(bold, rate=bold.shape / precision)._step(gram, pull)
-        if bold is plain:
+        plain, precision = self._step(gram, pull), self.shape / self.rate
+        settled = plain._well_determined_precision(precision)
+        if np.abs(np.log(settled / precision)).max() < SMALL_MOVE:
             return plain
+        bold = replace(plain, rate=plain.shape / settled)._step(gram, pull)
         return max(plain, bold, key=lambda belief: belief._objective(gram, pull))
 
     def _step(self, gram: Array, pull: Array) -> CrowdBelief:
@@ -212,8 +208,8 @@ class CrowdBelief:
 
     def _objective(self, gram: Array, pull: Array) -> float:
         """Return the annotators' part of the bound at fixed q(z): what an update may not lower."""
-        second = self.covariance + self.mean[:, :, None] * self.mean[:, None, :]
-        return float((pull * self.mean).sum() - 0.5 * (gram * second).sum()) - self.divergence()
+        along = np.vdot(pull - 0.5 * (gram @ self.mean[:, :, None])[:, :, 0], self.mean)
+        return float(along - 0.5 * np.vdot(gram, self.covariance)) - self.divergence()
 
     def _scatter(self) -> Array:
         """Σ_t E[(θ_t − θ_0)²] over annotators who labelled something: (n_columns,)."""
@@ -227,8 +223,14 @@ class CrowdBelief:
         log_precision = np.repeat(digamma(self.shape) - np.log(self.rate), self._sizes)  # E[log 1/τ²]
         scatter = self._scatter()
         deviations = 0.5 * float(n_on * log_precision.sum() - self.deviation_precision @ scatter)
-        entropies = 0.5 * float(np.linalg.slogdet(self.covariance[on])[1].sum()) + 0.5 * n_on * n_columns
+        entropies = 0.5 * float(self._log_det[on].sum()) + 0.5 * n_on * n_columns
         return self._crowd_divergence() + self._precision_divergence() - deviations - entropies
+
+    @cached_property
+    def _log_det(self) -> Array:
+        """log |covariance| of each annotator: (n_annotators,)."""
+        roots = np.linalg.cholesky(self.covariance)
+        return np.asarray(2 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1))
 
     def _crowd_divergence(self) -> float:
         precision, centre = self.population._crowd(len(self.crowd_mean), self.n_slopes)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
-from whoknows._array import Array
-from whoknows.model.distances import draw, k_means, nearest
+from whoknows._array import Array, namespace, sparse_rows
+from whoknows.model.distances import block_by_block, enough_of, in_memory, k_means, nearest
 from whoknows.model.graph.base import BuiltGraph, Graph
 from whoknows.model.graph.spectrum import inverse_root, leading_eigenvectors, nearness_of, scale_rows
+from whoknows.model.graph.sums import AnchorSums
 from whoknows.model.settings import COUNT, Rules
-
-ANCHOR_SAMPLE = 20_000  # k-means looks at no more items than this
 
 
 @dataclass
@@ -38,68 +37,99 @@ class AnchorGraph(Graph):
 
     rules: ClassVar[Rules] = {"anchors": COUNT, "nearest": COUNT}
 
-    def build(self, X: Array, seed: int = 0) -> BuiltGraph:
-        """Return the anchor graph of the items in ``X``."""
-        n_anchors = min(len(X), max(self.nearest + 1, min(self.anchors, len(X) // 3)))
-        rng = np.random.default_rng(seed)
-        anchors = k_means(draw(X, ANCHOR_SAMPLE, rng), n_anchors, rng)
-        return AnchoredGraph(X, anchors, min(self.nearest, n_anchors))
+    def build(self, X: Array, seed: int = 0, sample: Array | None = None) -> BuiltGraph:
+        """Return the anchor graph of the items in ``X``: k-means on the sample, then one pass over all."""
+        sample = enough_of(X, seed) if sample is None else sample
+        n_anchors = min(len(sample), max(self.nearest + 1, min(self.anchors, len(sample) // 3)))
+        anchors = k_means(sample, n_anchors, np.random.default_rng(seed))
+        n_nearest = min(self.nearest, n_anchors)
+        return AnchoredGraph(anchors, n_nearest, sums_over(X, X, anchors, n_nearest))
 
 
 @dataclass(frozen=True)
 class AnchoredGraph:
-    """Items tied to anchors by Z; see `AnchorGraph`."""
+    """Items tied to anchors by Z; see `AnchorGraph`. Of the items it keeps sums."""
 
-    nodes: Array
     anchors: Array
     n_nearest: int
+    sums: AnchorSums
     places_new: ClassVar[bool] = True
 
-    @cached_property
-    def Z(self) -> Any:
-        """Weights of the items on the anchors: sparse (n_items, n_anchors), rows summing to one."""
-        return self.attach(self.nodes)
+    @property
+    def chosen(self) -> str:
+        """What the graph is, in words."""
+        return f"{len(self.anchors)} anchors for {self.sums.n_items:,} items".replace(",", " ")
 
-    @cached_property
-    def mass(self) -> Array:
-        """Λ = Zᵀ1: how many items each anchor stands for."""
-        return np.asarray(self.Z.sum(axis=0)).ravel()
+    def joined_by(self, X: Array) -> AnchoredGraph:
+        """Return the graph with further items in it, tied to the same anchors."""
+        return replace(self, sums=self.sums + sums_over(X, X, self.anchors, self.n_nearest))
 
-    def smoothness(self, features: Array) -> Array:
-        """A = (XᵀX − XᵀZ Λ⁻¹ ZᵀX) / N: Eq. (10) for Φ = Z Λ⁻¹ Zᵀ."""
-        by_anchor = self.Z.T @ features * inverse_root(self.mass)[:, None]
-        return np.asarray((features.T @ features - by_anchor.T @ by_anchor) / len(features))
+    def smoothness(self, X: Array, features: Array) -> Array:
+        """A = (FᵀF − FᵀZ Λ⁻¹ ZᵀF) / N: Eq. (10) for Φ = Z Λ⁻¹ Zᵀ and features F of the items in ``X``."""
+        return sums_over(X, features, self.anchors, self.n_nearest).smoothness
+
+    def over(self, X: Array) -> AnchoredItems:
+        """Return the graph together with its items, for a few thousand of them."""
+        X = in_memory(X)
+        return AnchoredItems(X, self.attach(X), self)
+
+    def attach(self, X: Array) -> Any:
+        """z(x): weights on the nearest anchors, sparse (n_items, n_anchors), rows summing to one."""
+        return self.place(X)[0]
+
+    def nearness(self, X: Array) -> Array:
+        """min(1, (h/d)²), d the distance to the nearest anchor, h the farthest an item lies from its own."""
+        return self.place(X)[1]
+
+    def place(self, X: Array) -> tuple[Any, Array]:
+        """Both, found together."""
+        index, weights, gap = ties(X, self.anchors, self.n_nearest)
+        return sparse_rows(index, weights, len(self.anchors)), nearness_of(gap, self.sums.reach)
+
+    def basis(self, rank: int, eps: float) -> tuple[Array, Array]:
+        """Λ^-½ V / (√s √(1 − s + eps)), with V S Vᵀ = Λ^-½ ZᵀZ Λ^-½: Φ's own eigenvectors, at any x."""
+        half = inverse_root(self.sums.mass)
+        s, V = leading_eigenvectors(self.sums.joint * half[:, None] * half[None, :], rank)
+        eigenvalues = np.maximum(1 - s, 0)
+        return half[:, None] * V / np.sqrt(s * (eigenvalues + eps)), eigenvalues
+
+
+@dataclass(frozen=True)
+class AnchoredItems:
+    """Items, their weights Z on the anchors, and the graph; see `ItemGraph`."""
+
+    nodes: Array
+    Z: Any
+    graph: AnchoredGraph
 
     def laplacian(self) -> Array:
         """Δ = I − Z Λ⁻¹ Zᵀ; every degree is one."""
-        half = (self.Z * inverse_root(self.mass)[None, :]).toarray()
+        half = (self.Z * inverse_root(self.graph.sums.mass)[None, :]).toarray()
         return np.asarray(np.eye(len(half)) - half @ half.T)
 
     def tie(self, X: Array) -> Any:
         """z(x)ᵀ Λ⁻¹ Zᵀ, less where x is far from every anchor."""
-        to_anchors = scale_rows(self.attach(X), self.nearness(X)) * (inverse_root(self.mass) ** 2)[None, :]
-        return to_anchors @ self.Z.T
+        row, nearness = self.graph.place(X)
+        return scale_rows(row, nearness) * (inverse_root(self.graph.sums.mass) ** 2)[None, :] @ self.Z.T
 
-    def attach(self, X: Array) -> Any:
-        """z(x): weights on the nearest anchors."""
-        index, squared = nearest(X, self.anchors, self.n_nearest)
-        weights = np.exp(-squared / np.maximum(squared[:, -1:], np.finfo(float).tiny))
-        weights /= weights.sum(axis=1, keepdims=True)
-        rows = np.repeat(np.arange(len(X)), self.n_nearest)
-        return sp.csr_array((weights.ravel(), (rows, index.ravel())), shape=(len(X), len(self.anchors)))
 
-    def basis(self, rank: int, eps: float) -> tuple[Array, Array]:
-        """Λ^-½ V / (√s √(1 − s + eps)), with V S Vᵀ = Λ^-½ ZᵀZ Λ^-½: Φ's own eigenvectors, at any x."""
-        half = inverse_root(self.mass)
-        M = (self.Z.T @ self.Z).toarray() * half[:, None] * half[None, :]
-        s, V = leading_eigenvectors(M, rank)
-        eigenvalues = np.maximum(1 - s, 0)
-        return half[:, None] * V / np.sqrt(s * (eigenvalues + eps)), eigenvalues
+def ties(X: Array, anchors: Array, n_nearest: int) -> tuple[Any, Array, Array]:
+    """Nearest anchors of each x, its weights on them, and the squared distance to the first.
 
-    def nearness(self, X: Array) -> Array:
-        """min(1, (h/d)²), d the distance to the nearest anchor, h the farthest an item lies from its own."""
-        return nearness_of(nearest(X, self.anchors, 1)[1][:, 0], self._reach)
+    Two (n_items, n_nearest) and one (n_items,). Weights are exp(−d² / d²_last), over their sum.
+    """
+    xp = namespace(X)
+    index, squared = nearest(X, anchors, n_nearest)
+    weights = xp.exp(-squared / squared[:, -1:].clip(min=xp.finfo(squared.dtype).tiny))
+    return index, weights / weights.sum(axis=1)[:, None], squared[:, 0]
 
-    @cached_property
-    def _reach(self) -> float:
-        return float(nearest(self.nodes, self.anchors, 1)[1].max())
+
+def sums_over(X: Array, features: Array, anchors: Array, n_nearest: int) -> AnchorSums:
+    """Sums over features of the items, which ``X`` places among the anchors, a block after the other."""
+
+    def of_block(rows: slice) -> AnchorSums:
+        placing = X[rows]
+        summed = placing if features is X else features[rows]
+        return AnchorSums.of(summed, *ties(placing, anchors, n_nearest), len(anchors))
+
+    return reduce(add, block_by_block(of_block, X))

@@ -7,26 +7,56 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-import scipy.sparse.linalg
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from whoknows._array import Array
 
-SPLIT = 1e-7  # how far apart repeated eigenvalues are moved
 SMALLEST_EIGENVALUE = 0.01  # of Φ normalised: below it, extending an eigenvector to new x divides by noise
 
 
-def leading_eigenvectors(S: Any, rank: int) -> tuple[Array, Array]:
-    """Largest eigenvalues (descending) and eigenvectors of a normalised Φ, the tiny ones dropped."""
-    n = S.shape[0]
-    if sp.issparse(S) and rank < n // 4:
-        # Separate clusters repeat the eigenvalue 1, and Lanczos sees repeated ones once: split them a little.
-        rng = np.random.default_rng(0)
-        split = S + sp.diags_array(SPLIT * rng.random(n))
-        values, vectors = scipy.sparse.linalg.eigsh(split, k=rank, which="LA", v0=rng.normal(size=n))
+def leading_eigenvectors(S: Any, rank: int, degree: Array | None = None) -> tuple[Array, Array]:
+    """Largest eigenvalues (descending) and eigenvectors of a normalised Φ, the tiny ones dropped.
+
+    A sparse one comes with the degrees it was normalised by.
+    """
+    if degree is not None and sp.issparse(S) and rank < len(degree) // 4:
+        values, vectors = _by_lanczos(S, rank, degree)
     else:
         values, vectors = scipy.linalg.eigh(S.toarray() if sp.issparse(S) else S)
-    order = [i for i in np.argsort(-values)[:rank] if values[i] > SMALLEST_EIGENVALUE]
+    order = [i for i in np.argsort(-values, kind="stable")[:rank] if values[i] > SMALLEST_EIGENVALUE]
     return values[order], vectors[:, order]
+
+
+def _by_lanczos(S: Any, rank: int, degree: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors: those of the parts, which are known, then what is left without them.
+
+    As often as there are parts the eigenvalue 1 is repeated, and Lanczos sees a repeated one once.
+    """
+    U = _parts(S, degree)
+    n, n_parts = U.shape
+    if n_parts >= rank:
+        return np.ones(rank), U[:, :rank].toarray()
+    rest = LinearOperator(S.shape, matvec=lambda v: S @ v - U @ (U.T @ v), dtype=float)
+    v0 = np.random.default_rng(0).normal(size=n)
+    values, vectors = eigsh(rest, k=rank - n_parts, which="LA", v0=v0)
+    return np.concatenate([np.ones(n_parts), values]), np.hstack([U.toarray(), vectors])
+
+
+def _parts(S: Any, degree: Array) -> Any:
+    """Eigenvectors of eigenvalue 1: √degree on a part of the items that no edge leaves, large parts first.
+
+    Sparse (n_items, n_parts); an item without edges is no part.
+    """
+    part = connected_components(S, directed=False)[1]
+    total, size = np.bincount(part, weights=degree), np.bincount(part)
+    order = np.argsort(-size, kind="stable")
+    order = order[total[order] > 0]
+    place = np.zeros(len(total), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    items = np.flatnonzero(degree > 0)
+    heights = np.sqrt(degree[items] / total[part[items]])
+    return sp.csr_array((heights, (items, place[part[items]])), shape=(len(degree), len(order)))
 
 
 def inverse_root(values: Array) -> Array:
@@ -42,4 +72,5 @@ def scale_rows(weights: Any, factors: Array) -> Any:
 
 def nearness_of(squared: Array, reach: float) -> Array:
     """min(1, (h/d)²) of squared distances d² and a squared reach h²."""
-    return np.where(squared > reach, reach / np.where(squared > reach, squared, 1.0), 1.0)
+    reach = max(reach, float(np.finfo(np.float32).tiny))
+    return reach / squared.clip(min=reach)

@@ -21,6 +21,11 @@ class TruthModel(Protocol):
 
     accepts: ClassVar[str]
     couples_items: ClassVar[bool]
+    chosen: str  # the graph it was prepared with, in words; none, none
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether items without labels have to be there whenever others are fitted or asked about."""
 
     def for_classes(self, n_classes: int) -> Self:
         """Return the same for so many classes, or refuse."""

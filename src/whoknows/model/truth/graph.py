@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-import scipy.linalg
 from scipy.stats import norm
 
-from whoknows._array import Array, Mask
-from whoknows.model.distances import nearest, neighbors
+from whoknows._array import Array, Mask, Rows
 from whoknows.model.evidence import Evidence, QuadraticEvidence
-from whoknows.model.graph import BuiltGraph, Graph, KnnGraph
+from whoknows.model.graph import AnchoredGraph, AnchorGraph, AutoGraph, Graph, KnnGraph
 from whoknows.model.posterior import GaussianPosterior, Posterior
 from whoknows.model.settings import COUNT, POSITIVE, NotCompatible, Rules, Settings, is_a, or_none
+from whoknows.model.truth.field import AnchorField, Field, ItemField
 
-MOST_ITEMS = 10_000  # a dense covariance of more items does not fit a laptop
+MOST_ITEMS = 10_000  # a covariance of more items, number by number, does not fit a laptop
 
 
 @dataclass
@@ -31,14 +30,16 @@ class GraphTruth(Settings):
     Parameters
     ----------
     graph : Graph
-        Where Δ comes from; it is scaled to a mean degree of one.
+        Where Δ comes from; it is scaled to a mean degree of one. Up to 10 000 items; with `AnchorGraph` any
+        number, as exactly, but the more items an anchor stands for, the more of z is each item's own.
+        `AutoGraph`: neighbours up to 10 000 items, anchors beyond.
     lam : float
         λ of Eq. (3): the larger, the freer z is to vary along the graph.
     jitter : float
         Added to Δ, which is singular.
     neighbors : int or None
         None: exact. m: the paper's approximation p(z_i | X) ≈ p(z_i | x_i, x_η(i)), each item's posterior
-        from its m nearest items alone. EM's bound may then fall.
+        from its m nearest items alone. EM's bound may then fall. Not for anchors, which need no such thing.
     """
 
     graph: Graph = field(default_factory=KnnGraph)
@@ -55,9 +56,8 @@ class GraphTruth(Settings):
         "neighbors": or_none(COUNT),
     }
 
-    _built: BuiltGraph | None = field(default=None, init=False, repr=False, compare=False)
-    _covariance: Array | None = field(default=None, init=False, repr=False, compare=False)
-    _near: Array | None = field(default=None, init=False, repr=False, compare=False)
+    chosen: str = field(default="", init=False, repr=False, compare=False)  # the graph, in words
+    _field: Field | None = field(default=None, init=False, repr=False, compare=False)
 
     def for_classes(self, n_classes: int) -> Self:
         """Return self for two classes; refuse more, which a real z cannot stand for."""
@@ -70,27 +70,50 @@ class GraphTruth(Settings):
         return self
 
     def prepare(self, X: Array, features: Array | None = None, seed: int = 0) -> Self:
-        """Return a copy that holds the prior covariance λ (Δ + jitter)⁻¹ of all items in ``X``."""
-        if len(X) > MOST_ITEMS:
-            raise ValueError(
-                f"GraphTruth couples all items and is exact for at most {MOST_ITEMS}; X has {len(X)}. "
-                "Use truth='id' with map='spectral': the same prior in the graph's eigenbasis, at any size."
-            )
-        prepared = copy.copy(self)
-        prepared._built = self.graph.build(X, seed)
-        Delta = prepared._built.laplacian() + self.jitter * np.eye(len(X))
-        prepared._covariance = self.lam * scipy.linalg.inv(Delta)
-        if self.neighbors is not None:
-            others = neighbors(X, min(self.neighbors, len(X) - 1))[0]
-            prepared._near = np.column_stack([np.arange(len(X)), others])
+        """Return a copy that holds the prior of all items in ``X``, of covariance λ (Δ + jitter)⁻¹."""
+        graph = self.graph.choose(len(X), MOST_ITEMS) if isinstance(self.graph, AutoGraph) else self.graph
+        self._check(graph, len(X))
+        prepared, built = copy.copy(self), graph.build(X, seed)
+        prepared.chosen = built.chosen
+        if isinstance(built, AnchoredGraph):
+            prepared._field = AnchorField.of(built, self.lam, self.jitter)
+        else:
+            prepared._field = ItemField.of(built.over(X), self.lam, self.jitter, self.neighbors)
         return prepared
+
+    def _check(self, graph: Graph, n_items: int) -> None:
+        """Refuse, before the graph is built, what could not be done with it."""
+        if isinstance(graph, AnchorGraph):
+            if self.neighbors is not None:
+                raise NotCompatible(
+                    f"GraphTruth(neighbors={self.neighbors}) is an approximation for graphs with explicit "
+                    "weights; with AnchorGraph the exact posterior is the faster one. Use neighbors=None."
+                )
+        elif n_items > MOST_ITEMS:
+            raise ValueError(
+                f"GraphTruth with {type(graph).__name__} holds a matrix over items, at most {MOST_ITEMS}; "
+                f"X has {n_items}. Use truth='id' with map='spectral': the same prior in the graph's "
+                "eigenbasis, at any size. Or GraphTruth(AnchorGraph()), exact for any number of items."
+            )
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether items without labels take part in every solve: not with anchors, which stand for them."""
+        return not isinstance(self._prepared, AnchorField)
 
     @property
     def covariance(self) -> Array:
-        """λ (Δ + jitter)⁻¹, (n_items, n_items)."""
-        if self._covariance is None:
+        """λ (Δ + jitter)⁻¹, (n_items, n_items), where the graph has explicit weights."""
+        field = self._prepared
+        if not isinstance(field, ItemField):
+            raise NotCompatible("With AnchorGraph there is no matrix over all items, only one over anchors.")
+        return field.covariance
+
+    @property
+    def _prepared(self) -> Field:
+        if self._field is None:
             raise RuntimeError("GraphTruth was not prepared: call prepare(X) first.")
-        return self._covariance
+        return self._field
 
     def init(self, n_features: int) -> Array:
         """Return nothing to learn: Eq. (3) has no parameters."""
@@ -99,13 +122,7 @@ class GraphTruth(Settings):
     def posterior(self, xi: Array, X: Array, evidence: Evidence) -> GaussianPosterior:
         """p(Z | X, Y_L) ∝ Eq. (5), exactly or from each item's neighbours, and log p(Y_L | X) of Eq. (8)."""
         assert isinstance(evidence, QuadraticEvidence)
-        weight, evidence = evidence.weight, _weighted(evidence)
-        exact = _condition(self.covariance, evidence)
-        if self._near is None:
-            return replace(exact, weight=weight)
-        local = [_condition_on(self.covariance, evidence, near) for near in self._near]
-        mean, variance = np.array([(p.mean[0], p.variance[0]) for p in local]).T
-        return GaussianPosterior(mean, variance, exact.log_marginal, weight)
+        return replace(self._prepared.condition(X, _weighted(evidence)), weight=evidence.weight)
 
     def expected_log_truth(self, xi: Array, X: Array, posterior: Posterior) -> tuple[float, Array]:
         """Return zero: Eq. (3) is fixed beforehand, so the M-step has nothing to do here."""
@@ -128,41 +145,46 @@ class GraphTruth(Settings):
 
         An x that coincides with one of those items is that item.
         """
-        return _log_probability(self._prior_at(known.posterior, X))
+        return _log_probability(self._at(known.posterior, X, *self._find(known, X)))
 
     def posterior_at(self, known: Smoothed, X: Array, evidence: Evidence) -> Array:
-        """The same, with the labels of these items in: (n_items, 2).
+        """p(z | x, labels) of each item by itself, exact given the annotators: (n_items, 2).
 
-        Labels of an item of the fit replace those it had; a new item takes the graph's word as its prior.
+        Labels of an item of the fit replace those it had, so these are taken out of its posterior again; a
+        new item takes the graph's word as its prior.
         """
         assert isinstance(evidence, QuadraticEvidence)
-        item, here = self._find(X)
         evidence = _weighted(evidence)
-        replaced = known.evidence.replace(item[here], evidence, np.flatnonzero(here))
-        smoothed = self._prior_at(self.posterior(np.zeros(0), X, replaced), X)
-        precision = 1 / smoothed.variance + np.where(here, 0.0, evidence.precision)
-        mean = (smoothed.mean / smoothed.variance + np.where(here, 0.0, evidence.pull)) / precision
-        return np.exp(_log_probability(GaussianPosterior(mean, 1 / precision)))
+        item, here = self._find(known, X, evidence)
+        prior = self._at(known.posterior, X, item, here)
+        precision, pull = 1 / prior.variance + evidence.precision, prior.mean / prior.variance + evidence.pull
+        precision[here] -= known.evidence.precision[item[here]]
+        pull[here] -= known.evidence.pull[item[here]]
+        return np.exp(_log_probability(GaussianPosterior(pull / precision, 1 / precision)))
 
-    def _prior_at(self, known: GaussianPosterior, X: Array) -> GaussianPosterior:
-        """Join x to the graph: z(x) is the mean over its neighbours, ½ where it has none.
-
-        The variance takes neighbours as moving together, so it errs on the side of doubt.
-        """
-        assert self._built is not None
-        weights = self._built.tie(X)
-        total = np.asarray(weights.sum(axis=1)).ravel() + self.jitter
-        mean = 0.5 + (weights @ (known.mean - 0.5)) / total
-        variance = (weights @ known.variance + self.lam) / total
-        item, here = self._find(X)
-        mean[here], variance[here] = known.mean[item[here]], known.variance[item[here]]
+    def _at(self, posterior: GaussianPosterior, X: Array, item: Rows, here: Mask) -> GaussianPosterior:
+        """Return what is known of each x: of an item its posterior, of any other what the graph says."""
+        there = self._prepared.at(posterior, X)
+        mean, variance = there.mean.copy(), there.variance.copy()
+        mean[here], variance[here] = posterior.mean[item[here]], posterior.variance[item[here]]
         return GaussianPosterior(mean, variance)
 
-    def _find(self, X: Array) -> tuple[Any, Mask]:
-        """Return the item of the fit nearest to each x, and whether x is that very item."""
-        assert self._built is not None
-        item = nearest(X, self._built.nodes, 1)[0][:, 0]
-        return item, np.asarray((self._built.nodes[item] == X).all(axis=1))
+    def _find(
+        self, known: Smoothed, X: Array, evidence: QuadraticEvidence | None = None
+    ) -> tuple[Rows, Mask]:
+        """Return which item of the fit each x is, and whether it is one; of twins, the one labelled so.
+
+        Where only items with labels are remembered, one without is nobody's twin: it is like a new one.
+        """
+        items = self._prepared.items(known.posterior)
+        place = dict(zip(_keys(items)[::-1], range(len(items))[::-1], strict=True))  # of twins the first
+        item = np.array([place.get(key, -1) for key in _keys(X)], dtype=np.intp)
+        if evidence is not None and len(place) < len(items):
+            labelled = dict(zip(_keys(items, known.evidence), range(len(items)), strict=True))
+            item = np.array([labelled.get(key, x) for key, x in zip(_keys(X, evidence), item, strict=True)])
+        if evidence is not None and not self.needs_all:
+            item = np.where(evidence.precision > 0, item, -1)
+        return item, item >= 0
 
 
 @dataclass(frozen=True)
@@ -187,24 +209,7 @@ def _log_probability(posterior: GaussianPosterior) -> Array:
     return np.column_stack([norm.logcdf(-distance), norm.logcdf(distance)])
 
 
-def _condition_on(covariance: Array, evidence: QuadraticEvidence, rows: Array) -> GaussianPosterior:
-    part = QuadraticEvidence(evidence.precision[rows], evidence.pull[rows], evidence.constant[rows])
-    return _condition(covariance[np.ix_(rows, rows)], part)
-
-
-def _condition(covariance: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
-    """Gaussian prior N(½, covariance) times quadratic evidence; only items with labels enter the solve."""
-    seen = np.flatnonzero(evidence.precision > 0)
-    precision = evidence.precision[seen]
-    y = evidence.pull[seen] / precision  # the labels of an item, as one observation of variance 1/precision
-    K = covariance[:, seen]
-    L = scipy.linalg.cholesky(K[seen] + np.diag(1 / precision), lower=True)
-    gain = scipy.linalg.solve_triangular(L, K.T, lower=True)
-    surprise = scipy.linalg.solve_triangular(L, y - 0.5, lower=True)
-    log_density = -0.5 * surprise @ surprise - np.log(np.diag(L)).sum() - 0.5 * len(y) * np.log(2 * np.pi)
-    rest = evidence.constant[seen] + 0.5 * y * evidence.pull[seen] - 0.5 * np.log(precision / (2 * np.pi))
-    return GaussianPosterior(
-        0.5 + gain.T @ surprise,
-        np.diag(covariance) - np.einsum("ij,ij->j", gain, gain),
-        float(log_density + rest.sum()),
-    )
+def _keys(X: Array, evidence: QuadraticEvidence | None = None) -> list[bytes]:
+    """Return one key an item: its x, to the last bit, and what its labels say, to nine digits."""
+    columns = [X] if evidence is None else [X, *np.round([evidence.precision, evidence.pull], 9)]
+    return [row.tobytes() for row in np.column_stack(columns) + 0.0]  # −0 is 0

@@ -72,6 +72,7 @@ class LinearTruth(Settings):
 
     accepts: ClassVar[str] = "quadratic"
     couples_items: ClassVar[bool] = True
+    needs_all: ClassVar[bool] = False
     rules: ClassVar[Rules] = {
         "graph": or_none(is_a(Graph)),
         "strength": NOT_NEGATIVE,
@@ -81,6 +82,7 @@ class LinearTruth(Settings):
         "log_noise_variance": POSITIVE,
     }
 
+    chosen: str = field(default="", init=False, repr=False, compare=False)
     _precision: Array | None = field(default=None, init=False, repr=False, compare=False)
 
     def for_classes(self, n_classes: int) -> Self:
@@ -92,8 +94,9 @@ class LinearTruth(Settings):
     def prepare(self, X: Array, features: Array, seed: int = 0) -> Self:
         """Return a copy that holds the prior's precision matrix, as `LogisticTruth.prepare` builds it."""
         prior = LogisticTruth(self.graph, self.strength, self.variance, self.intercept_variance)
+        prior = prior.prepare(X, features, seed)
         prepared = copy.copy(self)
-        prepared._precision = prior.prepare(X, features, seed).precision
+        prepared._precision, prepared.chosen = prior.precision, prior.chosen
         return prepared
 
     @property

@@ -10,9 +10,8 @@ from typing import ClassVar, Self
 import numpy as np
 import scipy.linalg
 from scipy.spatial import cKDTree
-from scipy.special import log_expit, log_softmax
 
-from whoknows._array import Array
+from whoknows._array import Array, like, log_logistic, log_softmax, namespace, to_numpy
 from whoknows.model.belief import Belief, bounded_log_logistic, moderated, omega
 from whoknows.model.evidence import Evidence
 from whoknows.model.graph import Graph
@@ -50,6 +49,7 @@ class LogisticTruth(Settings):
 
     accepts: ClassVar[str] = "table"
     couples_items: ClassVar[bool] = False
+    needs_all: ClassVar[bool] = False
     rules: ClassVar[Rules] = {
         "graph": or_none(is_a(Graph)),
         "strength": NOT_NEGATIVE,
@@ -57,6 +57,7 @@ class LogisticTruth(Settings):
         "intercept_variance": POSITIVE,
     }
 
+    chosen: str = field(default="", init=False, repr=False, compare=False)
     _precision: Array | None = field(default=None, init=False, repr=False, compare=False)
     _log_det: float = field(default=0.0, init=False, repr=False, compare=False)  # of the precision
     _n_classes: int = field(default=2, init=False, repr=False, compare=False)
@@ -75,10 +76,11 @@ class LogisticTruth(Settings):
         """
         precision = np.diag(np.full(features.shape[1], 1 / self.variance))
         precision[-1, -1] = 1 / self.intercept_variance
-        if self.graph is not None:
-            A = self.graph.build(X, seed).smoothness(features)
-            precision += 2 * self.strength * A
         prepared = copy.copy(self)
+        if self.graph is not None:
+            graph = self.graph.build(X, seed)
+            precision += 2 * self.strength * graph.smoothness(X, features)
+            prepared.chosen = graph.chosen
         prepared._precision, prepared._log_det = precision, float(np.linalg.slogdet(precision)[1])
         return prepared
 
@@ -173,20 +175,20 @@ class LogisticTruth(Settings):
 
     def moments(self, belief: Belief, X: Array) -> tuple[Array, Array]:
         """E[f] and E[f²] of f = ξᵀx: two (n_items,)."""
-        mean = X @ belief.mean
+        mean = X @ like(belief.mean, X)
         return mean, mean**2 + belief.variance_along(X)
 
     def bounded_posterior(self, moments: tuple[Array, Array], evidence: Evidence) -> CategoricalPosterior:
         """Best q(z) given q(ξ) and the evidence; its log marginal is the local part of the bound."""
         if_one, if_zero = bounded_log_logistic(*moments)
-        log_joint = np.column_stack([if_zero, if_one]) + evidence.table
+        log_joint = namespace(if_one).stack([if_zero, if_one], 1) + evidence.table
         return CategoricalPosterior.from_log_joint(log_joint, evidence.weight)
 
     def statistics(self, moments: tuple[Array, Array], X: Array, posterior: Posterior) -> tuple[Array, Array]:
         """Σ ω x xᵀ and Σ (p̃ − ½) x, all that q(ξ) needs of the items."""
         counts = posterior.counts
-        weighted = X * (counts * omega(np.sqrt(moments[1])))[:, None]
-        return X.T @ weighted, X.T @ (counts * (posterior.mean - 0.5))
+        weighted = X * (counts * omega(moments[1] ** 0.5))[:, None]
+        return to_numpy(X.T @ weighted), to_numpy(X.T @ (counts * (posterior.mean - 0.5)))
 
     def update(self, gram: Array, pull: Array) -> Belief:
         """Best q(ξ) given those sums: covariance (gram + R)⁻¹."""
@@ -209,7 +211,7 @@ class LogisticTruth(Settings):
 
     def log_predict(self, known: Belief, X: Array) -> Array:
         """log p(z | x), Sec. 3.6, ξ integrated out where its covariance is known: (n_items, n_classes)."""
-        f = self.log_odds(known.mean, X)
+        f = self.log_odds(like(known.mean, X), X)
         return self.log_prob(known.mean, moderated(f, known.variance_along(X)) if f.ndim == 1 else f)
 
     def posterior_at(self, known: Belief, X: Array, evidence: Evidence) -> Array:
@@ -243,5 +245,5 @@ class CrossFitted(Belief):
 def log_classes(f: Array) -> Array:
     """log p(z) of each class: logistic of one column of log-odds, softmax of several."""
     if f.ndim == 1:
-        return np.column_stack([log_expit(-f), log_expit(f)])
-    return np.asarray(log_softmax(f, axis=1))
+        return namespace(f).stack([log_logistic(-f), log_logistic(f)], 1)
+    return log_softmax(f)

@@ -1,0 +1,96 @@
+"""What against.csv says, as markdown: methods down, worlds across.
+
+    python -m benchmarks.against.summary [--out FOLDER]
+
+Nothing is measured here.
+"""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.common.command import RESULTS
+from benchmarks.common.tables import fixed, markdown, read
+from benchmarks.speed.summary import METHOD as OURS
+from benchmarks.speed.summary import missing, number
+from benchmarks.speed.worlds import QUICK
+
+KEY = ("world", "method")
+SCORES, COST = ("consensus", "classifier"), ("seconds", "cpu_seconds", "peak_mb")
+VALUES = (*COST, "limit", *SCORES, "version", "error")
+WORLDS = ["labelled-10k", "labelled-100k", "annotators-5", "annotators-2000", "classes-10", "all-100k"]
+KNOWN = [*QUICK, *WORLDS]
+METHODS = [
+    OURS,
+    "majority vote + LR",
+    "crowd-kit DawidSkene",
+    "crowd-kit OneCoin",
+    "crowd-kit GLAD",
+    "crowd-kit MACE",
+    "CROWDLAB",
+    "AnnotatorLogisticRegression",
+]
+SLOW = ["crowd-kit GLAD", "crowd-kit MACE"]  # even where there is little
+HOW = f"""\
+The same worlds, with others beside ours: consensus and classifier of each, at its defaults, in a process of
+its own, on one thread, stopped at a limit. In brackets: how many times as long as `{OURS}`.
+Memory comes on top of the data. These worlds are made up: read what is right as a check that fast is not
+careless, and compare methods on real crowds."""
+
+
+def across(rows: pd.DataFrame, show: Callable[[tuple, pd.DataFrame], str]) -> pd.DataFrame:
+    """Methods down, worlds across; ``show`` is given a cell and all cells of its world, by method."""
+    cells = {(row.world, row.method): row for row in rows.itertuples()}
+    worlds = [world for world in KNOWN if world in set(rows["world"])]
+    methods = [method for method in METHODS if method in set(rows["method"])]
+    shown = pd.DataFrame(index=pd.Index(methods, name="method"))
+    for world in worlds:
+        ours = cells.get((world, OURS))
+        found = [cells.get((world, method)) for method in methods]
+        shown[world] = ["not run" if cell is None else show(cell, ours) for cell in found]
+    return shown
+
+
+def seconds(cell: tuple, ours: tuple | None) -> str:
+    """Processor seconds, and how many times ours."""
+    text = missing(cell) or fixed(cell.cpu_seconds, 1)
+    if text == "failed" or cell.method == OURS or ours is None or ours.error:
+        return text
+    least = "> " if cell.error else ""
+    return f"{text} ({least}{times((cell.limit if cell.error else cell.cpu_seconds) / ours.cpu_seconds)}×)"
+
+
+def times(ratio: float) -> str:
+    """Two figures are enough: < 0.01, 0.52, 5.2, 52."""
+    return "< 0.01" if ratio < 0.01 else fixed(ratio, 0 if ratio >= 10 else 1 if ratio >= 1 else 2)
+
+
+def memory(cell: tuple, ours: tuple | None) -> str:
+    """Most memory held, until it was stopped where it was."""
+    return f"{'> ' if cell.error else ''}{fixed(cell.peak_mb, 0)}" if pd.notna(cell.peak_mb) else "–"
+
+
+def right(cell: tuple, ours: tuple | None) -> str:
+    """Share of labelled items / of new items whose class is right."""
+    return "–" if cell.error else " / ".join(number(getattr(cell, what), 3) for what in SCORES)
+
+
+def body(folder: Path) -> str:
+    """Everything as markdown."""
+    rows = read(folder / "against.csv", KEY)
+    tables = {"CPU s (times ours)": seconds, "MB": memory, "Right: consensus / classifier": right}
+    parts = [f"{title}:\n\n{markdown(across(rows, show))}" for title, show in tables.items()]
+    versions = sorted(rows["version"].dropna().unique())
+    return "\n\n".join([*parts, f"{', '.join(versions)}."])
+
+
+def main():
+    command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    command.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="of against.csv")
+    print(body(command.parse_args().out))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""A hundred million items on a GPU: ``python -m benchmarks.speed.gpu [--items 100000000]``.
+
+Items are made on the device. Timed are the pass over all of them that an anchor graph takes, against its
+floor (bytes over bandwidth or operations over rate, whichever is larger, both measured here), and the default
+fit with everything in it: selection of members, fits, and the truth of every item.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+import numpy as np
+import torch
+
+from whoknows import AutoCrowdClassifier
+from whoknows.data import Annotations
+from whoknows.model.graph import AnchorGraph
+
+D, CLUSTERS, ANNOTATORS, LABELS_AN_ITEM = 64, 200, 50, 5
+
+
+def main() -> None:
+    """Print a line for each measurement, as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--items", type=int, default=100_000_000)
+    parser.add_argument("--labels", type=int, default=1_000_000)
+    parser.add_argument("--device", default="cuda")
+    asked = parser.parse_args()
+    X, z = world(asked.items, asked.device)
+    said = labels(z, asked.labels)
+    tell("device", name=torch.cuda.get_device_name() if asked.device != "cpu" else "cpu")
+    bandwidth, rate = copied_bytes(asked.device), product_rate(asked.device)
+    tell("ceilings", terabytes_a_second=bandwidth / 1e12, teraflops_float32=rate / 1e12)
+
+    graph = AnchorGraph().build(X[:1_000_000])  # libraries load, memory is taken
+    _, seconds = timed(lambda: graph.joined_by(X))
+    n, m = asked.items, len(graph.anchors)
+    floor = max(n * D * 4 / bandwidth, 2 * n * D * (m + D) / rate)
+    tell("pass", seconds=seconds, floor=floor, ratio=seconds / floor)
+
+    model, seconds = timed(lambda: AutoCrowdClassifier().fit(X, said))
+    right = model.classes_[model.posterior_.argmax(axis=1)] == z.cpu().numpy()
+    tell("fit", seconds=seconds, iterations=model.n_iter_, members=len(model.members_), accuracy=right.mean())
+    print(model.selection_)
+
+
+def world(n_items: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Clusters, each of one class: X (n_items, D) float32 and the truth."""
+    made = torch.Generator(device).manual_seed(0)
+    centres = torch.randn((CLUSTERS, D), generator=made, device=device)
+    cluster = torch.randint(CLUSTERS, (n_items,), generator=made, device=device)
+    X = torch.empty((n_items, D), device=device)
+    for start in range(0, n_items, 10_000_000):
+        rows = slice(start, start + 10_000_000)
+        X[rows] = torch.randn(X[rows].shape, generator=made, device=device) + centres[cluster[rows]]
+    return X, cluster % 2
+
+
+def labels(z: torch.Tensor, n_labels: int) -> Annotations:
+    """Labels of some of the items, by annotators who are right with probabilities of 0.6 to 0.95."""
+    rng = np.random.default_rng(0)
+    known = np.sort(rng.choice(len(z), n_labels // LABELS_AN_ITEM, replace=False))
+    item = np.repeat(known, LABELS_AN_ITEM).astype(np.int32)
+    first = rng.integers(ANNOTATORS, size=(len(known), 1))
+    who = (first + 10 * np.arange(LABELS_AN_ITEM)) % ANNOTATORS
+    annotator = np.sort(who, axis=1).ravel().astype(np.int32)
+    truth = z.cpu().numpy()[item]
+    right = rng.random(len(item)) < rng.uniform(0.6, 0.95, ANNOTATORS)[annotator]
+    label = np.where(right, truth, 1 - truth).astype(np.int32)
+    return Annotations(item, annotator, label, np.arange(len(z)), np.arange(ANNOTATORS), np.arange(2))
+
+
+def copied_bytes(device: str) -> float:
+    """Bytes a second that a copy reads and writes."""
+    source = torch.ones(1 << 28, device=device)
+    target = torch.empty_like(source)
+    return 2 * source.nbytes / best(lambda: target.copy_(source))
+
+
+def product_rate(device: str) -> float:
+    """Float32 operations a second in a product of the shape of the pass."""
+    left, right = torch.randn((1 << 20, D), device=device), torch.randn((D, 400), device=device)
+    return 2 * len(left) * D * 400 / best(lambda: left @ right)
+
+
+def best(work, times: int = 5) -> float:
+    """Shortest time of several, after one that does not count."""
+    work()
+    return min(timed(work)[1] for _ in range(times))
+
+
+def timed(work):
+    """Return what the work gives, and seconds until the device is done with it."""
+    wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
+    wait()
+    started = time.perf_counter()
+    answer = work()
+    wait()
+    return answer, time.perf_counter() - started
+
+
+def tell(what: str, **numbers) -> None:
+    """Print one measurement."""
+    print(json.dumps({"what": what, **numbers}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

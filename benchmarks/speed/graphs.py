@@ -1,0 +1,135 @@
+"""What graphs cost, and what they are worth: neighbours found exactly, by faiss, and items joined by anchors.
+
+    python benchmarks/speed/graphs.py [--sizes 5000,20000,100000] [--repeats 10] [--labelled 60]
+
+The first table is of made-up items in clusters: processor seconds to build each graph, to take A of Eq. (10)
+of 80 features, and to find 80 eigenvectors. Exact neighbours of more than 20 000 items are left out, unless
+--exact raises that. The second is the accuracy on items without labels, with its standard error over repeats,
+of LGP, of the spectral map and of GP: bundled digits, odd or even, labelled by simulated annotators, `dim`
+likewise and LabelMe's own annotators where WHOKNOWS_DATA names a folder that has them.
+"""
+
+import argparse
+import os
+import platform
+import time
+import warnings
+
+import numpy as np
+import scipy
+from sklearn.datasets import load_digits
+
+from whoknows import (
+    AnchorGraph,
+    Annotations,
+    CrowdClassifier,
+    DidNotConverge,
+    GraphTruth,
+    KnnGraph,
+    LogisticTruth,
+    SpectralMap,
+)
+from whoknows.data.sets import load
+
+GRAPHS = {"exact": KnnGraph(), "faiss": KnnGraph(search="faiss"), "anchors": AnchorGraph()}
+ACCURACIES = (0.9, 0.8, 0.7, 0.7, 0.6)  # of the simulated annotators
+
+
+def clusters(n_items, n_features=64, seed=0):
+    """Fifty clusters of twenty dimensions, bent into more."""
+    rng = np.random.default_rng(seed)
+    inside = 2 * rng.normal(size=(50, 20))[rng.integers(50, size=n_items)] + rng.normal(size=(n_items, 20))
+    bent = np.tanh(inside @ rng.normal(size=(20, n_features)) / 4)
+    return bent + 0.05 * rng.normal(size=(n_items, n_features))
+
+
+def timed(function, *arguments):
+    """What a function returns, and the processor seconds it took."""
+    started = time.process_time()
+    result = function(*arguments)
+    return result, time.process_time() - started
+
+
+def costs(n_items, graph):
+    """Seconds to build, to take A, to find eigenvectors; and the graph's own words."""
+    X = clusters(n_items)
+    features = np.random.default_rng(1).normal(size=(n_items, 80))
+    built, to_build = timed(graph.build, X)
+    _, to_sum = timed(built.smoothness, X, features)
+    _, to_solve = timed(built.basis, 80, 0.005)
+    return to_build, to_sum, to_solve, built.chosen
+
+
+def simulated(X, z, n_labelled, seed):
+    """Three labels each on some items, by annotators of unequal accuracy."""
+    rng = np.random.default_rng(seed)
+    y = np.full((len(z), len(ACCURACIES)), np.nan)
+    for i in rng.choice(len(z), n_labelled, replace=False):
+        for t in rng.choice(len(ACCURACIES), 3, replace=False):
+            y[i, t] = z[i] if rng.random() < ACCURACIES[t] else 1 - z[i]
+    return X, Annotations.from_matrix(y), z
+
+
+def worlds(n_labelled):
+    """Data sets by name: a function from a seed to X, annotations and truth."""
+    digits = load_digits()
+    found = {"digits": lambda seed: simulated(digits.data, digits.target % 2, n_labelled, seed)}
+    if "WHOKNOWS_DATA" in os.environ:
+        dim, labelme = load("dim"), load("labelme")
+        found["dim"] = lambda seed: simulated(dim.X, dim.z, n_labelled, seed)
+        found["labelme"] = lambda seed: sparse(labelme, seed)
+    return found
+
+
+def sparse(data, seed):
+    """A crowd of which only a tenth of the labelled items keep their labels."""
+    rng = np.random.default_rng(seed)
+    said = data.annotations
+    kept = rng.random(said.n_items) < 0.1
+    return data.X, said.only(kept[said.item]), data.z
+
+
+def accuracies(world, graph, repeats):
+    """Mean accuracy of LGP, spectral map and GP on items without labels, each with its standard error."""
+    scores = []
+    for seed in range(repeats):
+        X, said, z = world(seed)
+        models = [
+            CrowdClassifier(LogisticTruth(graph), random_state=seed),
+            CrowdClassifier("id", map=SpectralMap(graph), standardize="units", random_state=seed),
+        ]
+        if said.n_classes == 2:
+            models.append(CrowdClassifier(GraphTruth(graph), standardize="units", random_state=seed))
+        silent = ~said.labelled & np.isfinite(z)
+        answers = [said.labels[model.fit(X, said).posterior_.argmax(axis=1)] for model in models]
+        scores.append([np.mean(answer[silent] == z[silent]) for answer in answers])
+    return np.mean(scores, axis=0), np.std(scores, axis=0) / np.sqrt(max(repeats - 1, 1))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--sizes", default="5000,20000,100000")
+    parser.add_argument(
+        "--exact", type=int, default=20_000, help="most items whose neighbours are found exactly"
+    )
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--labelled", type=int, default=60)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", DidNotConverge)
+    print(f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}")
+    print("\n  items  graph     build s      A s  basis s")
+    for size in filter(None, options.sizes.split(",")):
+        for name, graph in GRAPHS.items():
+            if name == "exact" and int(size) > options.exact:
+                continue
+            *seconds, words = costs(int(size), graph)
+            print(f"{size:>7}  {name:<8}" + "".join(f"{s:>9.2f}" for s in seconds) + f"  {words}", flush=True)
+    print("\ndata     graph             LGP      spectral            GP")
+    for data, world in worlds(options.labelled).items():
+        for name, graph in GRAPHS.items():
+            cells = zip(*accuracies(world, graph, options.repeats), strict=True)
+            print(f"{data:<8} {name:<8}" + "".join(f"{m:>8.3f} ±{e:.3f}" for m, e in cells), flush=True)
+
+
+if __name__ == "__main__":
+    main()

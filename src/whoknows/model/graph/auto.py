@@ -1,0 +1,54 @@
+"""Which graph, where nobody says: by the number of items, and by what is installed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from whoknows._array import Array
+from whoknows.model.graph.anchors import AnchorGraph
+from whoknows.model.graph.ann import is_installed
+from whoknows.model.graph.base import BuiltGraph, Graph
+from whoknows.model.graph.weighted import KnnGraph
+from whoknows.model.settings import COUNT, Rules
+
+MOST_EXACT = 20_000  # items all distances of which take a few seconds; four times as long for twice as many
+MOST_KNN = 100_000  # beyond, neighbours cost more time and memory than they were seen to be worth
+
+
+@dataclass
+class AutoGraph(Graph):
+    """Each item and its nearest while they can be found; items joined through anchors beyond.
+
+    Exact neighbours of up to 20 000 items; of up to 100 000 by faiss, where the extra ``ann`` is installed;
+    otherwise `AnchorGraph`, for any number. The graph that was built says in ``chosen`` which it is.
+
+    Parameters
+    ----------
+    k : int
+        How many nearest.
+
+    Examples
+    --------
+    >>> from whoknows.model.graph import AutoGraph
+    >>> AutoGraph().choose(500)
+    KnnGraph(k=10, search='exact')
+    >>> AutoGraph().choose(2_000_000)
+    AnchorGraph(anchors=400, nearest=5)
+    """
+
+    k: int = 10
+
+    rules: ClassVar[Rules] = {"k": COUNT}
+
+    def choose(self, n_items: int, most_knn: int = MOST_KNN) -> Graph:
+        """Return the graph for so many items; anchors beyond ``most_knn``, where neighbours are no use."""
+        if n_items <= min(MOST_EXACT, most_knn):
+            return KnnGraph(self.k)
+        if n_items <= most_knn and is_installed():
+            return KnnGraph(self.k, search="faiss")
+        return AnchorGraph()
+
+    def build(self, X: Array, seed: int = 0, sample: Array | None = None) -> BuiltGraph:
+        """Return the graph of the items in ``X``."""
+        return self.choose(len(X)).build(X, seed, sample)

@@ -1,0 +1,141 @@
+"""Fits to features in files survive the end of their process: --resume ends with the same results."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.apps.cli import ALL_FILES, as_json, contents, failure, run
+from whoknows.data.features import read_features
+
+LARGE_FILES = (ALL_FILES - {"consensus.csv"}) | {"consensus.parquet"}
+RESULTS = ("model.whoknows", "consensus.parquet", "annotators.csv", "settings.toml")
+
+# States of solvers are kept every few iterations, not every few seconds.
+WHOKNOWS = """
+from whoknows.apps.cli import main
+from whoknows.estimators import checkpoint
+checkpoint.PAUSE = 0.02
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def parts(files):
+    """The features of the crowd as a folder of two Parquet files."""
+    read = read_features(files / "features.csv")
+    folder = files / "parts"
+    folder.mkdir()
+    for place, rows in enumerate((slice(0, 25), slice(25, 60))):
+        columns = {"item": read.ids[rows]} | {n: read.X[rows, j] for j, n in enumerate(read.names)}
+        pq.write_table(pa.table(columns), folder / f"part-{place}.parquet", row_group_size=10)
+    return folder
+
+
+def fit(files, parts, out, *more):
+    return "fit", files / "labels.csv", "--features", parts, "--out", out, *more
+
+
+def steps(out):
+    return {path.name for path in out.glob("checkpoint/*.whoknows")}
+
+
+def kill(arguments, out, is_time, seconds):
+    """Run a fit in a process of its own, and kill it some seconds after its steps say that it is time."""
+    command = [sys.executable, "-c", WHOKNOWS, *map(str, arguments), "--quiet"]
+    with subprocess.Popen(command) as process:
+        while process.poll() is None and not is_time(steps(out)):
+            time.sleep(0.001)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL, seconds
+    assert not (out / "settings.toml").exists()
+
+
+def test_after_kill_9_resume_ends_with_the_same_results(files, parts, tmp_path):
+    whole, out, chance = tmp_path / "whole", tmp_path / "out", random.Random(time.time_ns())
+    run(*fit(files, parts, whole, "--quiet"))
+    assert {path.name for path in whole.iterdir()} == LARGE_FILES
+    first, more = chance.randint(1, 20), chance.randint(1, 20)
+    kill(fit(files, parts, out), out, lambda done: len(done) >= first, chance.uniform(0, 0.1))
+    kill(fit(files, parts, out, "--resume"), out, lambda done: len(done) >= first + more, 0.0)
+    last = "consensus-0.whoknows"  # the model is fitted, and results are about to be written
+    kill(fit(files, parts, out, "--resume"), out, lambda done: last in done, chance.uniform(0, 0.02))
+    said = run(*fit(files, parts, out, "--resume"))
+    assert "checkpoint: what an interrupted fit has done is not done again." in said.err
+    assert {path.name for path in out.iterdir()} == LARGE_FILES
+    for name in RESULTS:
+        assert (out / name).read_bytes() == (whole / name).read_bytes(), name
+
+
+def interrupted(files, parts, out, *more):
+    """Interrupt a fit in this process once two steps are done."""
+    with pytest.MonkeyPatch.context() as patched:
+        from whoknows.estimators import checkpoint
+
+        pack, done = checkpoint._pack, []
+
+        def packed(thing, path):
+            if len(done) == 2:
+                raise KeyboardInterrupt
+            done.append(path)
+            pack(thing, path)
+
+        patched.setattr(checkpoint, "_pack", packed)
+        return run(*fit(files, parts, out, *more), code=130)
+
+
+def test_an_interrupted_fit_says_how_to_go_on(files, parts, tmp_path):
+    out = tmp_path / "out"
+    said = interrupted(files, parts, out)
+    assert f"What was done is kept in {out / 'checkpoint'}: the same with --resume goes on" in said.err
+    assert {path.name for path in out.iterdir()} == {"checkpoint"}
+    before = contents(out)
+    message = failure(*fit(files, parts, out, "--resume", "--quiet", "--seed", "1"), code=3)
+    assert "checkpoint: is the checkpoint of another fit, with other settings. Remove the folder" in message
+    assert contents(out) == before
+    said = run(*fit(files, parts, out))  # starts anew
+    assert "removed, and with it what an interrupted fit had done; see --resume." in said.err
+    assert {path.name for path in out.iterdir()} == LARGE_FILES
+    assert "resume" not in (out / "settings.toml").read_text("utf-8")
+
+
+def test_a_mistake_in_the_next_call_costs_nothing(files, parts, tmp_path):
+    out = tmp_path / "out"
+    interrupted(files, parts, out, "--model", "id")
+    before = contents(out)
+    failure("fit", files / "none.csv", "--features", parts, "--out", out, "--quiet", code=3)
+    assert contents(out) == before
+
+
+def test_nothing_to_resume(files, parts, tmp_path):
+    out = tmp_path / "out"
+    message = failure(*fit(files, parts, out, "--resume", "--quiet"), code=2)
+    assert "there is nothing to resume: no interrupted fit has left its checkpoint there." in message
+    assert "Without --resume a fit starts anew." in message
+    assert not out.exists()
+    (out / "checkpoint").mkdir(parents=True)
+    (out / "checkpoint" / "weights.pt").write_bytes(b"somebody else's")
+    assert "nothing to resume" in failure(*fit(files, parts, out, "--resume", "--quiet"), code=2)
+    assert "is taken" in failure(*fit(files, parts, out, "--quiet"), code=3)
+    as_json("fit", files / "labels.csv", "--features", files / "features.csv", "--model", "id", "--out", out)
+    assert (out / "checkpoint" / "weights.pt").read_bytes() == b"somebody else's"
+
+
+@pytest.mark.parametrize("model", ["id", "regression"])
+def test_other_models(files, parts, tmp_path, model):
+    labels = files / "labels.csv"
+    if model == "regression":
+        labels = tmp_path / "amounts.csv"
+        rng = np.random.default_rng(0)
+        rows = [f"i{i:02d},{who},{rng.normal():.2f}" for i in range(40) for who in ("anna", "bob")]
+        labels.write_text("\n".join(["item,annotator,label", *rows]) + "\n", "utf-8")
+    out = tmp_path / "out"
+    run("fit", labels, "--features", parts, "--model", model, "--out", out, "--quiet")
+    assert {path.name for path in out.iterdir()} == LARGE_FILES

@@ -1,0 +1,298 @@
+"""The benchmarks of speed: worlds, what is measured of them, and what is said of it."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.against import run as against_run
+from benchmarks.against import summary as against
+from benchmarks.common import machine, timings
+from benchmarks.common.cells import Table
+from benchmarks.common.tables import read
+from benchmarks.crowds.methods import METHODS
+from benchmarks.speed import run, summary, worlds
+from benchmarks.speed.worlds import WORLDS, World, subsets
+
+SMALL = World(3_000, 1_000, n_annotators=40, n_features=6, per_item=3)
+
+
+# --- worlds -------------------------------------------------------------------------------------------------
+
+
+def test_a_world_is_made_from_its_numbers_alone():
+    one, again, other = SMALL, replace(SMALL), replace(SMALL, seed=1)
+    X = one.features()
+    assert (X.shape, X.dtype) == ((3_000, 6), np.float32)
+    np.testing.assert_array_equal(X, again.features())
+    assert not np.array_equal(X, other.features())
+    (said, z), (said_again, z_again) = (world.crowd(X[world.labelled]) for world in (one, again))
+    assert said == said_again
+    np.testing.assert_array_equal(z, z_again)
+
+
+def test_larger_worlds_go_on_where_smaller_ones_end(monkeypatch):
+    monkeypatch.setattr(worlds, "BLOCK", 700)
+    small, large = SMALL.features(), replace(SMALL, n_items=5_000).features()
+    np.testing.assert_array_equal(small, large[:3_000])
+    sizes = [len(block) for block in SMALL.blocks()]
+    assert sizes == [700, 700, 700, 700, 200]
+    assert len(sizes) == SMALL.n_blocks
+
+
+def test_labels_are_as_many_as_said():
+    said, z = SMALL.crowd(SMALL.features()[SMALL.labelled])
+    assert (said.n_items, said.n_annotators, said.n_classes) == (3_000, 40, 2)
+    assert said.n_annotations == SMALL.n_labels == 3_000
+    np.testing.assert_array_equal(np.flatnonzero(said.labelled), SMALL.labelled)
+    assert set(said.labels_per_item) == {0, 3}
+    assert len({*zip(said.item, said.annotator, strict=True)}) == 3_000
+    in_order = np.lexsort((said.annotator, said.item))
+    np.testing.assert_array_equal(in_order, np.arange(3_000))
+    assert len(z) == 1_000
+
+
+def test_expertise_depends_on_the_place():
+    world = World(20_000, 20_000, n_annotators=5, n_features=6)
+    X = world.features()
+    said, z = world.crowd(X)
+    right = (said.label == np.repeat(z, 5)).reshape(-1, 5)  # all five label every item, in their order
+    cluster = ((X[:, None, :] - world._centres) ** 2).sum(axis=2).argmin(axis=1)
+    shares = np.array([right[cluster == c].mean(axis=0) for c in range(worlds.N_CLUSTERS)])
+    assert (np.ptp(shares, axis=0) > 0.2).all()
+    assert 0.6 < right.mean() < 0.9
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_truth_is_what_a_classifier_can_learn(n_classes):
+    world = replace(SMALL, n_classes=n_classes)
+    X, z = world.new()
+    assert len(X) == worlds.N_NEW
+    assert set(z) == set(range(n_classes))
+    assert 0.75 < world.ceiling < 1
+    assert not np.isin(X[:, 0], world.features()[:, 0]).any()
+
+
+def test_subsets_are_drawn_alike():
+    drawn = subsets(np.random.default_rng(0), 20_000, 5, 3)
+    assert (np.diff(drawn, axis=1) > 0).all()
+    assert (drawn.min(), drawn.max()) == (0, 4)
+    each, counts = np.unique(drawn, axis=0, return_counts=True)
+    assert len(each) == 10
+    np.testing.assert_allclose(counts, 2_000, rtol=0.1)
+    np.testing.assert_array_equal(subsets(np.random.default_rng(0), 1, 4, 4), [[0, 1, 2, 3]])
+
+
+def test_files_hold_the_same_items(tmp_path, monkeypatch):
+    monkeypatch.setattr(worlds, "BLOCK", 700)
+    monkeypatch.setattr(worlds, "BLOCKS_A_FILE", 2)
+    SMALL.write(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+    groups = []
+    X = run.opened(tmp_path, groups.append)
+    np.testing.assert_array_equal(X[:], SMALL.features())
+    assert len(groups) == SMALL.n_blocks
+
+
+def test_the_cells_are_those_asked_for():
+    sizes = {name: (w.n_items, w.n_labels, w.n_annotators, w.n_classes) for name, w in WORLDS.items()}
+    assert sizes["labelled-100k"] == (100_000, 500_000, 50, 2)
+    assert sizes["annotators-2000"] == (100_000, 500_000, 2_000, 2)
+    assert sizes["classes-10"] == (10_000, 50_000, 50, 10)
+    assert sizes["all-10m"] == (10_000_000, 100_000, 50, 2)
+    assert {name for name, world in WORLDS.items() if world.on_disk} == {summary.ON_DISK}
+    assert {name for _, names in summary.GROWTH.values() for name in names} <= set(worlds.EVERY)
+    assert set(against.KNOWN) <= set(WORLDS)
+    assert set(against.METHODS) <= set(METHODS)
+
+
+# --- measuring ----------------------------------------------------------------------------------------------
+
+TINY = World(400, 150, n_annotators=5, n_features=3, per_item=3)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    for module in (run, against_run):
+        monkeypatch.setitem(module.WORLDS, "tiny", TINY)
+
+
+def test_a_cell_is_a_fit_of_our_default(tiny):
+    row = run.work(TINY, "", 60.0)
+    assert row["error"] == ""
+    assert 0 < row["cpu_seconds"] < 60
+    assert row["consensus"] > 0.8
+    assert row["classifier"] <= row["ceiling"] + 0.02
+    assert row["iterations"] > 1
+    assert row["product_seconds"] > 0
+    assert "reads" not in row
+    assert set(row) <= set(summary.VALUES)
+
+
+def test_what_is_read_from_disk_is_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(worlds, "BLOCK", 100)
+    world = replace(TINY, on_disk=True)
+    world.write(tmp_path)
+    row = run.work(world, tmp_path, 60.0)
+    assert row["error"] == ""
+    assert 1 <= row["reads"] < 10
+    assert row["consensus"] > 0.8
+
+
+def test_what_is_past_the_limit_has_no_figures(tiny):
+    row = run.work(TINY, "", 0.01)
+    assert row["error"].startswith("past the limit")
+    assert "consensus" not in row
+
+
+def test_a_cell_that_fails_has_a_row(tiny, monkeypatch):
+    monkeypatch.setattr(run, "work", len)  # does not take what it is given
+    row = run.measure("tiny", summary.METHOD, 60.0)
+    assert row["error"].startswith("TypeError: len() takes exactly one argument")
+    assert (row["world"], row["n_labels"], row["limit"]) == ("tiny", 450, 60.0)
+    assert set(row) <= {*summary.KEY, *summary.VALUES}
+
+
+def test_others_are_given_the_same_world(tiny, tmp_path):
+    row = against_run.compute("tiny", "majority vote + LR", 60.0)
+    assert row["error"] == ""
+    said, z = TINY.crowd(TINY.features()[TINY.labelled])
+    case = against_run.make_case("tiny")
+    assert case.said == said
+    np.testing.assert_array_equal(case.truth, z)
+    assert 0.6 < row["consensus"] < 1
+    against_run.table(tmp_path).append([row])
+    assert "majority vote + LR" in against.body(tmp_path)
+
+
+def test_a_world_without_room_is_left_out(monkeypatch, capsys):
+    monkeypatch.setattr(run.shutil, "disk_usage", lambda place: type("Usage", (), {"free": 2**30}))
+    assert [run.fits_on_disk(name) for name in ("all-1m", "all-10m")] == [True, False]
+    assert "all-10m is left out" in capsys.readouterr().out
+
+
+@pytest.fixture
+def table(tmp_path):
+    return Table(tmp_path / "t.csv", ("world", "method"), ("seconds", "cpu_seconds", "peak_mb", "error"))
+
+
+def test_cells_are_measured_once_on_one_machine(table, monkeypatch, capsys):
+    calls = []
+
+    def measure(world, method):
+        calls.append(world)
+        return {"world": world, "method": method, "error": "no"}
+
+    cells = [("a", "m"), ("b", "m")]
+    monkeypatch.setattr(timings.os, "environ", {})
+    timings.fill(table, cells[:1], measure)
+    timings.fill(table, cells, measure)
+    assert calls == ["a", "b"]
+    timings.fill(table, cells[:1], measure, again=True)
+    assert calls == ["a", "b", "a"]
+    assert timings.os.environ["OMP_NUM_THREADS"] == "1"
+    monkeypatch.setattr(machine, "_processor", lambda: "Abacus")
+    timings.fill(table, cells[:1], measure)
+    assert calls[3:] == ["a"]
+    assert "put aside as t.before.csv" in capsys.readouterr().out
+    assert [row["world"] for row in table.rows()] == ["a"]
+    (named,) = json.loads(table.path.with_suffix(".machine.json").read_text("utf-8"))
+    assert named["processor"] == "Abacus"
+
+
+# --- what is said of it -------------------------------------------------------------------------------------
+
+
+def row(name, cpu=2.0, mb=10.0, error="", **more):
+    world = WORLDS[name]
+    sizes = {column: getattr(world, column) for column in summary.SIZES}
+    cost = {"seconds": cpu + 1, "cpu_seconds": cpu, "limit": 600.0, "peak_mb": mb, "product_seconds": 0.5}
+    figures = {} if error else {"iterations": 12, "consensus": 0.95, "classifier": 0.9, "ceiling": 0.97}
+    return {"world": name, "method": summary.METHOD, "error": error} | sizes | cost | figures | more
+
+
+def rows_of(folder, *rows):
+    run.table(folder).append(rows)
+    return read(folder / "speed.csv", summary.KEY)
+
+
+def test_exponents_are_slopes_of_logarithms():
+    sizes = pd.Series([1e4, 1e5, 1e6])
+    assert summary.exponent(sizes, 3 * sizes**0.9) == pytest.approx(0.9)
+    assert summary.exponent(sizes, pd.Series([5.0, 5.0, 5.0])) == pytest.approx(0)
+
+
+def test_growth_is_told_of_what_ended(tmp_path):
+    rows = rows_of(
+        tmp_path,
+        *(row("labelled-10k", 1.0, 10), row("labelled-100k", 10.0, 20)),
+        row("labelled-1m", 600.0, 900, error="past the limit: stopped after 600 s of the processor"),
+        row("all-100k"),
+    )
+    grown = summary.growth(rows)
+    assert grown.to_numpy().tolist() == [["50 000 to 500 000", "1.00", "0.30"]]
+    assert grown.index.tolist() == ["labels, five an item"]
+
+
+def test_the_table_has_a_row_a_world_in_their_order(tmp_path):
+    rows = rows_of(
+        tmp_path,
+        row("all-100k", cpu=3.0),
+        row("labelled-1m", error="past the limit: stopped after 600 s of the processor"),
+        row("labelled-10k", cpu=1.25),
+        row("classes-10", error="ValueError: x"),
+    )
+    shown = summary.table(rows)
+    assert shown.index.tolist() == ["labelled-10k", "labelled-1m", "classes-10", "all-100k"]
+    assert shown["CPU s"].tolist() == ["1.2", "> 600", "failed", "3.0"]
+    assert shown["labels"].tolist() == ["50 000", "5 000 000", "50 000", "100 000"]
+    assert shown["consensus"].tolist() == ["0.950", "–", "–", "0.950"]
+    assert shown["× product"].tolist() == ["", "", "", "6"]
+
+
+def test_an_item_without_labels_is_told_in_products(tmp_path):
+    rows = rows_of(
+        tmp_path,
+        row("all-100k", cpu=10.0, product_seconds=1.0),
+        row("all-1m", cpu=40.0, product_seconds=11.0),
+        row("all-10m", cpu=300.0, reads=2.04),
+    )
+    assert summary.passes(rows) == (
+        "One more item without labels costs as much as 3.0 bare products. "
+        "Of the features on disk each row is read 2.04 times."
+    )
+    assert summary.passes(rows[:1]) == ""
+
+
+def against_row(world, method, cpu=1.0, error=""):
+    figures = {} if error else {"consensus": 0.9, "classifier": 0.8}
+    cost = {"seconds": cpu, "cpu_seconds": cpu, "peak_mb": 5.0, "limit": 180.0, "version": "x 1"}
+    return {"world": world, "method": method, "error": error} | cost | figures
+
+
+def test_others_are_told_in_multiples_of_ours(tmp_path):
+    late = "past the limit: stopped after 180 s of the processor"
+    against_run.table(tmp_path).append(
+        [
+            against_row("labelled-10k", "AutoCrowdClassifier", 20.0),
+            against_row("labelled-10k", "majority vote + LR", 0.1),
+            against_row("labelled-10k", "CROWDLAB", 90.0),
+            against_row("labelled-10k", "AnnotatorLogisticRegression", 180.4, late),
+            against_row("classes-10", "CROWDLAB", 3.0),
+            against_row("classes-10", "majority vote + LR", 1.0, "ValueError: x"),
+        ]
+    )
+    rows = read(tmp_path / "against.csv", against.KEY)
+    shown = against.across(rows, against.seconds)
+    assert shown.index[0] == "AutoCrowdClassifier"
+    assert shown["labelled-10k"].tolist() == ["20.0", "0.1 (< 0.01×)", "90.0 (4.5×)", "> 180 (> 9.0×)"]
+    assert shown["classes-10"].tolist() == ["not run", "failed", "3.0", "not run"]
+    assert against.across(rows, against.right)["labelled-10k"].tolist()[::3] == ["0.900 / 0.800", "–"]
+    assert against.across(rows, against.memory)["labelled-10k"].tolist()[2:] == ["5", "> 5"]
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(0.004, "< 0.01"), (0.52, "0.52"), (5.23, "5.2"), (52.3, "52")])
+def test_ratios_have_two_figures(ratio, text):
+    assert against.times(ratio) == text
