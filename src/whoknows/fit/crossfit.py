@@ -21,6 +21,8 @@ from whoknows.model.posterior import CategoricalPosterior, Posterior
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import LogisticTruth
 
+INNER_ITERATIONS = 8  # of L-BFGS in an M-step: posteriors go half way each time, so more would be wasted
+
 
 def fit_crossfit(
     model: Model,
@@ -40,7 +42,7 @@ def fit_crossfit(
     covariance: Array | None = None
     while True:
         of_classes = covariance if parameters.xi.ndim == 2 else None
-        parameters = m_step(model, chunks, posteriors, parameters, engine, of_classes)
+        parameters = m_step(model, chunks, posteriors, parameters, engine, of_classes, INNER_ITERATIONS)
         work = list(zip(chunks, posteriors, strict=True))
         (curvature,) = engine.sum(_curvature, work, truth, parameters.xi)
         covariance = truth.laplace_covariance(curvature)

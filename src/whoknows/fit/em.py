@@ -39,6 +39,7 @@ def m_step(
     parameters: Parameters,
     engine: Engine,
     covariance: Array | None = None,
+    inner: int = INNER_ITERATIONS,
 ) -> Parameters:
     """Maximise Q of Eq. (13): θ by Eqs. (16), (17), then ξ, each with L-BFGS.
 
@@ -58,16 +59,16 @@ def m_step(
         prior, prior_gradient = model.truth.log_prior(xi)
         return value + prior, gradient + prior_gradient
 
-    theta = maximize(over_theta, parameters.theta, INNER_ITERATIONS)
+    theta = maximize(over_theta, parameters.theta, inner)
     if covariance is None:
-        return Parameters(theta, maximize(over_xi, parameters.xi, INNER_ITERATIONS))
+        return Parameters(theta, maximize(over_xi, parameters.xi, inner))
     root = np.linalg.cholesky(covariance)
 
     def along(step: Array) -> tuple[float, Array]:
         value, gradient = over_xi(parameters.xi + np.einsum("kij,jk->ik", root, step))
         return value, np.einsum("kij,ik->jk", root, gradient)
 
-    step = maximize(along, np.zeros_like(parameters.xi), INNER_ITERATIONS)
+    step = maximize(along, np.zeros_like(parameters.xi), inner)
     return Parameters(theta, parameters.xi + np.einsum("kij,jk->ik", root, step))
 
 
