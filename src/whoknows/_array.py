@@ -113,7 +113,8 @@ def log_softmax(values: Array) -> Array:
 
 def with_constant(X: Array) -> Array:
     """Append the column of ones that carries the intercept."""
-    return namespace(X).concatenate([X, like(np.ones((len(X), 1)), X)], 1)
+    xp, first = namespace(X), X[:, :1] if X.shape[1] else like(np.ones((len(X), 1)), X)
+    return xp.concatenate([X, xp.ones_like(first)], 1)
 
 
 @dataclass(frozen=True)

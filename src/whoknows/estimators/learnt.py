@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array, Rows, doubles, to_numpy
+from whoknows._array import Array, Rows, doubles, namespace, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.given import Given
 from whoknows.estimators.pieces import resolve_annotators, resolve_truth
@@ -90,6 +90,11 @@ class Learnt:
     def log_predict(self, fitted: Fitted, items: Items) -> Array:
         """log p(z | x): (n_items, n_classes)."""
         return to_numpy(self.model.truth.log_predict(fitted.truth, items.Phi))
+
+    def prob(self, fitted: Fitted, items: Items) -> Array:
+        """p(z | x): (n_items, n_classes)."""
+        log_p = self.model.truth.log_predict(fitted.truth, items.Phi)
+        return to_numpy(namespace(log_p).exp(log_p))
 
     def posterior(self, fitted: Fitted, items: Items) -> Array:
         """p(z | x, labels): (n_items, n_classes)."""

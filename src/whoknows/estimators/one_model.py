@@ -28,7 +28,7 @@ class OneModel:
     _typical: Items
 
     def _prob(self, items: Items) -> Array:
-        return np.exp(self._learnt.log_predict(self._fitted, items))
+        return self._learnt.prob(self._fitted, items)
 
     def _class_interval(self, items: Items, level: float) -> Any:
         xi, prob = self._fitted.parameters.xi, self._prob(items)

@@ -59,8 +59,8 @@ def says_one_thing(said: Annotations) -> Mask:
 
     One accuracy for both classes cannot describe them: they are right on one class, wrong on the other.
     """
-    labels = np.zeros((said.n_annotators, said.n_classes))
-    np.add.at(labels, (said.annotator, said.label), 1)
+    cell = said.annotator.astype(np.intp) * said.n_classes + said.label
+    labels = np.bincount(cell, minlength=said.n_annotators * said.n_classes).reshape(-1, said.n_classes)
     total, most = labels.sum(axis=1), labels.max(axis=1)
     everybody = labels.sum(axis=0) / max(labels.sum(), 1)
     by_chance = binom.sf(most - 1, total, everybody[labels.argmax(axis=1)])
