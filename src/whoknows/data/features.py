@@ -97,11 +97,11 @@ def read_features(
     notes: list[str] = []
     X, names = _matrix(found, vector, notes, path)
     if found.ids is None or ids is not None:
-        ids = ids if ids is not None else _sibling(path)
-        found.ids = None if ids is None else _read_ids(ids)
+        ids = ids if ids is not None else ids_beside(path)
+        found.ids = None if ids is None else read_ids(ids)
     if found.ids is None:
         notes.append("the file names no items: they are called 0, 1, 2, … by row")
-    known = _check_ids(found.ids, len(X), path if ids is None else ids)
+    known = check_ids(found.ids, len(X), path if ids is None else ids)
     missing = np.isnan(X).sum(axis=0)
     if missing.any():
         first = names[int(np.argmax(missing > 0))]
@@ -284,13 +284,13 @@ def _as_floats(X: NDArray[Any], path: Path) -> NDArray[Any]:
     return X.astype(np.float32 if X.dtype in (np.float16, np.float32) else np.float64)
 
 
-def _sibling(path: Path) -> Path | None:
+def ids_beside(path: Path) -> Path | None:
     """File that lists the ids of an array's rows: NAME.ids.txt or NAME.ids.csv beside NAME.npy."""
     stem = os.path.splitext(os.fspath(path))[0]
     return next((name for name in (f"{stem}.ids.txt", f"{stem}.ids.csv") if os.path.isfile(name)), None)
 
 
-def _read_ids(path: Path) -> list[Any]:
+def read_ids(path: Path) -> list[Any]:
     """Ids of a file: an array, a table with an id column, or text with one id a line."""
     data = read_bytes(path)
     if data.startswith(arrays.MAGIC):
@@ -309,7 +309,7 @@ def _read_ids(path: Path) -> list[Any]:
     return [values[code] for code in ids.codes]
 
 
-def _check_ids(ids: Sequence[Any] | None, n_rows: int, path: Path) -> Ids:
+def check_ids(ids: Sequence[Any] | None, n_rows: int, path: Path) -> Ids:
     """Ids of the rows: distinct, none missing, as many as there are rows; numbers if there are none."""
     if ids is None:
         return np.arange(n_rows)

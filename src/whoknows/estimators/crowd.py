@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -21,7 +20,7 @@ from whoknows.estimators.given import Given, fingerprint
 from whoknows.estimators.gold import gold_codes, with_classes_of
 from whoknows.estimators.learnt import Learnt, directions_of
 from whoknows.estimators.levels import check_labels
-from whoknows.estimators.one_model import OneModel, rows_of, typical_rows
+from whoknows.estimators.one_model import OneModel, rows_of, stacked, typical_rows
 from whoknows.estimators.ranking import Ranking
 from whoknows.fit.engines import Engine, Kept, opened
 from whoknows.fit.items import Items
@@ -305,7 +304,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         """
         X = self._checked(X)
         if return_interval:
-            return _stacked(self._class_interval(items, level) for items in self._learnt.blocks(X))
+            return stacked(self._class_interval(items, level) for items in self._learnt.blocks(X))
         return np.concatenate([self._prob(items) for items in self._learnt.blocks(X)])
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
@@ -338,7 +337,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         X = self._checked(X)
         rows = self._rows_of(annotators)
         if return_interval:
-            return _stacked(self._expertise_interval(items, level, rows) for items in self._learnt.blocks(X))
+            return stacked(self._expertise_interval(items, level, rows) for items in self._learnt.blocks(X))
         return np.concatenate([self._expertise(items, rows) for items in self._learnt.blocks(X)])
 
     def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
@@ -444,7 +443,3 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         if not model.truth.couples_items:
             xi = model.truth.weights(self._fitted.truth.mean).reshape(features.matrix.shape[1] + 1, -1)
             self.coef_, self.intercept_ = to_units((features.matrix @ xi[:-1]).T, xi[-1])
-
-
-def _stacked(blocks: Iterable[tuple[Array, ...]]) -> tuple[Array, ...]:
-    return tuple(np.concatenate(part) for part in zip(*blocks, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -80,3 +81,8 @@ def rows_of(annotators: Ids, known: Ids) -> Rows:
     """Where each annotator is among those known, −1 for one who is not."""
     place = {name: row for row, name in enumerate(elements(known))}
     return np.array([place.get(name, -1) for name in elements(annotators)], dtype=np.intp)
+
+
+def stacked(blocks: Iterable[tuple[Array, ...]]) -> tuple[Array, ...]:
+    """Join what is said of blocks of items, part by part."""
+    return tuple(np.concatenate(part) for part in zip(*blocks, strict=True))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows.data.features import _check_ids, _read_ids, _sibling
+from whoknows.data.features import check_ids, ids_beside, read_ids
 from whoknows.data.formats import arrays
 from whoknows.data.formats.problem import FileProblem, Path
 from whoknows.data.formats.spec import must_have
@@ -63,8 +63,8 @@ def is_matrix(path: Path) -> bool:
 
 def ids_of_matrix(path: Path, n_rows: int, ids: Path | None = None) -> Ids:
     """Ids of the rows of a .npy file, from a file that lists them; row numbers if there is none."""
-    ids = _sibling(path) if ids is None else ids
-    return _check_ids(None if ids is None else _read_ids(ids), n_rows, path if ids is None else ids)
+    ids = ids_beside(path) if ids is None else ids
+    return check_ids(None if ids is None else read_ids(ids), n_rows, path if ids is None else ids)
 
 
 def _open_matrix(path: Path) -> Any:
