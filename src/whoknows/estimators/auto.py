@@ -82,7 +82,8 @@ class Candidate:
 class AutoCrowdClassifier(Answers, BaseEstimator):
     """Like `CrowdClassifier`, with nothing to choose: several maps, priors and annotator models, averaged.
 
-    Each member is fitted without the labels of a third of the labelled items, three times over, and asked
+    Each member is fitted without the labels of a third of the labelled items, three times over (of more than
+    5 000 items once, to 5 000 of them, and those that hardly count are then left out), and asked
     for the probability of the labels it did not see. Members that foretell them well get the weight; no
     truth is needed. ``selection_`` says what was chosen and on what evidence.
 
