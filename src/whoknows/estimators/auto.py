@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from whoknows._array import Array, Rows
+from whoknows._array import Array, Rows, to_numpy
 from whoknows._threads import side_by_side
 from whoknows.estimators.answers import Answers
 from whoknows.estimators.checkpoint import NO_CHECKPOINT, Checkpoint, Step
@@ -288,8 +288,13 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         return block_by_block(of_block, X)
 
     def _ask(self, method: str, X: Array, weights: Array, *args: Any) -> Array:
-        parts = self._answers(method, X, None, *args)
-        return np.concatenate([np.tensordot(weights, answers, axes=1) for answers in parts])
+        """Average what the members that count answer; on a GPU, there."""
+
+        def of_block(rows: slice) -> Array:
+            asked = zip(weights, self.members_, self._seen_by(X[rows], None), strict=True)
+            return to_numpy(sum(w * getattr(m, method)(items, *args) for w, m, items in asked if w > 0))
+
+        return np.concatenate(list(block_by_block(of_block, X)))
 
     def _mixture(self, method: str, X: Array, weights: Array, level: float, *args: Any) -> Any:
         parts = self._answers(method, X, None, level, *args)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from whoknows._array import Array
+from whoknows._array import Array, to_numpy
 from whoknows._threads import one_thread
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.answers import Answers
@@ -305,7 +305,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         X = self._checked(X)
         if return_interval:
             return stacked(self._class_interval(items, level) for items in self._learnt.blocks(X))
-        return np.concatenate([self._prob(items) for items in self._learnt.blocks(X)])
+        return np.concatenate([to_numpy(self._prob(items)) for items in self._learnt.blocks(X)])
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, n_classes); without labels, p(z | x).

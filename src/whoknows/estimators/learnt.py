@@ -92,9 +92,9 @@ class Learnt:
         return to_numpy(self.model.truth.log_predict(fitted.truth, items.Phi))
 
     def prob(self, fitted: Fitted, items: Items) -> Array:
-        """p(z | x): (n_items, n_classes)."""
+        """p(z | x), where the items are: (n_items, n_classes)."""
         log_p = self.model.truth.log_predict(fitted.truth, items.Phi)
-        return to_numpy(namespace(log_p).exp(log_p))
+        return namespace(log_p).exp(log_p)
 
     def posterior(self, fitted: Fitted, items: Items) -> Array:
         """p(z | x, labels): (n_items, n_classes)."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array, Rows, like, to_numpy
+from whoknows._array import Array, Rows, to_numpy
 from whoknows.data.vocabulary import Ids, as_column, elements
 from whoknows.estimators.given import Given
 from whoknows.estimators.intervals import average_interval, class_interval, expertise_interval
@@ -32,7 +32,7 @@ class OneModel:
         return self._learnt.prob(self._fitted, items)
 
     def _class_interval(self, items: Items, level: float) -> Any:
-        xi, prob = self._fitted.parameters.xi, self._prob(items)
+        xi, prob = self._fitted.parameters.xi, to_numpy(self._prob(items))
         return class_interval(self._learnt.model.truth, xi, self._spread, items.here.Phi, prob, level)
 
     def _posterior(self, items: Items) -> Array:
@@ -53,11 +53,11 @@ class OneModel:
 
     def _expertise(self, items: Items, rows: Rows) -> Array:
         model = self._learnt.model.annotators
-        prob = like(self._prob(items), items.Psi)
-        return to_numpy(model.expertise(self._fitted.annotators, items.Psi, prob)[:, rows])
+        return to_numpy(model.expertise(self._fitted.annotators, items.Psi, self._prob(items))[:, rows])
 
     def _expertise_interval(self, items: Items, level: float, rows: Rows) -> Any:
-        model, theta, prob = self._learnt.model.annotators, self._fitted.annotators.mean, self._prob(items)
+        model, theta = self._learnt.model.annotators, self._fitted.annotators.mean
+        prob = to_numpy(self._prob(items))
         value = self._expertise(items, rows)
         return expertise_interval(model, theta, self._spread, rows, items.here.Psi, prob, value, level)
 
