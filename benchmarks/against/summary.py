@@ -1,17 +1,13 @@
 """What against.csv says, as markdown: methods down, worlds across.
 
-    python -m benchmarks.against.summary [--out FOLDER]
-
 Nothing is measured here.
 """
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.common.command import RESULTS
 from benchmarks.common.tables import fixed, markdown, read
 from benchmarks.speed.summary import METHOD as OURS
 from benchmarks.speed.summary import missing, number
@@ -84,13 +80,3 @@ def body(folder: Path) -> str:
     parts = [f"{title}:\n\n{markdown(across(rows, show))}" for title, show in tables.items()]
     versions = sorted(rows["version"].dropna().unique())
     return "\n\n".join([*parts, f"{', '.join(versions)}."])
-
-
-def main():
-    command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    command.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="of against.csv")
-    print(body(command.parse_args().out))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,17 +1,13 @@
 """What speed.csv says, as markdown: a table of cells, and how cost grows with items and annotators.
 
-    python -m benchmarks.speed.summary [--out FOLDER]
-
 Nothing is measured here.
 """
 
-import argparse
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.common.command import RESULTS
 from benchmarks.common.tables import fixed, markdown, read
 from benchmarks.crowds.measure import LATE
 from benchmarks.speed.worlds import WORLDS
@@ -118,13 +114,3 @@ def body(folder: Path) -> str:
     grown = growth(rows)
     parts = [markdown(table(rows)), markdown(grown) if len(grown) else "", passes(rows)]
     return "\n\n".join(filter(None, parts))
-
-
-def main():
-    command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    command.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="of speed.csv")
-    print(body(command.parse_args().out))
-
-
-if __name__ == "__main__":
-    main()

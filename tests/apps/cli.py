@@ -19,6 +19,7 @@ ALL_FILES = {
     "settings.toml",
     "summary.json",
 }
+LARGE_FILES = (ALL_FILES - {"consensus.csv"}) | {"consensus.parquet"}  # of features that stay in their files
 
 
 def run(*args, code=0):

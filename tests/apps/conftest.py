@@ -1,8 +1,11 @@
 """Small files and a fit of them, made once for each file of tests."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.apps.cli import fit_small, make_crowd
+from whoknows.data.features import read_features
 
 
 @pytest.fixture(scope="module")
@@ -15,3 +18,15 @@ def fitted(files, tmp_path_factory):
     """Folder of a fit, and what the fit said."""
     out = tmp_path_factory.mktemp("fitted") / "out"
     return out, fit_small(files, out)
+
+
+@pytest.fixture(scope="module")
+def parts(files):
+    """The features of the crowd as a folder of two Parquet files."""
+    read = read_features(files / "features.csv")
+    folder = files / "parts"
+    folder.mkdir()
+    for place, rows in enumerate((slice(0, 25), slice(25, 60))):
+        columns = {"item": read.ids[rows]} | {n: read.X[rows, j] for j, n in enumerate(read.names)}
+        pq.write_table(pa.table(columns), folder / f"part-{place}.parquet", row_group_size=10)
+    return folder

@@ -9,30 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.apps.cli import ALL_FILES, as_json, failure, run, table, write
+from tests.apps.cli import ALL_FILES, LARGE_FILES, as_json, failure, run, table, write
 from whoknows.apps.cli import large
 from whoknows.apps.cli.problems import Problem
 from whoknows.apps.cli.say import Say
 from whoknows.apps.cli.stream import write_blocks
 from whoknows.data.features import read_features
 
-LARGE_FILES = (ALL_FILES - {"consensus.csv"}) | {"consensus.parquet"}
-
 
 def rows_of(path):
     return pq.read_table(path).to_pylist()
-
-
-@pytest.fixture(scope="module")
-def parts(files):
-    """The features of the crowd as a folder of two Parquet files."""
-    read = read_features(files / "features.csv")
-    folder = files / "parts"
-    folder.mkdir()
-    for place, rows in enumerate((slice(0, 25), slice(25, 60))):
-        columns = {"item": read.ids[rows]} | {n: read.X[rows, j] for j, n in enumerate(read.names)}
-        pq.write_table(pa.table(columns), folder / f"part-{place}.parquet", row_group_size=10)
-    return folder
 
 
 @pytest.fixture(scope="module")

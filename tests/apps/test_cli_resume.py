@@ -7,14 +7,10 @@ import sys
 import time
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from tests.apps.cli import ALL_FILES, as_json, contents, failure, run
-from whoknows.data.features import read_features
+from tests.apps.cli import LARGE_FILES, as_json, contents, failure, run
 
-LARGE_FILES = (ALL_FILES - {"consensus.csv"}) | {"consensus.parquet"}
 RESULTS = ("model.whoknows", "consensus.parquet", "annotators.csv", "settings.toml")
 
 # States of solvers are kept every few iterations, not every few seconds.
@@ -24,18 +20,6 @@ from whoknows.estimators import checkpoint
 checkpoint.PAUSE = 0.02
 main()
 """
-
-
-@pytest.fixture(scope="module")
-def parts(files):
-    """The features of the crowd as a folder of two Parquet files."""
-    read = read_features(files / "features.csv")
-    folder = files / "parts"
-    folder.mkdir()
-    for place, rows in enumerate((slice(0, 25), slice(25, 60))):
-        columns = {"item": read.ids[rows]} | {n: read.X[rows, j] for j, n in enumerate(read.names)}
-        pq.write_table(pa.table(columns), folder / f"part-{place}.parquet", row_group_size=10)
-    return folder
 
 
 def fit(files, parts, out, *more):
