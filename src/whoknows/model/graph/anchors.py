@@ -11,6 +11,7 @@ import numpy as np
 
 from whoknows._array import Array, namespace, sparse_rows
 from whoknows.model.distances import block_by_block, enough_of, in_memory, k_means, nearest
+from whoknows.model.graph import fused
 from whoknows.model.graph.base import BuiltGraph, Graph
 from whoknows.model.graph.spectrum import inverse_root, leading_eigenvectors, nearness_of, scale_rows
 from whoknows.model.graph.sums import AnchorSums
@@ -119,7 +120,8 @@ def ties(X: Array, anchors: Array, n_nearest: int) -> tuple[Any, Array, Array]:
     Two (n_items, n_nearest) and one (n_items,). Weights are exp(−d² / d²_last), over their sum.
     """
     xp = namespace(X)
-    index, squared = nearest(X, anchors, n_nearest)
+    find = fused.nearest if fused.takes(X, n_nearest) else nearest
+    index, squared = find(X, anchors, n_nearest)
     weights = xp.exp(-squared / squared[:, -1:].clip(min=xp.finfo(squared.dtype).tiny))
     return index, weights / weights.sum(axis=1)[:, None], squared[:, 0]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from whoknows._array import Array, namespace, sparse_rows, to_numpy
+from whoknows.model.graph import fused
 from whoknows.model.graph.spectrum import inverse_root
 
 
@@ -44,22 +45,20 @@ class AnchorSums:
         Whatever X, the sums are taken in double precision.
         """
         xp = namespace(X)
-        X, weights = xp.asarray(X, dtype=xp.float64), xp.asarray(weights, dtype=xp.float64)
+        doubled, w = xp.asarray(X, dtype=xp.float64), xp.asarray(weights, dtype=xp.float64)
+        if fused.takes(X, index.shape[1]):
+            by_anchor = fused.sums_by_anchor(X, index, weights, n_anchors)
+        else:
+            by_anchor = sparse_rows(index, w, n_anchors).T @ doubled
         first, second = np.triu_indices(index.shape[1])  # each pair once: the rest is its mirror image
         cells = index[:, first] * n_anchors + index[:, second]
-        pairs = weights[:, first] * weights[:, second]
-        joint = to_numpy(xp.bincount(cells.ravel(), pairs.ravel(), minlength=n_anchors**2))
+        joint = xp.bincount(cells.ravel(), (w[:, first] * w[:, second]).ravel(), minlength=n_anchors**2)
         joint = joint.reshape(n_anchors, n_anchors)
-        own = to_numpy(xp.bincount(index.ravel(), weights.ravel() ** 2, minlength=n_anchors))
-        return cls(
-            n_items=len(X),
-            total=to_numpy(X.sum(axis=0)),
-            gram=to_numpy(X.T @ X),
-            by_anchor=to_numpy(sparse_rows(index, weights, n_anchors).T @ X),
-            mass=to_numpy(xp.bincount(index.ravel(), weights.ravel(), minlength=n_anchors)),
-            joint=joint + joint.T - np.diag(own),
-            reach=float(gap.max()) if len(X) else 0.0,
-        )
+        joint = joint + joint.T - xp.diag(xp.diag(joint))
+        mass = xp.bincount(index.ravel(), w.ravel(), minlength=n_anchors)
+        sums = doubled.sum(axis=0), doubled.T @ doubled, by_anchor, mass, joint  # a GPU is given all at once
+        total, gram, by_anchor, mass, joint = map(to_numpy, sums)
+        return cls(len(X), total, gram, by_anchor, mass, joint, float(gap.max()) if len(X) else 0.0)
 
     def __add__(self, other: AnchorSums) -> AnchorSums:
         return AnchorSums(
