@@ -7,6 +7,7 @@ from whoknows import AutoCrowdClassifier
 from whoknows.estimators import auto
 from whoknows.estimators.members import Member
 from whoknows.estimators.selection import Selection
+from whoknows.estimators.trials import Candidate
 
 MEMBERS = [Member("linear", 3.0, False), Member("linear", 0.001, False), Member("rbf 2", 3.0, False)]
 
@@ -59,3 +60,35 @@ def test_progress_reaches_its_end_though_members_are_left_out(few_are_tried):
     assert list(done) == list(range(1, len(seen) + 1))
     assert done[-1] == total[-1] == len(MEMBERS) + len(model.members_)
     assert list(seconds) == sorted(seconds)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_which_kind_of_expertise_is_settled_before_the_maps_are_tried(few_are_tried, n_classes):
+    X, y, z = world(900)
+    if n_classes == 3:
+        z = np.digitize(X[:, 0], [-0.5, 0.5])
+        wrong = np.random.default_rng(1).integers(3, size=y.shape)
+        y = np.where(np.isnan(y), np.nan, np.where(np.arange(4) < 3, z[:, None], wrong))
+    seen = []
+    model = AutoCrowdClassifier().fit(X, y, lambda *at: seen.append(at))
+    chosen = model.selection_.members
+    assert {(m.varies_with_x, m.two_coin) for m in chosen if m.map != "none"} == {
+        (chosen[0].varies_with_x, chosen[0].two_coin)
+    }
+    tried = seen[-1][0] - len(model.members_)
+    assert tried in ((6, 7) if n_classes == 2 else (4, 5))  # without or with a graph
+    assert model.selection_.varies is False
+    assert np.abs(model.selection_.varying[0]) < 0.1
+    assert (model.classes_[model.posterior_.argmax(axis=1)] == z).mean() > 0.9
+
+
+def test_members_of_many_classes_start_where_the_heaviest_ended(few_are_tried, monkeypatch):
+    """Where all start from does not matter to where they end."""
+    X, y, _ = world(700)
+    y = np.where(X[:, 1:] > 0.5, 2.0, y)
+    found = []
+    for vote in (False, True):
+        if vote:
+            monkeypatch.setattr(Candidate, "guess", lambda self: None)
+        found.append(AutoCrowdClassifier(members=MEMBERS[::2], tol=1e-7).fit(X, y).posterior_)
+    np.testing.assert_allclose(*found, atol=0.01)

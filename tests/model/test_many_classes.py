@@ -160,7 +160,9 @@ class TestTruth:
         truth = LogisticTruth(variance=2.0).for_classes(n_classes).prepare(X, FEATURES)
         xi = fitted(truth, prob, np.ones(N))
         covariance = truth.laplace_covariance(truth.curvature(xi, FEATURES, CategoricalPosterior(prob)))
-        found = truth.leave_one_out(xi, FEATURES, CategoricalPosterior(prob), covariance)
+        found = truth.leave_one_out(
+            xi, FEATURES, CategoricalPosterior(prob), truth.variances(FEATURES, covariance)
+        )
         with_item, gaps = truth.log_predict(Belief(xi), FEATURES), []
         for i in range(0, N, 5):
             without = truth.log_predict(Belief(fitted(truth, prob, np.arange(N) != i)), FEATURES[[i]])[0]

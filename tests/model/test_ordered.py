@@ -264,7 +264,7 @@ class TestTruth:
         truth = prepared(truth)
         xi = fitted(truth, np.arange(N))
         covariance = truth.laplace_covariance(truth.curvature(xi, FEATURES, POSTERIOR))
-        found = truth.leave_one_out(xi, FEATURES, POSTERIOR, covariance)
+        found = truth.leave_one_out(xi, FEATURES, POSTERIOR, truth.variances(FEATURES, covariance))
         with_item, gaps = truth.log_predict(Belief(xi), FEATURES), []
         for i in range(0, N, 2):
             without = fitted(truth, np.delete(np.arange(N), i))
@@ -284,7 +284,7 @@ class TestTruth:
             ("log_predict", Belief(xi), FEATURES),
             ("curvature", xi, FEATURES, q),
             ("residual", xi, FEATURES, q),
-            ("leave_one_out", xi, FEATURES, q, covariance),
+            ("leave_one_out", xi, FEATURES, q, two.variances(FEATURES, covariance)),
         ):
             ours, theirs = (getattr(model, method)(*given) for model in (two, logistic))
             np.testing.assert_allclose(ours, theirs, atol=1e-12, err_msg=method)

@@ -359,7 +359,7 @@ class TestLeftOut:
             truth.curvature(xi, FEATURES[copies], CategoricalPosterior(prob[copies])),
         )
         covariance = truth.laplace_covariance(truth.curvature(xi, FEATURES, q))
-        found = truth.leave_one_out(xi, FEATURES, q, covariance)
+        found = truth.leave_one_out(xi, FEATURES, q, truth.variances(FEATURES, covariance))
         gaps = []
         for i in np.flatnonzero(weight == 2):
             neither, one = (

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Self
 
@@ -15,9 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from whoknows._array import Array, Rows, to_numpy
-from whoknows._threads import side_by_side
+from whoknows.data.annotations import Annotations
 from whoknows.estimators.answers import Answers
-from whoknows.estimators.checkpoint import NO_CHECKPOINT, Checkpoint, Step
+from whoknows.estimators.checkpoint import NO_CHECKPOINT, Checkpoint
 from whoknows.estimators.checks import (
     check_annotations,
     check_classes,
@@ -30,7 +29,7 @@ from whoknows.estimators.given import Given, fingerprint
 from whoknows.estimators.gold import gold_codes, with_classes_of
 from whoknows.estimators.intervals import mixture
 from whoknows.estimators.learnt import Learnt, directions_of
-from whoknows.estimators.members import ROUGH, Member, default_members
+from whoknows.estimators.members import Member, default_members, kinds, on_other_maps
 from whoknows.estimators.one_model import typical_rows
 from whoknows.estimators.ranking import Ranking
 from whoknows.estimators.remembered import Remembered
@@ -38,7 +37,8 @@ from whoknows.estimators.seen import Seen
 from whoknows.estimators.selection import WITHOUT_PARTS, Selection, gain_of_varying
 from whoknows.estimators.stacking import weigh
 from whoknows.estimators.suggest import Voice
-from whoknows.fit.engines import Engine, Kept, Serial, opened
+from whoknows.estimators.trials import Candidate, Clock, Progress, Trials
+from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
 from whoknows.model.distances import block_by_block, enough_of
 
@@ -47,45 +47,19 @@ from whoknows.model.distances import block_by_block, enough_of
 EVEN_OF_POINTS = 0.15
 MOST_TRIED = 5_000  # items members are weighed on; where there are more, weights are known well enough
 TOL_OF_MANY = 3e-5  # for members' fits to so many: what the bound could still gain changes no answer
-LEAST_WEIGHT = 0.05  # to leave out members below this: each costs a fit to all items
+LEAST_WEIGHT = 0.125  # to leave out members below this: each costs a fit to all items
 LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken
 
-Progress = Callable[[int, int, float], Any]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A member as an estimator, and what it sees of items that say something, and of typical ones."""
-
-    estimator: CrowdClassifier
-    learnt: Learnt
-    items: Items | Kept
-    typical: Items
-
-    def fit(self, given: Given, step: Step) -> CrowdClassifier:
-        """Return the estimator, fitted."""
-        return self.estimator._learn(self.learnt, self.items, self.typical, given, step=step)
-
-    def foretell(self, rest: Any, fold: Any, step: Step) -> Array:
-        """log p(labels | x) of the items of a fold, fitted to the others: (n_items,)."""
-        rough = copy.copy(self.estimator)
-        rough.tol = max(rough.tol, ROUGH)
-
-        def foretold() -> Array:
-            monitor = rough._monitor(self.learnt, keeper=step)
-            fitted = rough._solve(self.learnt, self.items[rest], monitor)
-            return self.learnt.log_predictive(fitted, self.items[fold])
-
-        return step.remember(foretold)
+Build = Callable[[list[Member]], list[Candidate]]
 
 
 class AutoCrowdClassifier(Answers, BaseEstimator):
     """Like `CrowdClassifier`, with nothing to choose: several maps, priors and annotator models, averaged.
 
-    Each member is fitted without the labels of a third of the labelled items, three times over (of more than
-    5 000 items once, to 5 000 of them, and those that hardly count are then left out), and asked
-    for the probability of the labels it did not see. Members that foretell them well get the weight; no
-    truth is needed. ``selection_`` says what was chosen and on what evidence.
+    Each member is fitted without the labels of a third of the labelled items, three times over, and asked for
+    the probability of the labels it did not see. (Of more than 5 000 items, once, to 5 000 of them; fewer
+    members are tried, and those that hardly count left out.) Members that foretell labels well get the
+    weight; no truth is needed. ``selection_`` says what was chosen and on what evidence.
 
     Parameters
     ----------
@@ -169,23 +143,20 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         if self.members is None and parts >= WITHOUT_PARTS:
             chosen = [member for member in chosen if member.map != "spectral"]
         many = self.selection and len(informed) > MOST_TRIED
-        n_folds = 0 if not self.selection else 1 if many else self.folds
-        clock = Clock(callback, len(chosen) * (n_folds + 1))
         rows = self._some(informed) if many else informed
-        candidates = self._candidates(chosen, X, given, views, rows, engine)
-        held_out = self._held_out(candidates, n_folds, clock, checkpoint)
-        spectral = np.array([member.map == "spectral" for member in chosen])
-        weights = weigh(held_out, spectral, EVEN_OF_POINTS if n_classes > 2 else 0.0)
-        selection = Selection(chosen, weights, held_out, gain_of_varying(chosen, held_out), parts)
+        build = partial(self._candidates, X=X, given=given, views=views, engine=engine)
+        at_once = many and not getattr(X, "is_cuda", False)  # a GPU is busy with one
+        clock = Clock(callback, len(chosen) * (1 + (self.folds if self.selection else 0)), at_once)
+        trials = self._trials(given.said[rows], many, clock, checkpoint)
+        if many and self.members is None:
+            selection = self._in_stages(chosen, trials, partial(build, rows=rows), n_classes, parts)
+        else:
+            selection = self._all_tried(chosen, trials.log_lik(build(chosen, rows=rows)), n_classes, parts)
         if many:
             selection = selection.condensed(LEAST_WEIGHT)
-            candidates = self._candidates(selection.members, X, given, views, informed, engine)
-            for candidate in candidates:
-                candidate.estimator.tol = max(self.tol, TOL_OF_MANY)
-            clock.total = clock.done + len(candidates)
-        fits = [partial(c.fit, given, checkpoint.step(f"fit-{m}")) for m, c in enumerate(candidates)]
-        at_once = many and not getattr(X, "is_cuda", False)  # a GPU is busy with one
-        members = list(clock.each(fits, at_once))
+        clock.total = clock.done + len(selection.members)
+        candidates = build(selection.members, rows=informed)
+        members = self._fitted(candidates, selection.weights, many, given, clock, checkpoint)
         self.selection_, self.weights_, self.members_ = selection, selection.weights, members
         self._set_answers(X, given, checkpoint)
         return self
@@ -193,6 +164,59 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
     def _some(self, informed: Rows) -> Rows:
         """Return as many of many items as it takes to weigh the members."""
         return np.sort(check_random_state(self.random_state).choice(informed, MOST_TRIED, replace=False))
+
+    def _trials(self, Y: Annotations, many: bool, clock: Clock, checkpoint: Checkpoint) -> Trials:
+        """Cut labelled items into folds; of many items one of the folds is enough to weigh members on."""
+        n_folds = 0 if not self.selection else 1 if many else self.folds
+        order = check_random_state(self.random_state).permutation(np.flatnonzero(Y.labelled))
+        folds = np.array_split(order, max(min(self.folds, len(order)), 1))[:n_folds]
+        return Trials(folds, Y.n_items, many and Y.n_classes > 2, clock, checkpoint)
+
+    def _in_stages(
+        self, chosen: list[Member], trials: Trials, build: Build, n_classes: int, parts: float
+    ) -> Selection:
+        """Weigh members of many items: which kind of expertise first, then which maps, with that kind."""
+        first = kinds(n_classes)
+        log_lik = trials.log_lik(build(first))
+        best = int(log_lik.sum(axis=0).argmax())
+        maps = {member.map for member in chosen}
+        others = [member for member in on_other_maps(first[best], n_classes) if member.map in maps]
+        on_maps = np.column_stack([log_lik[:, best], trials.log_lik(build(others))])
+        varying = gain_of_varying(first, log_lik)
+        return replace(self._all_tried([first[best], *others], on_maps, n_classes, parts), varying=varying)
+
+    def _all_tried(self, members: list[Member], log_lik: Array, n_classes: int, parts: float) -> Selection:
+        """Weigh members by how likely they hold labels they did not see."""
+        spectral = np.array([member.map == "spectral" for member in members])
+        weights = weigh(log_lik, spectral, EVEN_OF_POINTS if n_classes > 2 else 0.0)
+        return Selection(members, weights, log_lik, gain_of_varying(members, log_lik), parts)
+
+    def _fitted(
+        self,
+        candidates: list[Candidate],
+        weights: Array,
+        many: bool,
+        given: Given,
+        clock: Clock,
+        checkpoint: Checkpoint,
+    ) -> list[CrowdClassifier]:
+        """Fit the members to all items.
+
+        Of many items point estimates, of more than two classes, start where the heaviest member ended.
+        """
+        steps = [checkpoint.step(f"fit-{m}") for m in range(len(candidates))]
+        work = list(zip(candidates, steps, strict=True))
+        if many:
+            for candidate in candidates:
+                candidate.estimator.tol = max(candidate.estimator.tol, TOL_OF_MANY)
+        if not many or given.said.n_classes == 2:
+            return list(clock.each([partial(candidate.fit, given, step) for candidate, step in work]))
+        heaviest = int(weights.argmax())
+        first, step = work.pop(heaviest)
+        (lead,) = clock.each([partial(first.fit, given, step)])
+        start = first.guess() if work else None
+        found = list(clock.each([partial(candidate.fit, given, step, start) for candidate, step in work]))
+        return [*found[:heaviest], lead, *found[heaviest:]]
 
     def _set_answers(self, X: Array, given: Given, checkpoint: Checkpoint = NO_CHECKPOINT) -> None:
         first = self.members_[0]
@@ -303,11 +327,27 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
 
     def _consensus(self, X: Array, given: Given, checkpoint: Checkpoint = NO_CHECKPOINT) -> Array:
         """p(z | x, labels); members that see nothing of x have a say where there are labels."""
-        found = checkpoint.in_pieces("consensus", lambda X, _: self._ask("_prob", X, self._seeing), X)
-        rows = np.flatnonzero(given.informed)
-        if len(rows):
-            answers = self._answers("_posterior", X[rows], given[rows])
-            found[rows] = np.concatenate([np.tensordot(self.weights_, part, axes=1) for part in answers])
+
+        def of_part(X: Any, part: slice) -> Array:
+            known = given[part]
+            return np.concatenate(list(block_by_block(partial(self._of_both, X, known), X)))
+
+        return checkpoint.in_pieces("consensus", of_part, X)
+
+    def _of_both(self, X: Array, given: Given, rows: slice) -> Array:
+        """p(z | x) of items in a block that nobody labelled, p(z | x, labels) of the others."""
+        given = given[rows]
+        seen, informed = self._seen_by(X[rows], given), given.informed
+        found = np.zeros((len(informed), given.said.n_classes))
+        for mine, weights, method in (
+            (~informed, self._seeing, "_prob"),
+            (informed, self.weights_, "_posterior"),
+        ):
+            if mine.any():
+                asked = zip(weights, self.members_, seen, strict=True)
+                found[mine] = to_numpy(
+                    sum(w * getattr(m, method)(items[mine]) for w, m, items in asked if w > 0)
+                )
         return found
 
     @property
@@ -352,43 +392,6 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
                 )
             candidates.append(Candidate(model, learnt, *seen[member.map]))
         return candidates
-
-    def _held_out(
-        self, candidates: list[Candidate], n_folds: int, clock: Clock, checkpoint: Checkpoint
-    ) -> Array:
-        """log p(labels of i | x_i) under each member fitted without them: (n_held_out, n_members).
-
-        Of many items one of the folds is enough to weigh members on.
-        """
-        Y, found = candidates[0].items.Y, [np.zeros((0, len(candidates)))]
-        order = check_random_state(self.random_state).permutation(np.flatnonzero(Y.labelled))
-        folds = np.array_split(order, max(min(self.folds, len(order)), 1))[:n_folds]
-        for number, fold in enumerate(folds):
-            rest = np.setdiff1d(np.arange(Y.n_items), fold)
-            if Y[rest].n_annotations == 0:
-                continue
-            fits = [
-                partial(c.foretell, rest, fold, checkpoint.step(f"fold-{number}-{m}"))
-                for m, c in enumerate(candidates)
-            ]
-            found.append(np.column_stack(list(clock.each(fits))))
-        return np.vstack(found)
-
-
-class Clock:
-    """Counts fits, and tells a callback after each: fits done, fits in all, seconds."""
-
-    def __init__(self, callback: Progress | None, total: int) -> None:
-        self.callback, self.total, self.done = callback, total, 0
-        self._started = time.perf_counter()
-
-    def each(self, fits: list[Callable[[], Any]], at_once: bool = False) -> Iterator[Any]:
-        """Carry out fits, long ones side by side, and give what they answer."""
-        for answer in side_by_side(fits) if at_once else (fit() for fit in fits):
-            self.done += 1
-            if self.callback is not None:
-                self.callback(self.done, self.total, time.perf_counter() - self._started)
-            yield answer
 
 
 def _parts(views: dict[str, Seen]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -70,3 +70,20 @@ def default_members(n_classes: int) -> list[Member]:
     else:
         grid = [*product(SEEING, (3.0, 30.0, 100.0), (False,)), *product(SEEING, (30.0,), (True,))]
     return [Member(*cell) for cell in grid]
+
+
+def kinds(n_classes: int) -> list[Member]:
+    """What expertise may be like, each on the plainest map: of many items these are tried first."""
+    if n_classes > 2:
+        return [Member("linear", 30.0, True), Member("linear", 30.0, False)]
+    return [
+        Member("linear", 30.0, True, False),
+        *(Member("linear", 10.0, varies) for varies in (True, False)),
+    ]
+
+
+def on_other_maps(kind: Member, n_classes: int) -> list[Member]:
+    """Return the same kind of expertise with the other maps; of two classes also with none."""
+    others = [replace(kind, map=name) for name in SEEING if name != kind.map]
+    alone = replace(kind, map="none", varies_with_x=False)
+    return [*others, alone] if n_classes == 2 else others

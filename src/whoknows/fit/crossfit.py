@@ -8,7 +8,10 @@ the held-out likelihood of each item's labels, may fall a little on the way.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
+
+import numpy as np
 
 from whoknows._array import Array
 from whoknows.fit.em import log_marginal, m_step
@@ -22,6 +25,8 @@ from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import LogisticTruth
 
 INNER_ITERATIONS = 8  # of L-BFGS in an M-step: posteriors go half way each time, so more would be wasted
+REFRESH = 3  # iterations: how sure ξ is changes little from one to the next, and is dear to compute,
+MANY = 20  # where there are so many items a feature; of fewer, each has a say in it
 
 
 def fit_crossfit(
@@ -39,46 +44,62 @@ def fit_crossfit(
             f"solver='crossfit' needs LogisticTruth; got {type(truth).__name__}. Use solver='em'."
         )
     parameters, monitor.exact = start, False
-    covariance: Array | None = None
-    while True:
-        of_classes = covariance if parameters.xi.ndim == 2 else None
-        parameters = m_step(model, chunks, posteriors, parameters, engine, of_classes, INNER_ITERATIONS)
-        work = list(zip(chunks, posteriors, strict=True))
-        (curvature,) = engine.sum(_curvature, work, truth, parameters.xi)
-        covariance = truth.laplace_covariance(curvature)
-        posteriors = engine.keep(_expectation, work, model, parameters, covariance)
+    n_items, (n_features, *_) = engine.sum(_shape, chunks)
+    every = REFRESH if n_items > MANY * n_features else 1
+    root: Array | None = None
+    for iteration in count():
+        parameters = m_step(model, chunks, posteriors, parameters, engine, root, INNER_ITERATIONS)
+        if iteration % every == 0:
+            (curvature,) = engine.sum(_curvature, _paired(chunks, posteriors), truth, parameters.xi)
+            covariance = truth.laplace_covariance(curvature)
+            root = np.asarray(np.linalg.cholesky(covariance)) if parameters.xi.ndim == 2 else None
+            variances = engine.keep(_variances, chunks, truth, covariance)
+        work = _paired(chunks, posteriors, variances)
+        posteriors = engine.keep(_expectation, work, model, parameters)
         (held_out_likelihood,) = engine.sum(log_marginal, posteriors)
         if monitor.add(held_out_likelihood, parameters.theta):
-            monitor.finish()
-            known = truth.cross_fitted(
-                parameters.xi, *engine.sum(_held_out, work, truth, parameters.xi, covariance)
-            )
-            return Belief(parameters.theta), known
+            break
+    monitor.finish()
+    known = truth.cross_fitted(parameters.xi, *engine.sum(_held_out, work, truth, parameters.xi))
+    return Belief(parameters.theta), known
+
+
+def _paired(*parts: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return what belongs to the same chunk, together."""
+    return list(zip(*parts, strict=True))
 
 
 def _expectation(
-    work: tuple[Items, Posterior], model: Any, parameters: Parameters, covariance: Array
+    work: tuple[Items, Posterior, Array], model: Any, parameters: Parameters
 ) -> CategoricalPosterior:
     """E-step of one chunk with p(z | x) as it would be without each item, half way from the last posterior.
 
     The whole way items that lean on each other would swap their minds for ever. The log marginal is that of
     the whole step.
     """
-    items, old = work
-    log_prior = model.truth.leave_one_out(parameters.xi, items.Phi, old, covariance)
+    items, old, variances = work
+    log_prior = model.truth.leave_one_out(parameters.xi, items.Phi, old, variances)
     evidence = items.complete(model.annotators.evidence(parameters.theta, items.Psi, items.Y))
     new = CategoricalPosterior.from_log_joint(log_prior + evidence.table, evidence.weight)
     return CategoricalPosterior(0.5 * (old.prob + new.prob), new.log_marginal, new.weight)  # type: ignore[union-attr]
 
 
 def _held_out(
-    work: tuple[Items, Posterior], truth: LogisticTruth, xi: Array, covariance: Array
+    work: tuple[Items, Posterior, Array], truth: LogisticTruth, xi: Array
 ) -> tuple[list[Array], list[Array]]:
     """Features of a chunk's items, and log p(z | x) of each without it."""
-    items, posterior = work
-    return [items.Phi], [truth.leave_one_out(xi, items.Phi, posterior, covariance)]
+    items, posterior, variances = work
+    return [items.Phi], [truth.leave_one_out(xi, items.Phi, posterior, variances)]
 
 
 def _curvature(work: tuple[Items, Posterior], truth: LogisticTruth, xi: Array) -> tuple[Array]:
     items, posterior = work
     return (truth.curvature(xi, items.Phi, posterior),)
+
+
+def _shape(items: Items) -> tuple[int, list[int]]:
+    return len(items.Phi), [items.Phi.shape[1]]
+
+
+def _variances(items: Items, truth: LogisticTruth, covariance: Array) -> Array:
+    return truth.variances(items.Phi, covariance)

@@ -38,13 +38,13 @@ def m_step(
     posteriors: Sequence[Posterior],
     parameters: Parameters,
     engine: Engine,
-    covariance: Array | None = None,
+    root: Array | None = None,
     inner: int = INNER_ITERATIONS,
 ) -> Parameters:
     """Maximise Q of Eq. (13): θ by Eqs. (16), (17), then ξ, each with L-BFGS.
 
-    ``covariance`` (n_classes, n_features, n_features) is about how sure Q is of ξ, class by class, where ξ
-    has a column for each: steps measured by it lead to the maximum sooner.
+    ``root`` (n_classes, n_features, n_features), times itself transposed, is about the covariance of ξ, class
+    by class, where ξ has a column for each: steps measured by it lead to the maximum sooner.
     """
     work = list(zip(chunks, posteriors, strict=True))
     frozen = engine.keep(freeze, work, model)
@@ -60,9 +60,8 @@ def m_step(
         return value + prior, gradient + prior_gradient
 
     theta = maximize(over_theta, parameters.theta, inner)
-    if covariance is None:
+    if root is None:
         return Parameters(theta, maximize(over_xi, parameters.xi, inner))
-    root = np.linalg.cholesky(covariance)
 
     def along(step: Array) -> tuple[float, Array]:
         value, gradient = over_xi(parameters.xi + np.einsum("kij,jk->ik", root, step))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array, Mask, Rows, like
+from whoknows._array import Array, Mask, Rows, like, to_numpy
 from whoknows.fit.crossfit import fit_crossfit
 from whoknows.fit.em import fit_em, m_step
 from whoknows.fit.engines import Engine, Kept, Serial
@@ -16,6 +16,7 @@ from whoknows.fit.items import Items
 from whoknows.fit.laplace import Spread, spread
 from whoknows.fit.lbfgs import fit_lbfgs
 from whoknows.fit.monitor import Monitor
+from whoknows.fit.narrow import Narrow
 from whoknows.fit.objective import Model, Parameters, e_step
 from whoknows.fit.variational import fit_variational, has_bound
 from whoknows.model.annotators.population import CrowdBelief
@@ -25,6 +26,7 @@ from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import NotCompatible
 
 SOLVERS = ("auto", "vb", "em", "lbfgs", "crossfit")
+NARROWING = ("vb", "crossfit")  # the paper's own climb in the space they are printed in
 MANY = 20_000  # items: from here on a fit first finds its way on some of them
 SOME = 5_000
 VOTE_WEIGHT = 0.8  # log-odds a single vote is worth before anything is known of annotators
@@ -104,6 +106,29 @@ def solve(
     size = _Size(*kept.engine.sum(_size, kept.chunks))
     if solver == "auto":
         solver = _best_solver(model, size.n_classes[0])
+    narrow = (
+        Narrow.of(model, kept, sum(size.n_items), size.n_truth_features[0]) if solver in NARROWING else None
+    )
+    if narrow is None:
+        return _solve(model, kept, size, start, monitor, solver, before)
+    if before is not None:
+        before = replace(before, truth=narrow.narrowed(before.truth))
+    fitted = _solve(
+        narrow.model, narrow.kept, size.narrowed(narrow.basis.shape[1]), start, monitor, solver, before
+    )
+    return replace(fitted, truth=narrow.widened(fitted.truth))
+
+
+def _solve(
+    model: Model,
+    kept: Kept,
+    size: _Size,
+    start: Array | None,
+    monitor: Monitor,
+    solver: str,
+    before: Fitted | None,
+) -> Fitted:
+    """Run the solver on items in chunks."""
     state = monitor.resume()
     is_new = before is None and start is None and state is None
     if is_new and sum(size.n_items) > MANY and not model.truth.couples_items:
@@ -119,6 +144,17 @@ def solve(
 def kept_in_chunks(items: Items, n_chunks: int, engine: Engine) -> Kept:
     """Give an engine items that are in memory here."""
     return Kept(engine.keep(_itself, list(items.chunks(n_chunks))), engine)
+
+
+def guess_of(model: Model, items: Items | Kept, fitted: Fitted) -> Array:
+    """p̃(z) of each item at what was learnt, to start another model from: (n_items, n_classes)."""
+    kept = items if isinstance(items, Kept) else Kept([items], Serial())
+    (found,) = kept.engine.sum(_prob, kept.chunks, model, fitted.parameters)
+    return np.vstack(found)
+
+
+def _prob(items: Items, model: Model, parameters: Parameters) -> tuple[list[Array]]:
+    return ([to_numpy(e_step(items, model, parameters).prob)],)  # type: ignore[union-attr]
 
 
 def _itself(items: Items) -> Items:
@@ -143,6 +179,10 @@ class _Size:
     n_truth_features: list[int]
     n_expertise_features: list[int]
     labels_per_annotator: Rows
+
+    def narrowed(self, n_truth_features: int) -> _Size:
+        """Return the same with other features of the truth."""
+        return replace(self, n_truth_features=[n_truth_features] * len(self.n_items))
 
     def rows(self) -> list[slice]:
         """Return which rows of all items each chunk has."""

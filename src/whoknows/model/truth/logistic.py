@@ -119,7 +119,8 @@ class LogisticTruth(Settings):
     def curvature(self, xi: Array, X: Array, posterior: Posterior) -> Array:
         """−∂² of the expected log truth, Σ p (1 − p) x xᵀ: (n_outputs, n_features, n_features)."""
         p = np.exp(log_classes(X @ xi))[:, 1:] if xi.ndim == 1 else np.exp(log_classes(X @ xi))
-        return np.stack([X.T @ (X * (posterior.counts * p_k * (1 - p_k))[:, None]) for p_k in p.T])
+        roots = np.sqrt(posterior.counts[:, None] * p * (1 - p))
+        return np.stack([gram(X * root[:, None]) for root in roots.T])
 
     def weights(self, xi: Array) -> Array:
         """What of ξ multiplies x: all of it."""
@@ -142,17 +143,20 @@ class LogisticTruth(Settings):
         """Covariance of ξ around its maximum, class by class: (n_outputs, n_features, n_features)."""
         return np.asarray(np.linalg.inv(curvature + self.precision))
 
-    def leave_one_out(self, xi: Array, X: Array, posterior: Posterior, covariance: Array) -> Array:
+    def variances(self, X: Array, covariance: Array) -> Array:
+        """Variance of ξᵀx, xᵀ covariance x, class by class: (n_items, n_outputs)."""
+        return np.stack([np.einsum("ij,ij->i", X @ S, X) for S in covariance], axis=1)
+
+    def leave_one_out(self, xi: Array, X: Array, posterior: Posterior, v: Array) -> Array:
         """log p(z_i | x_i) under ξ fitted without item i, to first order: (n_items, n_classes).
 
-        f_−i = f_i − v / (1 − h v) · (p̃_i − p_i), v = xᵀ covariance x, h = p (1 − p) (approximate
+        f_−i = f_i − v / (1 − h v) · (p̃_i − p_i), with v of `variances` and h = p (1 − p) (approximate
         leave-one-out, exact for least squares).
         """
         f = (X @ xi).reshape(len(X), -1)
         log_p = log_classes(X @ xi)
         outputs = slice(None) if xi.ndim == 2 else slice(1, None)
         p, q = np.exp(log_p)[:, outputs], posterior.prob[:, outputs]  # type: ignore[union-attr]
-        v = np.stack([np.einsum("ij,ij->i", X @ S, X) for S in covariance], axis=1)
         v = v * posterior.counts[:, None]
         away = v / np.maximum(1 - p * (1 - p) * v, LEAST_LEFT)
         f = f - away * (q - p)
@@ -187,8 +191,8 @@ class LogisticTruth(Settings):
     def statistics(self, moments: tuple[Array, Array], X: Array, posterior: Posterior) -> tuple[Array, Array]:
         """Σ ω x xᵀ and Σ (p̃ − ½) x, all that q(ξ) needs of the items."""
         counts = posterior.counts
-        weighted = X * (counts * omega(moments[1] ** 0.5))[:, None]
-        return to_numpy(X.T @ weighted), to_numpy(X.T @ (counts * (posterior.mean - 0.5)))
+        root = (counts * omega(moments[1] ** 0.5)) ** 0.5
+        return to_numpy(gram(X * root[:, None])), to_numpy(X.T @ (counts * (posterior.mean - 0.5)))
 
     def update(self, gram: Array, pull: Array) -> Belief:
         """Best q(ξ) given those sums: covariance (gram + R)⁻¹."""
@@ -240,6 +244,11 @@ class CrossFitted(Belief):
     @cached_property
     def _tree(self) -> cKDTree:
         return cKDTree(self.items)
+
+
+def gram(X: Array) -> Array:
+    """XᵀX; of one array BLAS computes half, and mirrors it."""
+    return X.T @ X
 
 
 def log_classes(f: Array) -> Array:

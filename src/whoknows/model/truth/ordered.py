@@ -121,14 +121,14 @@ class OrderedTruth(LogisticTruth):
         _, h = self._pushes(xi, self.log_odds(xi, X), _counted(posterior))
         return np.asarray((X.T @ (X * h[:, None]))[None])
 
-    def leave_one_out(self, xi: Array, X: Array, posterior: Posterior, covariance: Array) -> Array:
+    def leave_one_out(self, xi: Array, X: Array, posterior: Posterior, v: Array) -> Array:
         """log p(z_i | x_i) under ω fitted without item i, to first order: (n_items, n_classes).
 
-        f_−i = f_i − v / (1 − h v) · ∂E[log p(z_i | f)]/∂f, with v = xᵀ covariance x and h = −∂²E[…]/∂f².
+        f_−i = f_i − v / (1 − h v) · ∂E[log p(z_i | f)]/∂f, with v of `variances` and h = −∂²E[…]/∂f².
         """
         f = self.log_odds(xi, X)
         push, h = self._pushes(xi, f, _counted(posterior))
-        v = np.einsum("ij,ij->i", X @ covariance[0], X)
+        v = v[:, 0]
         return self.log_prob(xi, f - v / np.maximum(1 - h * v, LEAST_LEFT) * push.sum(axis=1))
 
     def _gaps(self, xi: Array) -> Array:

@@ -1,0 +1,126 @@
+"""Members on trial: fitted without the labels of some items, and asked for the probability of these."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from whoknows._array import Array, Rows
+from whoknows._threads import side_by_side
+from whoknows.estimators.checkpoint import Checkpoint, Step
+from whoknows.estimators.crowd import CrowdClassifier
+from whoknows.estimators.given import Given
+from whoknows.estimators.learnt import Learnt
+from whoknows.estimators.members import ROUGH
+from whoknows.fit.engines import Kept
+from whoknows.fit.items import Items
+from whoknows.fit.solve import Fitted, guess_of
+
+Progress = Callable[[int, int, float], Any]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A member as an estimator, and what it sees of items that say something, and of typical ones."""
+
+    estimator: CrowdClassifier
+    learnt: Learnt
+    items: Items | Kept
+    typical: Items
+
+    def fit(self, given: Given, step: Step, start: Array | None = None) -> CrowdClassifier:
+        """Return the estimator, fitted, from a first guess at the posterior or from the vote."""
+        return self.estimator._learn(self.learnt, self.items, self.typical, given, start=start, step=step)
+
+    def guess(self) -> Array:
+        """Return what the estimator, fitted, makes of its items, for others to start from."""
+        return guess_of(self.learnt.model, self.items, self.estimator._fitted)
+
+    def foretell(self, rest: Any, fold: Any, step: Step, start: Array | None = None) -> Array:
+        """log p(labels | x) of the items of a fold, fitted to the others: (n_items,)."""
+        return step.remember(lambda: self._foretold(self._fitted(rest, step, start), fold))
+
+    def lead(self, rest: Any, fold: Any, step: Step) -> tuple[Array, Array]:
+        """Return the same, and what the fit makes of the others, for other fits to start from."""
+
+        def found() -> tuple[Array, Array]:
+            fitted = self._fitted(rest, step)
+            return self._foretold(fitted, fold), guess_of(self.learnt.model, self.items[rest], fitted)
+
+        return step.remember(found)
+
+    def _fitted(self, rest: Any, step: Step, start: Array | None = None) -> Fitted:
+        rough = copy.copy(self.estimator)
+        rough.tol = max(rough.tol, ROUGH)
+        monitor = rough._monitor(self.learnt, keeper=step)
+        return rough._solve(self.learnt, self.items[rest], monitor, start)
+
+    def _foretold(self, fitted: Fitted, fold: Any) -> Array:
+        return self.learnt.log_predictive(fitted, self.items[fold])
+
+
+class Trials:
+    """Fits to all but a fold of the items, one fold after the other.
+
+    Parameters
+    ----------
+    folds : list of (n,)
+        Items whose labels are held out together.
+    n_items : int
+    in_line : bool
+        Every fit to the same items starts where the first one ended: for point estimates of many items, which
+        lose no time on how sure they are.
+    """
+
+    def __init__(
+        self, folds: list[Rows], n_items: int, in_line: bool, clock: Clock, checkpoint: Checkpoint
+    ) -> None:
+        self.folds, self.in_line, self.clock, self.checkpoint = folds, in_line, clock, checkpoint
+        self._everybody, self._n_tried = np.arange(n_items), 0
+        self._starts: dict[int, Array] = {}
+
+    def log_lik(self, candidates: list[Candidate]) -> Array:
+        """log p(labels of i | x_i) under each candidate fitted without them: (n_held_out, n_candidates)."""
+        found = [np.zeros((0, len(candidates)))]
+        for number, fold in enumerate(self.folds):
+            rest = np.setdiff1d(self._everybody, fold)
+            if candidates[0].items.Y[rest].n_annotations:  # type: ignore[union-attr]
+                found.append(np.column_stack(list(self._of_fold(candidates, number, rest, fold))))
+        self._n_tried += len(candidates)
+        return np.vstack(found)
+
+    def _of_fold(self, candidates: list[Candidate], number: int, rest: Rows, fold: Rows) -> Iterator[Array]:
+        steps = [self.checkpoint.step(f"fold-{number}-{self._n_tried + m}") for m in range(len(candidates))]
+        work = list(zip(candidates, steps, strict=True))
+        if self.in_line and number not in self._starts:
+            (first, step), *work = work
+            ((told, self._starts[number]),) = self.clock.each([partial(first.lead, rest, fold, step)])
+            yield told
+        start = self._starts.get(number)
+        fits = [partial(candidate.foretell, rest, fold, step, start) for candidate, step in work]
+        yield from self.clock.each(fits)
+
+
+class Clock:
+    """Counts fits, and tells a callback after each: fits done, fits in all, seconds.
+
+    ``at_once``: long fits, best carried out side by side.
+    """
+
+    def __init__(self, callback: Progress | None, total: int, at_once: bool) -> None:
+        self.callback, self.total, self.done, self.at_once = callback, total, 0, at_once
+        self._started = time.perf_counter()
+
+    def each(self, fits: list[Callable[[], Any]]) -> Iterator[Any]:
+        """Carry out fits, and give what they answer."""
+        for answer in side_by_side(fits) if self.at_once else (fit() for fit in fits):
+            self.done += 1
+            if self.callback is not None:
+                self.callback(self.done, self.total, time.perf_counter() - self._started)
+            yield answer

@@ -1,0 +1,86 @@
+"""Fewer items than features: the same fit in as many directions as there are items.
+
+Labels say nothing of directions in which their items do not differ: there the prior stays as it is. With R
+the prior's precision, R = CCᵀ, and Q an orthonormal basis of the rows of ΦC⁻ᵀ, the classifier is ξ = Ba plus
+a part that no item sees, B = C⁻ᵀQ, a ~ N(0, I). Nothing is approximated.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from whoknows._array import Array, like, to_numpy
+from whoknows.fit.engines import Kept
+from whoknows.fit.items import Items
+from whoknows.fit.objective import Model
+from whoknows.model.belief import Belief
+from whoknows.model.truth import LogisticTruth
+
+PAYS = 0.8  # items a feature, up to which fewer directions make up for finding them
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """A model and its items in few directions, and the way back.
+
+    Attributes
+    ----------
+    model, kept : Model, Kept
+        With truth features ΦB and the prior N(0, I).
+    basis : (n_features, n_directions)
+        B.
+    wide : Model
+        The model as it was, with precision R.
+    Phi : (n_items, n_features)
+        The items' features as they were.
+    """
+
+    model: Model
+    kept: Kept
+    basis: Array
+    wide: Model
+    Phi: Array
+
+    @classmethod
+    def of(cls, model: Model, kept: Kept, n_items: int, n_features: int) -> Narrow | None:
+        """Return the model in few directions, or None where that would not pay, or does not hold."""
+        if type(model.truth) is not LogisticTruth or n_items > PAYS * n_features:
+            return None
+        (parts,) = kept.engine.sum(_features, kept.chunks)
+        Phi = np.vstack(parts)
+        root = scipy.linalg.cholesky(model.truth.precision, lower=True)
+        Q = scipy.linalg.qr(scipy.linalg.solve_triangular(root, Phi.T, lower=True), mode="economic")[0]
+        basis = scipy.linalg.solve_triangular(root, Q, lower=True, trans="T")
+        truth = copy.copy(model.truth)
+        truth._precision, truth._log_det = np.eye(basis.shape[1]), 0.0
+        chunks = kept.engine.keep(_along, kept.chunks, basis)
+        return cls(replace(model, truth=truth), Kept(chunks, kept.engine), basis, model, Phi)
+
+    def narrowed(self, known: Belief) -> Belief:
+        """Return q(a) of q(ξ), so far as the directions go: a = BᵀRξ."""
+        towards = self.basis.T @ self.wide.truth.precision  # type: ignore[attr-defined]
+        covariance = None if known.covariance is None else towards @ known.covariance @ towards.T
+        return Belief(towards @ known.mean, covariance)
+
+    def widened(self, known: Any) -> Any:
+        """Return q(ξ) of q(a): mean B E[a], covariance R⁻¹ + B (Cov[a] − I) Bᵀ."""
+        B, covariance = self.basis, known.covariance
+        if covariance is not None:
+            prior = self.wide.truth.prior_belief().covariance  # type: ignore[attr-defined]
+            covariance = prior + B @ (covariance - np.eye(B.shape[1])) @ B.T
+        wide = replace(known, mean=B @ known.mean, covariance=covariance)
+        return replace(wide, items=self.Phi) if hasattr(known, "items") else wide
+
+
+def _features(items: Items) -> tuple[Sequence[Array]]:
+    return ([to_numpy(items.Phi)],)
+
+
+def _along(items: Items, basis: Array) -> Items:
+    return replace(items, Phi=items.Phi @ like(basis, items.Phi))
