@@ -182,15 +182,54 @@ def test_predictions_of_many_items_are_not_printed(out_of_core, parts):
 def test_gold_and_labels_of_other_items(files, parts, tmp_path):
     gold = write(tmp_path / "gold.csv", "item,truth\ni00,maybe\nelsewhere,yes\n")
     labels = write(tmp_path / "labels.csv", (files / "labels.csv").read_text("utf-8") + "x1,anna,yes\n")
-    given = "fit", labels, "--features", parts, "--model", "id", "--out", tmp_path / "out"
+    given = "fit", labels, "--features", parts, "--model", "id", "--out", tmp_path / "out", "--allow-missing"
     said = run(*given, "--gold", gold)
-    assert "1 of 41 items with labels (2%) are in no file of features: 'x1'" in said.err
     assert "the truth of 1 item is known and taken as such; 1 more take no part" in said.err
     assert rows_of(tmp_path / "out" / "consensus.parquet")[0]["consensus"] == "maybe"
     write(gold, "item,truth\nelsewhere,yes\n")
     assert "knows the truth of none of the items ('elsewhere')" in failure(
         *given, "--gold", gold, "--quiet", code=3
     )
+
+
+@pytest.fixture
+def more_labels(files, tmp_path):
+    """Labels of the crowd, and of five items that are in no file of features."""
+    more = "".join(f"x{place},anna,yes\n" for place in range(5))
+    return write(tmp_path / "more.csv", (files / "labels.csv").read_text("utf-8") + more)
+
+
+LOST = "5 of 45 items with labels (11%) are in no file of features: 'x0', 'x1', 'x2', …; features are of"
+
+
+def test_labels_of_items_in_no_file_are_refused_and_nothing_is_written(more_labels, parts, tmp_path):
+    given = "fit", more_labels, "--features", parts, "--model", "id", "--out", tmp_path / "out"
+    message = failure(*given, "--quiet", code=3)
+    assert message.startswith(f"Error: {LOST}")
+    assert message.endswith("on the command line --allow-missing.")
+    assert "Warning" not in message
+    told = as_json(*given, code=3)
+    assert (told["exit_code"], told["error"]) == (3, message.removeprefix("Error: "))
+    assert [path.name for path in tmp_path.iterdir()] == ["more.csv"]
+
+
+def test_labels_of_items_in_no_file_are_left_out_if_allowed(more_labels, out_of_core, parts, tmp_path):
+    out = tmp_path / "out"
+    given = "fit", more_labels, "--features", parts, "--model", "id", "--out", out, "--allow-missing"
+    said = run(*given, "--quiet")
+    assert said.err.startswith(f"Warning: {LOST}")
+    assert said.err.endswith("Their labels are left out.\n")
+    assert rows_of(out / "consensus.parquet") == rows_of(out_of_core[0] / "consensus.parquet")
+    again = run("fit", "--config", out / "settings.toml", "--out", tmp_path / "again", "--quiet")
+    assert again.err == said.err
+    assert run("ask", out, "--out", tmp_path / "ask.csv", "--quiet").err == said.err
+
+
+def test_labels_of_other_items_alone_are_refused_even_if_missing_ones_are_allowed(parts, tmp_path):
+    labels = write(tmp_path / "none.csv", "item,annotator,label\nx0,anna,yes\nx1,anna,no\n")
+    given = "fit", labels, "--features", parts, "--out", tmp_path / "out", "--allow-missing", "--quiet"
+    assert "2 of 2 items with labels (100%) are in no file of features" in failure(*given, code=3)
+    assert not (tmp_path / "out").exists()
 
 
 def test_amounts_and_models_that_need_all_items_in_memory(files, parts, tmp_path):

@@ -98,6 +98,24 @@ def test_a_mistake_in_the_next_call_costs_nothing(files, parts, tmp_path):
     assert contents(out) == before
 
 
+def test_labels_of_items_in_no_file_are_allowed_once_more(files, parts, tmp_path):
+    labels = (files / "labels.csv").read_text("utf-8")
+    (tmp_path / "labels.csv").write_text(f"{labels}x1,anna,yes\n", "utf-8")
+    whole, out, allowed = tmp_path / "whole", tmp_path / "out", ("--model", "id", "--allow-missing")
+    run(*fit(tmp_path, parts, whole, *allowed, "--quiet"))
+    interrupted(tmp_path, parts, out, *allowed)
+    before = contents(out)
+    message = failure(*fit(tmp_path, parts, out, "--model", "id", "--resume", "--quiet"), code=3)
+    assert "in no file of features: 'x1'" in message
+    assert "--allow-missing" in message
+    assert contents(out) == before
+    said = run(*fit(tmp_path, parts, out, *allowed, "--resume"))
+    assert "in no file of features: 'x1'" in said.err
+    assert "what an interrupted fit has done is not done again." in said.err
+    for name in RESULTS:
+        assert (out / name).read_bytes() == (whole / name).read_bytes(), name
+
+
 def test_nothing_to_resume(files, parts, tmp_path):
     out = tmp_path / "out"
     message = failure(*fit(files, parts, out, "--resume", "--quiet"), code=2)

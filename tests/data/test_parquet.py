@@ -515,7 +515,7 @@ def test_labels_of_items_in_no_file(folder):
     told = (
         "4 of 5 items with labels (80%) are in no file of features: 1, 2, 3, …; features are of 595, 585, 575"
     )
-    with pytest.raises(ValueError, match=re.escape(told) + ".*pass allow_missing=True"):
+    with pytest.raises(ValueError, match=re.escape(told) + ".*leave these labels out: allow_missing=True"):
         join_labels(said, features)
     with pytest.warns(UserWarning, match=re.escape(told)):
         joined = join_labels(said, features, allow_missing=True)

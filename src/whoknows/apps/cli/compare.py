@@ -44,6 +44,7 @@ def compare(
     predictions: options.PredictionsOption = False,
     id_column: options.IdColumnOption = None,
     vector: options.VectorOption = None,
+    allow_missing: options.AllowMissingOption = False,
 ) -> None:
     """See whether the model pays on your own data.
 

@@ -64,6 +64,7 @@ def fit(
     vector: options.VectorOption = None,
     image: options.ImageOption = None,
     memory: options.MemoryOption = None,
+    allow_missing: options.AllowMissingOption = False,
     resume: options.ResumeOption = False,
 ) -> None:
     """Learn the truth of every item and who knows what.

@@ -38,6 +38,7 @@ class Source:
     vector: str | None = None
     image: str | None = None
     memory: str | None = None
+    allow_missing: bool = False
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Source:
@@ -130,7 +131,7 @@ def read_crowd(source: Source, say: Say, recipe: Recipe | None = None, whole: bo
         texts, where = _read_texts(source, labels)
         features, recipe = of_texts(texts, where, recipe, say)
     if stays_in_files(features.X):
-        joined = join_large(labels, features)
+        joined = join_large(labels, features, source.allow_missing)
         say.all(joined.notes)
         if whole:
             return Crowd(labels, joined, None, recipe, features.ids)

@@ -124,12 +124,12 @@ def in_columns(features: Features, wanted: list[str]) -> Features:
     return replace(features, X=X, names=tuple(wanted))
 
 
-def join_large(labels: LabelFile, features: Features) -> Joined:
-    """Labels about the rows of features; those of items without features are left out with a warning."""
+def join_large(labels: LabelFile, features: Features, allow_missing: bool) -> Joined:
+    """Labels about the rows of features; of items without any they are refused, or left out if allowed."""
     from whoknows.data.features import Joined
     from whoknows.data.parquet import join_labels
 
-    said = join_labels(labels.annotations, features.X, allow_missing=True, ids=features.ids)
+    said = join_labels(labels.annotations, features.X, allow_missing, ids=features.ids)
     unlabelled = said.n_items - int(said.labelled.sum())
     notes = (f"{unlabelled} of {said.n_items} items have features but no label",) if unlabelled else ()
     return Joined(said, features.X, features.names, notes)

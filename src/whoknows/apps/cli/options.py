@@ -66,6 +66,14 @@ VectorOption = Annotated[
 ImageOption = Annotated[
     str | None, _Reading(metavar="COLUMN", help="Column with the path or address of an item's image.")
 ]
+AllowMissingOption = Annotated[
+    bool,
+    _Reading(
+        "--allow-missing",
+        help="Labels of items that are in no file of features, where these stay in their files, are left out "
+        "with a warning; refused if not given.",
+    ),
+]
 ResumeOption = Annotated[
     bool,
     typer.Option(

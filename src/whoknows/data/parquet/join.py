@@ -11,6 +11,8 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.parquet import ids as known
 from whoknows.data.vocabulary import show
 
+HOW = "allow_missing=True, on the command line --allow-missing"
+
 
 def join_labels(
     labels: Annotations, features: Any, allow_missing: bool = False, *, ids: Any = None
@@ -69,7 +71,7 @@ def _check(labels: Annotations, row: Any, ids: Any, allow_missing: bool) -> None
     if len(lost) == len(labelled):
         raise ValueError(f"{what}. Labels and features must name items alike: name the column of the ids.")
     if not allow_missing:
-        raise ValueError(f"{what}. Add their features, or pass allow_missing=True to leave these labels out.")
+        raise ValueError(f"{what}. Add their features, or leave these labels out: {HOW}.")
     warnings.warn(f"{what}. Their labels are left out.", stacklevel=3)
 
 
