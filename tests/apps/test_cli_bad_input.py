@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -285,9 +286,9 @@ def test_an_interrupted_fit_leaves_nothing_behind(number, code, tmp_path):
         "--features",
         tmp_path / "features.csv",
     ]
-    with subprocess.Popen(
-        [*command, "--out", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as run:
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # tests in the background do not hear it
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, "--out", out], preexec_fn=heard, **pipes) as run:
         while "no label" not in (line := run.stderr.readline()):  # the last note before the fit
             assert line, "the fit ended too soon"
         assert [path.suffix for path in out.iterdir()] == [".part"]
