@@ -31,7 +31,7 @@ choice of its members included, in a process of its own, on one thread.
 
 - *s*: seconds that passed. *CPU s*: of the processor, which other programs change less.
 - *MB*: the most memory held, over what the process held after its imports. *Data MB*: features (float32) and
-  labels. They are part of MB, but for {ON_DISK}, where features are read from Parquet files.
+  labels. They are part of MB, but for {ON_DISK} and disk-10m, where features are read from Parquet files.
 - *Consensus*, *classifier*: share of the labelled items, and of 5 000 new ones, whose class is right;
   *at most*: what who knows the world gets right of the new ones.
 - *× product*: CPU s as a multiple of those of X @ anchors' (400 anchors, in blocks), measured in the same

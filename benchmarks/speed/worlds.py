@@ -181,6 +181,7 @@ WORLDS = {
     "all-100k": World(100_000, 20_000, n_features=64),
     "all-1m": World(1_000_000, 20_000, n_features=64),
     "all-10m": World(10_000_000, 20_000, n_features=64, on_disk=True),
+    "disk-10m": World(10_000_000, 100_000, n_features=64, on_disk=True),
 }
 QUICK = ["quick"]
 EVERY = [name for name in WORLDS if name not in QUICK]

@@ -102,7 +102,8 @@ def test_the_cells_are_those_asked_for():
     assert sizes["annotators-2000"] == (100_000, 500_000, 2_000, 2)
     assert sizes["classes-10"] == (10_000, 50_000, 50, 10)
     assert sizes["all-10m"] == (10_000_000, 100_000, 50, 2)
-    assert {name for name, world in WORLDS.items() if world.on_disk} == {summary.ON_DISK}
+    assert sizes["disk-10m"] == (10_000_000, 500_000, 50, 2)
+    assert {name for name, world in WORLDS.items() if world.on_disk} == {summary.ON_DISK, "disk-10m"}
     assert {name for _, names in summary.GROWTH.values() for name in names} <= set(worlds.EVERY)
     assert set(against.KNOWN) <= set(WORLDS)
     assert set(against.METHODS) <= set(METHODS)
