@@ -327,27 +327,14 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
 
     def _consensus(self, X: Array, given: Given, checkpoint: Checkpoint = NO_CHECKPOINT) -> Array:
         """p(z | x, labels); members that see nothing of x have a say where there are labels."""
-
-        def of_part(X: Any, part: slice) -> Array:
-            known = given[part]
-            return np.concatenate(list(block_by_block(partial(self._of_both, X, known), X)))
-
-        return checkpoint.in_pieces("consensus", of_part, X)
-
-    def _of_both(self, X: Array, given: Given, rows: slice) -> Array:
-        """p(z | x) of items in a block that nobody labelled, p(z | x, labels) of the others."""
-        given = given[rows]
-        seen, informed = self._seen_by(X[rows], given), given.informed
-        found = np.zeros((len(informed), given.said.n_classes))
-        for mine, weights, method in (
-            (~informed, self._seeing, "_prob"),
-            (informed, self.weights_, "_posterior"),
-        ):
-            if mine.any():
-                asked = zip(weights, self.members_, seen, strict=True)
-                found[mine] = to_numpy(
-                    sum(w * getattr(m, method)(items[mine]) for w, m, items in asked if w > 0)
-                )
+        rows = np.flatnonzero(given.informed)
+        if len(rows) < len(X):
+            found = checkpoint.in_pieces("consensus", lambda X, _: self._ask("_prob", X, self._seeing), X)
+        else:
+            found = np.zeros((len(X), given.said.n_classes))
+        if len(rows):
+            answers = self._answers("_posterior", X[rows], given[rows])
+            found[rows] = np.concatenate([np.tensordot(self.weights_, part, axes=1) for part in answers])
         return found
 
     @property

@@ -65,7 +65,10 @@ def default_members(n_classes: int) -> list[Member]:
     Of two classes also labels alone: where features say nothing of the truth, they should not be asked.
     """
     if n_classes == 2:
-        grid = [*product(SEEING, (1.0, 30.0), (True,), (False,)), *product(SEEING, (1.0, 10.0), (True, False))]
+        grid = [
+            *product(SEEING, (1.0, 30.0), (True,), (False,)),
+            *product(SEEING, (1.0, 10.0), (True, False)),
+        ]
         grid += product(["none"], (10.0,), (False,), (True, False))
     else:
         grid = [*product(SEEING, (3.0, 30.0, 100.0), (False,)), *product(SEEING, (30.0,), (True,))]
