@@ -105,7 +105,7 @@ def test_seconds_are_on_the_page(results, tmp_path):
     text = page.page(results, tmp_path / "page.md")
     speed = text.partition("## Speed\n")[2].partition("## How")[0]
     assert speed.count(" 7.3 |") == 2
-    assert "Not complete: 1 of 9 draws" in speed
+    assert "Not complete: 1 of 10 draws" in speed
     assert "Not run yet" not in speed
 
 

@@ -53,6 +53,20 @@ def test_a_cell_where_a_baseline_has_no_result_is_not_counted():
     assert summary.won(means, "auto", ["vote"]).tolist() == [True]
 
 
+def test_cells_won_by_chance_are_those_won_where_chance_has_no_say():
+    index = pd.MultiIndex.from_product(
+        [["bupa", "pima"], range(2), range(5), [0.1, 0.5, 1.0]], names=["set", "repeat", "fold", "proportion"]
+    )
+    wide = pd.DataFrame({name: 0.5 for name in ("auto", *summary.BASELINES)}, index)
+    wide["auto"] += np.where(index.get_level_values("proportion") > 0.1, 0.1, 0.0)
+    wide.loc["bupa", summary.BASELINES[-1]] = 0.7
+    assert summary.won_by_chance(wide, "auto") == (3, 3)
+    assert summary.won(summary.cell_means(wide), "auto").sum() == 3
+    wide.loc["bupa", summary.BASELINES[-1]] = np.random.default_rng(0).choice([0.5, 0.7], 30)
+    low, high = summary.won_by_chance(wide, "auto")
+    assert 3 <= low < high <= 6
+
+
 def test_average_rank_shares_ties():
     means = summary.cell_means(wide(auto=[0.9] * 4, vote=[0.5, 0.5, 0.9, 0.9], tsvm=[0.1] * 4))
     assert summary.average_rank(means, ["auto", "vote", "tsvm"]).to_dict() == {
