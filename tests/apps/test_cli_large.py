@@ -225,6 +225,12 @@ def test_labels_of_items_in_no_file_are_left_out_if_allowed(more_labels, out_of_
     assert run("ask", out, "--out", tmp_path / "ask.csv", "--quiet").err == said.err
 
 
+def test_whom_to_ask_is_said_of_items_with_features(more_labels, out_of_core, tmp_path):
+    asked = "ask", out_of_core[0], "--labels", more_labels, "--out", tmp_path / "ask.csv", "--quiet"
+    assert "--allow-missing" in failure(*asked, code=3)
+    assert run(*asked, "--allow-missing").err.startswith(f"Warning: {LOST}")
+
+
 def test_labels_of_other_items_alone_are_refused_even_if_missing_ones_are_allowed(parts, tmp_path):
     labels = write(tmp_path / "none.csv", "item,annotator,label\nx0,anna,yes\nx1,anna,no\n")
     given = "fit", labels, "--features", parts, "--out", tmp_path / "out", "--allow-missing", "--quiet"

@@ -75,6 +75,8 @@ def test_which_kind_of_expertise_is_settled_before_the_maps_are_tried(few_are_tr
     assert {(m.varies_with_x, m.two_coin) for m in chosen if m.map != "none"} == {
         (chosen[0].varies_with_x, chosen[0].two_coin)
     }
+    assert seen[0][1] >= seen[-1][1]  # what is foreseen is never less than what there is to do,
+    assert seen[0][1] <= seen[-1][1] + 5  # and little more
     tried = seen[-1][0] - len(model.members_)
     assert tried in ((6, 7) if n_classes == 2 else (4, 5))  # without or with a graph
     assert model.selection_.varies is False
@@ -86,9 +88,27 @@ def test_members_of_many_classes_start_where_the_heaviest_ended(few_are_tried, m
     """Where all start from does not matter to where they end."""
     X, y, _ = world(700)
     y = np.where(X[:, 1:] > 0.5, 2.0, y)
-    found = []
-    for vote in (False, True):
-        if vote:
-            monkeypatch.setattr(Candidate, "guess", lambda self: None)
-        found.append(AutoCrowdClassifier(members=MEMBERS[::2], tol=1e-7).fit(X, y).posterior_)
-    np.testing.assert_allclose(*found, atol=0.01)
+    found, starts, fit = [], [], Candidate.fit
+
+    def told(self, given, step, start=None):
+        starts.append(start is not None)
+        return fit(self, given, step, None if len(found) else start)
+
+    monkeypatch.setattr(Candidate, "fit", told)
+    for _ in range(2):
+        found.append(AutoCrowdClassifier(members=MEMBERS[::2], tol=1e-7).fit(X, y))
+    assert starts == [False, True] * 2
+    assert found[0].n_iter_ <= found[1].n_iter_
+    np.testing.assert_allclose(found[0].posterior_, found[1].posterior_, atol=0.01)
+
+
+def test_gold_in_place_of_labels_settles_no_kind_of_expertise(few_are_tried):
+    X, y, z = world(900)
+    labelled = np.flatnonzero(~np.isnan(y).any(axis=1))[:60]
+    few = np.full_like(y, np.nan)
+    few[labelled] = y[labelled]
+    gold = {i: float(z[i]) for i in range(900) if i not in set(labelled)}
+    model = AutoCrowdClassifier(tol=1e-3).fit(X, few, gold=gold)
+    assert len(model.selection_.log_lik) == 20  # a third of all items with labels
+    kinds = {(m.varies_with_x, m.two_coin) for m in model.selection_.members}
+    assert len(kinds) > 1

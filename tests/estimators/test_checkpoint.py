@@ -194,6 +194,30 @@ def test_members_side_by_side(folder, monkeypatch):
     assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_members_tried_in_stages(n_classes, folder, monkeypatch):
+    monkeypatch.setattr(auto, "MOST_TRIED", 40)
+    X, y = world(n_classes)
+    make = lambda: AutoCrowdClassifier(tol=1e-3)  # noqa: E731
+    plain = make().fit(X, y)
+    for n_fits in (0, 1, 3, 4):
+        with pytest.raises(Interrupted):
+            make().fit(X, y, after(n_fits), checkpoint=folder)
+    assert same(make().fit(X, y, checkpoint=folder), plain)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_fewer_items_than_features(n_classes, folder):
+    X, y = world(n_classes)
+    wide = np.column_stack([X, np.random.default_rng(1).normal(size=(len(X), 100))])
+    make = lambda: CrowdClassifier("id", map="linear", tol=1e-4)  # noqa: E731
+    plain = make().fit(wide, y)
+    for n_iterations in (1, 4):
+        with pytest.raises(Interrupted):
+            make().fit(wide, y, after(n_iterations), checkpoint=folder)
+    assert same(make().fit(wide, y, checkpoint=folder), plain)
+
+
 def test_a_fit_that_a_callback_stopped_goes_on(folder):
     X, y = world()
     make = lambda: CrowdClassifier("id", map="linear", tol=1e-7)  # noqa: E731

@@ -134,6 +134,34 @@ def test_tensors_give_the_answers_of_arrays(make, precision, atol, torch):
     assert_alike(answers(make(device="cpu").fit(X.astype(float), Y), X, NEW.astype(float)), expected, 1e-8)
 
 
+THREE = np.where(np.isnan(Y), np.nan, np.where(X[:, :1] > np.median(X[:, 0]), 2.0, Y))
+ON_THE_PROCESSOR = {
+    "three classes": (lambda: CrowdClassifier("id", map="linear", tol=1e-4), THREE),
+    "auto, three classes": (lambda: AutoCrowdClassifier(members=MEMBERS[:2], tol=1e-4), THREE),
+    "em": (lambda: CrowdClassifier("id", map="linear", solver="em"), Y),
+    "crossfit": (lambda: CrowdClassifier("id", map="linear", solver="crossfit", tol=1e-4), Y),
+    "gp": (lambda: CrowdClassifier("gp", tol=1e-3), np.where(np.arange(len(X))[:, None] < 80, Y, np.nan)),
+    "ordered": (lambda: CrowdClassifier("ordered", map="linear", tol=1e-4), THREE),
+}
+
+
+@pytest.mark.parametrize("which", ON_THE_PROCESSOR)
+def test_tensors_are_welcome_where_fits_are_computed_on_the_processor(which, torch):
+    make, said = ON_THE_PROCESSOR[which]
+    expected = answers(make().fit(X.astype(float), said), X, NEW.astype(float))
+    x, new = (torch.as_tensor(part, dtype=torch.float64) for part in (X, NEW))
+    model = make().fit(x, said)
+    assert_alike(answers(model, x, new), expected, 1e-6)
+    np.testing.assert_allclose(model.posterior(x, said), expected[0], atol=1e-6)
+
+
+def test_weighted_items_on_tensors_are_fitted_again_from_where_the_fit_ended(torch):
+    x, weight = torch.as_tensor(X, dtype=torch.float64), np.where(np.arange(len(X)) % 3, 1.0, 2.0)
+    model = CrowdClassifier("id", map="linear", warm_start=True, tol=1e-12, max_iter=500)
+    first = model.fit(x, Y, sample_weight=weight).posterior_
+    np.testing.assert_allclose(model.fit(x, Y, sample_weight=weight).posterior_, first, atol=1e-4)
+
+
 def test_a_tensor_is_checked_as_an_array_is(torch):
     x = torch.as_tensor(X.copy())
     x[3, 2] = float("nan")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from whoknows import CrowdClassifier, CrowdRegressor
+from whoknows import CrowdClassifier
 from whoknows.data import Annotations
 from whoknows.fit import narrow
 
@@ -72,6 +72,19 @@ def test_labels_that_come_later_are_learnt_as_well(n_classes):
     assert gap < (1e-3 if n_classes == 2 else 0.1)
 
 
+def test_items_that_are_there_twice_are_one_direction(wide):
+    rows = np.arange(0, N, 2)
+    said, twice = crowd(2, rows).to_matrix(), X.copy()
+    twice[rows[1::2]] = twice[rows[::2]]
+    model = CrowdClassifier("id", "bernoulli", "linear", tol=1e-12, max_iter=400)
+    narrowed = model.fit(twice, said).posterior_
+    assert np.linalg.matrix_rank(twice[rows]) == len(rows) // 2
+    np.testing.assert_allclose(narrowed, wide(model.fit, twice, said).posterior_, atol=1e-6)
+    kept = narrow._orthonormal(np.column_stack([twice[rows].T, twice[rows].T * (1 + 1e-16)]))
+    assert kept.shape == (D, len(rows) // 2)
+    np.testing.assert_allclose(kept.T @ kept, np.eye(len(rows) // 2), atol=1e-12)
+
+
 def test_only_where_it_pays(monkeypatch):
     used = []
     of = narrow.Narrow.of.__func__
@@ -84,8 +97,6 @@ def test_only_where_it_pays(monkeypatch):
     assert used[-1] is None  # 60 items, 71 features
     CrowdClassifier("ordered").fit(X, crowd(3, np.arange(20)))
     assert used[-1] is None  # cut points are no weights of features
-    CrowdRegressor().fit(X, RNG.normal(size=(N, 3)))
-    assert used[-1] is None
     n_asked = len(used)
     CrowdClassifier("id", "bernoulli", "linear", solver="em").fit(X, crowd(2, np.arange(20)))
     assert len(used) == n_asked

@@ -47,7 +47,7 @@ from whoknows.model.distances import block_by_block, enough_of
 EVEN_OF_POINTS = 0.15
 MOST_TRIED = 5_000  # items members are weighed on; where there are more, weights are known well enough
 TOL_OF_MANY = 3e-5  # for members' fits to so many: what the bound could still gain changes no answer
-LEAST_WEIGHT = 0.125  # to leave out members below this: each costs a fit to all items
+LEAST_WEIGHT = 0.2  # of the heaviest member's, to be worth what a fit to all of many items costs
 LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken
 
 Build = Callable[[list[Member]], list[Candidate]]
@@ -143,12 +143,15 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         if self.members is None and parts >= WITHOUT_PARTS:
             chosen = [member for member in chosen if member.map != "spectral"]
         many = self.selection and len(informed) > MOST_TRIED
-        rows = self._some(informed) if many else informed
+        labelled = np.flatnonzero(given.said.labelled)
+        in_stages = many and self.members is None and len(labelled) > MOST_TRIED
+        rows = self._some(informed, labelled) if many else informed
         build = partial(self._candidates, X=X, given=given, views=views, engine=engine)
         at_once = many and not getattr(X, "is_cuda", False)  # a GPU is busy with one
-        clock = Clock(callback, len(chosen) * (1 + (self.folds if self.selection else 0)), at_once)
-        trials = self._trials(given.said[rows], many, clock, checkpoint)
-        if many and self.members is None:
+        n_folds = 0 if not self.selection else 1 if many else self.folds
+        clock = Clock(callback, _n_fits(chosen, n_folds, n_classes if in_stages else 0), at_once)
+        trials = self._trials(given.said[rows], n_folds, many, clock, checkpoint)
+        if in_stages:
             selection = self._in_stages(chosen, trials, partial(build, rows=rows), n_classes, parts)
         else:
             selection = self._all_tried(chosen, trials.log_lik(build(chosen, rows=rows)), n_classes, parts)
@@ -161,13 +164,16 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         self._set_answers(X, given, checkpoint)
         return self
 
-    def _some(self, informed: Rows) -> Rows:
-        """Return as many of many items as it takes to weigh the members."""
-        return np.sort(check_random_state(self.random_state).choice(informed, MOST_TRIED, replace=False))
+    def _some(self, informed: Rows, labelled: Rows) -> Rows:
+        """Return as many of many items as it takes to weigh the members; labels tell more than gold does."""
+        rng, others = check_random_state(self.random_state), np.setdiff1d(informed, labelled)
+        few = rng.choice(labelled, min(MOST_TRIED, len(labelled)), replace=False)
+        return np.sort(np.append(few, rng.choice(others, MOST_TRIED - len(few), replace=False)))
 
-    def _trials(self, Y: Annotations, many: bool, clock: Clock, checkpoint: Checkpoint) -> Trials:
+    def _trials(
+        self, Y: Annotations, n_folds: int, many: bool, clock: Clock, checkpoint: Checkpoint
+    ) -> Trials:
         """Cut labelled items into folds; of many items one of the folds is enough to weigh members on."""
-        n_folds = 0 if not self.selection else 1 if many else self.folds
         order = check_random_state(self.random_state).permutation(np.flatnonzero(Y.labelled))
         folds = np.array_split(order, max(min(self.folds, len(order)), 1))[:n_folds]
         return Trials(folds, Y.n_items, many and Y.n_classes > 2, clock, checkpoint)
@@ -379,6 +385,12 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
                 )
             candidates.append(Candidate(model, learnt, *seen[member.map]))
         return candidates
+
+
+def _n_fits(chosen: list[Member], n_folds: int, n_classes: int) -> int:
+    """How many fits there will be, at most; ``n_classes`` where members are tried in stages, else 0."""
+    n_maps = len({member.map for member in chosen})
+    return len(kinds(n_classes)) + 2 * n_maps - 1 if n_classes else len(chosen) * (n_folds + 1)
 
 
 def _parts(views: dict[str, Seen]) -> float:

@@ -18,6 +18,7 @@ from whoknows.fit.engines import Engine, Kept
 from whoknows.fit.items import Items
 from whoknows.fit.objective import Model
 from whoknows.fit.solve import Fitted, kept_in_chunks
+from whoknows.fit.variational import has_bound
 from whoknows.model.distances import blocks_of
 
 DIRECTIONS = (2, 5, 10, 20)  # few choices, so that some more labels do not change the model
@@ -49,8 +50,10 @@ class Learnt:
         if self.model.truth.couples_items:
             Phi = self.seen.scaled(X)
         if given is None:
-            return Items(Phi, Psi, silence(len(X)))
-        return Items(doubles(Phi), doubles(Psi), given.said, given.gold, given.weight)
+            items = Items(Phi, Psi, silence(len(X)))
+        else:
+            items = Items(doubles(Phi), doubles(Psi), given.said, given.gold, given.weight)
+        return items if has_bound(self.model) else items.here  # other solvers know arrays alone
 
     @property
     def needs_all(self) -> bool:
@@ -98,6 +101,7 @@ class Learnt:
 
     def posterior(self, fitted: Fitted, items: Items) -> Array:
         """p(z | x, labels): (n_items, n_classes)."""
+        items = items if fitted.solver == "vb" else items.here
         evidence = self.model.annotators.evidence_at(fitted.annotators, items.Psi, items.Y)
         return to_numpy(self.model.truth.posterior_at(fitted.truth, items.Phi, items.complete(evidence)))
 

@@ -52,11 +52,11 @@ class Selection:
     def condensed(self, least: float) -> Selection:
         """Return the members worth a fit to very many items.
 
-        Those with less than ``least`` of the weight are left out. With so many labels a prior hardly matters:
-        of members that differ in variance alone the best has the weight of all.
+        Those with less than ``least`` times the weight of the heaviest are left out. With so many labels a
+        prior hardly matters: of members that differ in variance alone the best has the weight of all.
         """
         kinds: dict[Member, list[int]] = {}
-        for i in np.flatnonzero(self.weights >= min(least, self.weights.max())):
+        for i in np.flatnonzero(self.weights >= least * self.weights.max()):
             kinds.setdefault(replace(self.members[i], variance=0.0), []).append(i)
         best = [max(alike, key=self.weights.__getitem__) for alike in kinds.values()]
         weights = np.array([self.weights[alike].sum() for alike in kinds.values()])

@@ -25,8 +25,8 @@ from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import LogisticTruth
 
 INNER_ITERATIONS = 8  # of L-BFGS in an M-step: posteriors go half way each time, so more would be wasted
-REFRESH = 3  # iterations: how sure ξ is changes little from one to the next, and is dear to compute,
-MANY = 20  # where there are so many items a feature; of fewer, each has a say in it
+REFRESH = 3  # iterations after which it is computed anew, which is dear, how sure many items make ξ
+ITEMS_A_FEATURE = 20  # that are many; of fewer, each has a say in it, and it is computed in every iteration
 
 
 def fit_crossfit(
@@ -45,7 +45,7 @@ def fit_crossfit(
         )
     parameters, monitor.exact = start, False
     n_items, (n_features, *_) = engine.sum(_shape, chunks)
-    every = REFRESH if n_items > MANY * n_features else 1
+    every = REFRESH if n_items > ITEMS_A_FEATURE * n_features else 1
     root: Array | None = None
     for iteration in count():
         parameters = m_step(model, chunks, posteriors, parameters, engine, root, INNER_ITERATIONS)

@@ -2,7 +2,8 @@
 
 Labels say nothing of directions in which their items do not differ: there the prior stays as it is. With R
 the prior's precision, R = CCᵀ, and Q an orthonormal basis of the rows of ΦC⁻ᵀ, the classifier is ξ = Ba plus
-a part that no item sees, B = C⁻ᵀQ, a ~ N(0, I). Nothing is approximated.
+a part that no item sees, B = C⁻ᵀQ, a ~ N(0, I). Nothing is approximated; but a solver that stops on its way,
+as the cross-fitted one does, may stop elsewhere.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Narrow:
     wide : Model
         The model as it was, with precision R.
     Phi : (n_items, n_features)
-        The items' features as they were.
+        The items' features as they were, by which a cross-fitted truth knows them again.
     """
 
     model: Model
@@ -55,7 +56,7 @@ class Narrow:
         (parts,) = kept.engine.sum(_features, kept.chunks)
         Phi = np.vstack(parts)
         root = scipy.linalg.cholesky(model.truth.precision, lower=True)
-        Q = scipy.linalg.qr(scipy.linalg.solve_triangular(root, Phi.T, lower=True), mode="economic")[0]
+        Q = _orthonormal(scipy.linalg.solve_triangular(root, Phi.T, lower=True))
         basis = scipy.linalg.solve_triangular(root, Q, lower=True, trans="T")
         truth = copy.copy(model.truth)
         truth._precision, truth._log_det = np.eye(basis.shape[1]), 0.0
@@ -76,6 +77,13 @@ class Narrow:
             covariance = prior + B @ (covariance - np.eye(B.shape[1])) @ B.T
         wide = replace(known, mean=B @ known.mean, covariance=covariance)
         return replace(wide, items=self.Phi) if hasattr(known, "items") else wide
+
+
+def _orthonormal(columns: Array) -> Array:
+    """Orthonormal basis of what columns span; what is but rounding, where two are alike, is no direction."""
+    Q, R, _ = scipy.linalg.qr(columns, mode="economic", pivoting=True)
+    lengths = np.abs(np.diagonal(R))
+    return np.asarray(Q[:, lengths > len(columns) * np.finfo(float).eps * lengths[0]])
 
 
 def _features(items: Items) -> tuple[Sequence[Array]]:

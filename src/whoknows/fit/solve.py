@@ -26,7 +26,7 @@ from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import NotCompatible
 
 SOLVERS = ("auto", "vb", "em", "lbfgs", "crossfit")
-NARROWING = ("vb", "crossfit")  # the paper's own climb in the space they are printed in
+NARROWING = ("vb", "crossfit")  # em and lbfgs are the paper's, and climb in ξ itself
 MANY = 20_000  # items: from here on a fit first finds its way on some of them
 SOME = 5_000
 VOTE_WEIGHT = 0.8  # log-odds a single vote is worth before anything is known of annotators
@@ -106,6 +106,8 @@ def solve(
     size = _Size(*kept.engine.sum(_size, kept.chunks))
     if solver == "auto":
         solver = _best_solver(model, size.n_classes[0])
+    if solver != "vb":  # the only one that knows tensors
+        kept = Kept(kept.engine.keep(_here, kept.chunks), kept.engine)
     narrow = (
         Narrow.of(model, kept, sum(size.n_items), size.n_truth_features[0]) if solver in NARROWING else None
     )
@@ -155,6 +157,10 @@ def guess_of(model: Model, items: Items | Kept, fitted: Fitted) -> Array:
 
 def _prob(items: Items, model: Model, parameters: Parameters) -> tuple[list[Array]]:
     return ([to_numpy(e_step(items, model, parameters).prob)],)  # type: ignore[union-attr]
+
+
+def _here(items: Items) -> Items:
+    return items.here
 
 
 def _itself(items: Items) -> Items:
@@ -220,7 +226,8 @@ def _first_posteriors(kept: Kept, size: _Size, start: Array | None) -> list[Any]
 
 def _guess(work: tuple[Items, Array]) -> CategoricalPosterior:
     items, prob = work
-    return CategoricalPosterior(like(prob, items.Phi), weight=items.weight)
+    weight = None if items.weight is None else like(items.weight, items.Phi)
+    return CategoricalPosterior(like(np.array(prob), items.Phi), weight=weight)
 
 
 def _best_solver(model: Model, n_classes: int) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from whoknows.apps.cli import inputs
+from whoknows.apps.cli import inputs, options
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.fitted import Fitted, ModelArgument
 from whoknows.apps.cli.output import refuse_to_replace_input
@@ -49,6 +49,7 @@ def ask(
     items: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Table of items, if not where it was.")
     ] = None,
+    allow_missing: options.AllowMissingOption = False,
 ) -> None:
     """Say whom to ask next, about which item.
 
@@ -73,7 +74,8 @@ def ask(
         raise Problem(f"{model}: was not fitted to a file of numbers, so --features has no meaning.", USAGE)
     moved = {"labels": labels, "features": features, "items": items}
     given = {name: path for name, path in moved.items() if path is not None}
-    source = replace(fitted.source, gold=None, **given)
+    allowed = allow_missing or fitted.source.allow_missing
+    source = replace(fitted.source, gold=None, allow_missing=allowed, **given)
     for name, path in source.files.items():
         if not path.exists():
             raise Problem(f"{path}: there is no such file. If it has moved, say --{name} FILE.", BAD_INPUT)
