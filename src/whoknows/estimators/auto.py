@@ -47,7 +47,7 @@ from whoknows.model.distances import block_by_block, enough_of
 EVEN_OF_POINTS = 0.15
 MOST_TRIED = 5_000  # items members are weighed on; where there are more, weights are known well enough
 TOL_OF_MANY = 3e-5  # for members' fits to so many: what the bound could still gain changes no answer
-LEAST_WEIGHT = 0.2  # of the heaviest member's, to be worth what a fit to all of many items costs
+LEAST_WEIGHT = 0.5  # of the heaviest member's, to be worth what a fit to all of many items costs
 LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken
 
 Build = Callable[[list[Member]], list[Candidate]]
