@@ -15,6 +15,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
+MATRICES_AT_ONCE = 200  # what of them stays in a processor's cache
 LARGEST = 1e150  # feature: models square them and add the squares up
 
 
@@ -142,3 +143,39 @@ class Groups:
         """Give each code that has entries, with their place in ``order``."""
         for group in np.flatnonzero(np.diff(self.bounds)):
             yield int(group), slice(int(self.bounds[group]), int(self.bounds[group + 1]))
+
+
+def inverses(matrices: Array) -> tuple[Array, Array]:
+    """Inverses of symmetric positive definite matrices (n, D, D), and the logarithms of their determinants.
+
+    LAPACK takes matrices one by one; where they are many, products of some at once are twice as fast.
+    """
+    if len(matrices) <= MATRICES_AT_ONCE:
+        alone = np.linalg.inv(matrices)
+        inverse: Array = np.asarray(0.5 * (alone + alone.swapaxes(1, 2)))
+        return inverse, -_log_determinants(np.linalg.cholesky(inverse))
+    inverse, log_det = np.empty_like(matrices), np.empty(len(matrices))
+    for start in range(0, len(matrices), MATRICES_AT_ONCE):
+        rows = slice(start, start + MATRICES_AT_ONCE)
+        root = np.linalg.cholesky(matrices[rows])
+        half, log_det[rows] = _inverses_of_triangular(root), _log_determinants(root)
+        np.matmul(half.swapaxes(1, 2), half, out=inverse[rows])
+    return inverse, log_det
+
+
+def _log_determinants(roots: Any) -> Array:
+    """log |LLᵀ| of triangular L (n, D, D): (n,)."""
+    return np.asarray(2 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1))
+
+
+def _inverses_of_triangular(L: Any) -> Array:
+    """[A 0; B C]⁻¹ = [A⁻¹ 0; −C⁻¹BA⁻¹ C⁻¹], and so on down to single numbers: (n, D, D), lower triangular."""
+    half = L.shape[1] // 2
+    if half == 0:
+        return np.asarray(1 / L)
+    parts = L[:, :half, :half], L[:, half:, :half], L[:, half:, half:]
+    A, B, C = map(np.ascontiguousarray, parts)  # products of views are slow
+    A, C = _inverses_of_triangular(A), _inverses_of_triangular(C)
+    found = np.zeros(L.shape)
+    found[:, :half, :half], found[:, half:, :half], found[:, half:, half:] = A, -(C @ (B @ A)), C
+    return found

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from whoknows import AutoCrowdClassifier
-from whoknows.estimators import auto
+from whoknows.estimators import auto, members
 from whoknows.estimators.members import Member
 from whoknows.estimators.selection import Selection
 from whoknows.estimators.trials import Candidate
@@ -90,14 +90,16 @@ def test_members_of_many_classes_start_where_the_heaviest_ended(few_are_tried, m
     y = np.where(X[:, 1:] > 0.5, 2.0, y)
     found, starts, fit = [], [], Candidate.fit
 
-    def told(self, given, step, start=None):
-        starts.append(start is not None)
-        return fit(self, given, step, None if len(found) else start)
+    def told(self, given, step, start=None, hint=None):
+        starts.append((start is not None, hint is not None))
+        return fit(self, given, step) if found else fit(self, given, step, start, hint)
 
     monkeypatch.setattr(Candidate, "fit", told)
+    monkeypatch.setattr(members, "ROUGH", 1e-6)  # near enough to where they end
+    monkeypatch.setattr(auto, "TOL_OF_MANY", 1e-6)
     for _ in range(2):
         found.append(AutoCrowdClassifier(members=MEMBERS[::2], tol=1e-7).fit(X, y))
-    assert starts == [False, True] * 2
+    assert starts == [(False, True), (True, True)] * 2
     assert found[0].n_iter_ <= found[1].n_iter_
     np.testing.assert_allclose(found[0].posterior_, found[1].posterior_, atol=0.01)
 

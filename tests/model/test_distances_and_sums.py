@@ -79,3 +79,14 @@ def test_the_first_number_too_large_to_square_is_found_and_nan_is_none():
     assert _array.too_large(np.full((2, 2), np.nan)) is None
     X[1, 0] = -1e151
     assert _array.too_large(X) == (1, 0)
+
+
+@pytest.mark.parametrize("n_matrices", [0, 1, 7, 200, 201, 450])
+@pytest.mark.parametrize("size", [1, 2, 5, 21])
+def test_inverses_of_few_matrices_and_of_many(n_matrices, size):
+    rows = np.random.default_rng(0).normal(size=(n_matrices, 30, size)) * np.logspace(-3, 3, size)
+    matrices = rows.swapaxes(1, 2) @ rows + np.eye(size)
+    found, log_det = _array.inverses(matrices)
+    np.testing.assert_allclose(found @ matrices, np.broadcast_to(np.eye(size), matrices.shape), atol=1e-8)
+    np.testing.assert_allclose(found, found.swapaxes(1, 2), rtol=1e-12)
+    np.testing.assert_allclose(log_det, np.linalg.slogdet(matrices)[1], atol=1e-10)

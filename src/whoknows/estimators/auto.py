@@ -40,6 +40,7 @@ from whoknows.estimators.suggest import Voice
 from whoknows.estimators.trials import Candidate, Clock, Progress, Trials
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
+from whoknows.fit.solve import Fitted
 from whoknows.model.distances import block_by_block, enough_of
 
 # Of more than two classes members are point estimates, each as sure of itself as its prior variance makes it:
@@ -155,11 +156,12 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
             selection = self._in_stages(chosen, trials, partial(build, rows=rows), n_classes, parts)
         else:
             selection = self._all_tried(chosen, trials.log_lik(build(chosen, rows=rows)), n_classes, parts)
+        hints = dict(zip(selection.members, trials.fitted, strict=False)) if many else {}
         if many:
             selection = selection.condensed(LEAST_WEIGHT)
         clock.total = clock.done + len(selection.members)
         candidates = build(selection.members, rows=informed)
-        members = self._fitted(candidates, selection.weights, many, given, clock, checkpoint)
+        members = self._fitted(candidates, selection, many, given, clock, checkpoint, hints)
         self.selection_, self.weights_, self.members_ = selection, selection.weights, members
         self._set_answers(X, given, checkpoint)
         return self
@@ -188,6 +190,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         maps = {member.map for member in chosen}
         others = [member for member in on_other_maps(first[best], n_classes) if member.map in maps]
         on_maps = np.column_stack([log_lik[:, best], trials.log_lik(build(others))])
+        trials.fitted = [trials.fitted[best], *trials.fitted[len(first) :]]
         varying = gain_of_varying(first, log_lik)
         return replace(self._all_tried([first[best], *others], on_maps, n_classes, parts), varying=varying)
 
@@ -200,28 +203,30 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
     def _fitted(
         self,
         candidates: list[Candidate],
-        weights: Array,
+        selection: Selection,
         many: bool,
         given: Given,
         clock: Clock,
         checkpoint: Checkpoint,
+        hints: dict[Member, Fitted],
     ) -> list[CrowdClassifier]:
-        """Fit the members to all items.
+        """Fit the members to all items, each from what it learnt of a few, its hint, where there is one.
 
         Of many items point estimates, of more than two classes, start where the heaviest member ended.
         """
-        steps = [checkpoint.step(f"fit-{m}") for m in range(len(candidates))]
-        work = list(zip(candidates, steps, strict=True))
+        fits = [
+            partial(candidate.fit, given, checkpoint.step(f"fit-{m}"), hint=hints.get(member))
+            for m, (candidate, member) in enumerate(zip(candidates, selection.members, strict=True))
+        ]
         if many:
             for candidate in candidates:
                 candidate.estimator.tol = max(candidate.estimator.tol, TOL_OF_MANY)
         if not many or given.said.n_classes == 2:
-            return list(clock.each([partial(candidate.fit, given, step) for candidate, step in work]))
-        heaviest = int(weights.argmax())
-        first, step = work.pop(heaviest)
-        (lead,) = clock.each([partial(first.fit, given, step)])
-        start = first.guess() if work else None
-        found = list(clock.each([partial(candidate.fit, given, step, start) for candidate, step in work]))
+            return list(clock.each(fits))
+        heaviest = int(selection.weights.argmax())
+        (lead,) = clock.each([fits.pop(heaviest)])
+        start = candidates[heaviest].guess() if fits else None
+        found = list(clock.each([partial(fit, start=start) for fit in fits]))
         return [*found[:heaviest], lead, *found[heaviest:]]
 
     def _set_answers(self, X: Array, given: Given, checkpoint: Checkpoint = NO_CHECKPOINT) -> None:

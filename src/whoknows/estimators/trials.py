@@ -34,35 +34,29 @@ class Candidate:
     items: Items | Kept
     typical: Items
 
-    def fit(self, given: Given, step: Step, start: Array | None = None) -> CrowdClassifier:
-        """Return the estimator, fitted, from a first guess at the posterior or from the vote."""
-        return self.estimator._learn(self.learnt, self.items, self.typical, given, start=start, step=step)
+    def fit(
+        self, given: Given, step: Step, start: Array | None = None, hint: Fitted | None = None
+    ) -> CrowdClassifier:
+        """Return the estimator, fitted: from a guess at the posterior, from a hint, or from the vote."""
+        return self.estimator._learn(
+            self.learnt, self.items, self.typical, given, start=start, step=step, hint=hint
+        )
 
     def guess(self) -> Array:
         """Return what the estimator, fitted, makes of its items, for others to start from."""
         return guess_of(self.learnt.model, self.items, self.estimator._fitted)
 
-    def foretell(self, rest: Any, fold: Any, step: Step, start: Array | None = None) -> Array:
-        """log p(labels | x) of the items of a fold, fitted to the others: (n_items,)."""
-        return step.remember(lambda: self._foretold(self._fitted(rest, step, start), fold))
+    def foretell(self, rest: Any, fold: Any, step: Step, start: Array | None = None) -> tuple[Array, Fitted]:
+        """log p(labels | x) of the items of a fold, (n_items,), and what it rests on: a fit to the others."""
 
-    def lead(self, rest: Any, fold: Any, step: Step) -> tuple[Array, Array]:
-        """Return the same, and what the fit makes of the others, for other fits to start from."""
-
-        def found() -> tuple[Array, Array]:
-            fitted = self._fitted(rest, step)
-            return self._foretold(fitted, fold), guess_of(self.learnt.model, self.items[rest], fitted)
+        def found() -> tuple[Array, Fitted]:
+            rough = copy.copy(self.estimator)
+            rough.tol = max(rough.tol, ROUGH)
+            monitor = rough._monitor(self.learnt, keeper=step)
+            fitted = rough._solve(self.learnt, self.items[rest], monitor, start)
+            return self.learnt.log_predictive(fitted, self.items[fold]), fitted
 
         return step.remember(found)
-
-    def _fitted(self, rest: Any, step: Step, start: Array | None = None) -> Fitted:
-        rough = copy.copy(self.estimator)
-        rough.tol = max(rough.tol, ROUGH)
-        monitor = rough._monitor(self.learnt, keeper=step)
-        return rough._solve(self.learnt, self.items[rest], monitor, start)
-
-    def _foretold(self, fitted: Fitted, fold: Any) -> Array:
-        return self.learnt.log_predictive(fitted, self.items[fold])
 
 
 class Trials:
@@ -76,31 +70,42 @@ class Trials:
     in_line : bool
         Every fit to the same items starts where the first one ended: for point estimates of many items, which
         lose no time on how sure they are.
+
+    Attributes
+    ----------
+    fitted : list of Fitted
+        What was learnt without the last fold by each candidate so far.
     """
 
     def __init__(
         self, folds: list[Rows], n_items: int, in_line: bool, clock: Clock, checkpoint: Checkpoint
     ) -> None:
         self.folds, self.in_line, self.clock, self.checkpoint = folds, in_line, clock, checkpoint
+        self.fitted: list[Fitted] = []
         self._everybody, self._n_tried = np.arange(n_items), 0
         self._starts: dict[int, Array] = {}
 
     def log_lik(self, candidates: list[Candidate]) -> Array:
         """log p(labels of i | x_i) under each candidate fitted without them: (n_held_out, n_candidates)."""
-        found = [np.zeros((0, len(candidates)))]
+        found, before = [np.zeros((0, len(candidates)))], self.fitted
         for number, fold in enumerate(self.folds):
             rest = np.setdiff1d(self._everybody, fold)
             if candidates[0].items.Y[rest].n_annotations:  # type: ignore[union-attr]
-                found.append(np.column_stack(list(self._of_fold(candidates, number, rest, fold))))
+                told = list(self._of_fold(candidates, number, rest, fold))
+                found.append(np.column_stack([log_lik for log_lik, _ in told]))
+                self.fitted = [*before, *(fitted for _, fitted in told)]
         self._n_tried += len(candidates)
         return np.vstack(found)
 
-    def _of_fold(self, candidates: list[Candidate], number: int, rest: Rows, fold: Rows) -> Iterator[Array]:
+    def _of_fold(
+        self, candidates: list[Candidate], number: int, rest: Rows, fold: Rows
+    ) -> Iterator[tuple[Array, Fitted]]:
         steps = [self.checkpoint.step(f"fold-{number}-{self._n_tried + m}") for m in range(len(candidates))]
         work = list(zip(candidates, steps, strict=True))
         if self.in_line and number not in self._starts:
             (first, step), *work = work
-            ((told, self._starts[number]),) = self.clock.each([partial(first.lead, rest, fold, step)])
+            (told,) = self.clock.each([partial(first.foretell, rest, fold, step)])
+            self._starts[number] = guess_of(first.learnt.model, first.items[rest], told[1])
             yield told
         start = self._starts.get(number)
         fits = [partial(candidate.foretell, rest, fold, step, start) for candidate, step in work]

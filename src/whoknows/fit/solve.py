@@ -65,6 +65,10 @@ class Fitted:
         kept = items if isinstance(items, Kept) else Kept([items], Serial())
         return spread(model, kept.chunks, self.parameters, population, kept.engine)
 
+    def among(self, labels_per_annotator: Rows) -> Fitted:
+        """Return the same for the same annotators, with so many labels each."""
+        return self.of_annotators(np.arange(len(labels_per_annotator)), labels_per_annotator > 0)
+
     def of_annotators(self, rows: Rows, active: Mask) -> Fitted:
         """Return the same for other annotators: ``rows`` says which each is here, −1 for a new one."""
         crowd = None if self.crowd is None else self.crowd.of_annotators(rows, active)
@@ -92,12 +96,13 @@ def solve(
     engine: Engine | None = None,
     n_chunks: int = 1,
     before: Fitted | None = None,
+    hint: Fitted | None = None,
 ) -> Fitted:
     """Fit ``model`` to ``items`` by one of `SOLVERS`; "auto" is the best the pieces allow.
 
     Items that no engine keeps yet, ``engine`` gets in ``n_chunks`` chunks. ``start`` (n_items, n_classes) is
     a first guess at the posterior; None takes the vote. ``before`` is what the same model learnt from some of
-    these labels: a better place to start from.
+    these labels: a better place to start from. ``hint`` is what it learnt from a few: a start for the start.
     """
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {SOLVERS}; got {solver!r}.")
@@ -112,12 +117,10 @@ def solve(
         Narrow.of(model, kept, sum(size.n_items), size.n_truth_features[0]) if solver in NARROWING else None
     )
     if narrow is None:
-        return _solve(model, kept, size, start, monitor, solver, before)
-    if before is not None:
-        before = replace(before, truth=narrow.narrowed(before.truth))
-    fitted = _solve(
-        narrow.model, narrow.kept, size.narrowed(narrow.basis.shape[1]), start, monitor, solver, before
-    )
+        return _solve(model, kept, size, start, monitor, solver, before, hint)
+    before, hint = (f and replace(f, truth=narrow.narrowed(f.truth)) for f in (before, hint))
+    size = size.narrowed(narrow.basis.shape[1])
+    fitted = _solve(narrow.model, narrow.kept, size, start, monitor, solver, before, hint)
     return replace(fitted, truth=narrow.widened(fitted.truth))
 
 
@@ -129,12 +132,15 @@ def _solve(
     monitor: Monitor,
     solver: str,
     before: Fitted | None,
+    hint: Fitted | None,
 ) -> Fitted:
     """Run the solver on items in chunks."""
     state = monitor.resume()
-    is_new = before is None and start is None and state is None
-    if is_new and sum(size.n_items) > MANY and not model.truth.couples_items:
-        before = _on_some(model, kept, size, monitor, solver)
+    if before is None and start is None and state is None:
+        if sum(size.n_items) > MANY and not model.truth.couples_items:
+            before = _on_some(model, kept, size, monitor, solver)
+        elif hint is not None:
+            before = hint.among(size.labels_per_annotator)
     if solver != "vb":
         return _point_estimate(model, kept, size, start, monitor, solver, before)
     beliefs = None if before is None or before.crowd is None else (before.crowd, before.truth)
@@ -207,8 +213,7 @@ def _on_some(model: Model, kept: Kept, size: _Size, monitor: Monitor, solver: st
     work = [(chunk, rows[(r.start <= rows) & (rows < r.stop)] - r.start) for chunk, r in inside]
     (few,) = kept.engine.sum(_some, work)
     fitted = solve(model, Kept(few, Serial()), None, monitor.rehearsal(), solver)
-    labels = size.labels_per_annotator
-    return fitted.of_annotators(np.arange(len(labels)), labels > 0)
+    return fitted.among(size.labels_per_annotator)
 
 
 def _some(work: tuple[Items, Rows]) -> tuple[list[Items]]:

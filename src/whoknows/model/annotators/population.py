@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from whoknows._array import Array, Mask, Rows
+from whoknows._array import Array, Mask, Rows, inverses
 from whoknows.model.belief import Belief
 from whoknows.model.settings import POSITIVE, Rules, Settings
 
@@ -163,8 +163,7 @@ class CrowdBelief:
     def _step(self, gram: Array, pull: Array) -> CrowdBelief:
         """Return coordinate ascent: q(θ_t) and q(θ_0) given q(1/τ²), then q(1/τ²)."""
         d = self.deviation_precision
-        covariance = np.linalg.inv(gram + np.diag(d))
-        covariance = 0.5 * (covariance + covariance.transpose(0, 2, 1))
+        covariance, log_det = inverses(gram + np.diag(d))
 
         # The means of the crowd and of all annotators together: one by one, each would hold the other back.
         on, n_on = self.active, int(self.active.sum())
@@ -179,11 +178,13 @@ class CrowdBelief:
             crowd_mean=crowd_mean,
             crowd_variance=1 / (crowd_precision + n_on * d),
         )
-        return replace(
+        found = replace(
             moved,
             shape=self.population._shape + 0.5 * n_on * self._sizes,
             rate=self.population._rate + 0.5 * self._by_group(moved._scatter()),
         )
+        vars(found)["_log_det"] = -log_det  # which then need not be computed
+        return found
 
     @property
     def _sizes(self) -> Rows:
