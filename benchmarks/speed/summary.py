@@ -15,7 +15,7 @@ from benchmarks.speed.worlds import WORLDS
 METHOD = "AutoCrowdClassifier"
 KEY = ("world", "method")
 SIZES = ("n_items", "n_labels", "n_annotators", "n_classes", "n_features")
-COST = ("seconds", "cpu_seconds", "limit", "peak_mb", "data_mb", "product_seconds", "reads")
+COST = ("seconds", "cpu_seconds", "limit", "peak_mb", "data_mb", "product_seconds", "pass_seconds", "reads")
 VALUES = (*SIZES, *COST, "iterations", "consensus", "classifier", "ceiling", "error")
 IN_MEMORY, ON_DISK = ("all-100k", "all-1m"), "all-10m"
 UNLABELLED = (*IN_MEMORY, ON_DISK)  # worlds in which most items have no labels
@@ -103,6 +103,11 @@ def passes(rows: pd.DataFrame) -> str:
         more = some.iloc[-1][["cpu_seconds", "product_seconds"]] - some.iloc[0]
         times = fixed(more["cpu_seconds"] / more["product_seconds"], 1)
         words.append(f"One more item without labels costs as much as {times} bare products.")
+    for large in some[some["pass_seconds"].notna()].tail(1).itertuples():
+        times = fixed(large.pass_seconds / large.product_seconds, 1)
+        words.append(
+            f"The pass over all items of {large.Index} that an anchor graph takes costs {times} of them."
+        )
     for disk in measured(rows, (ON_DISK,)).itertuples():
         words.append(f"Of the features on disk each row is read {fixed(disk.reads, 2)} times.")
     return " ".join(words)

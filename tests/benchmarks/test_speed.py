@@ -257,11 +257,12 @@ def test_an_item_without_labels_is_told_in_products(tmp_path):
     rows = rows_of(
         tmp_path,
         row("all-100k", cpu=10.0, product_seconds=1.0),
-        row("all-1m", cpu=40.0, product_seconds=11.0),
+        row("all-1m", cpu=40.0, product_seconds=11.0, pass_seconds=27.5),
         row("all-10m", cpu=300.0, reads=2.04),
     )
     assert summary.passes(rows) == (
         "One more item without labels costs as much as 3.0 bare products. "
+        "The pass over all items of all-1m that an anchor graph takes costs 2.5 of them. "
         "Of the features on disk each row is read 2.04 times."
     )
     assert summary.passes(rows[:1]) == ""
