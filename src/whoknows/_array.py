@@ -153,17 +153,17 @@ def inverses(matrices: Array) -> tuple[Array, Array]:
     if len(matrices) <= MATRICES_AT_ONCE:
         alone = np.linalg.inv(matrices)
         inverse: Array = np.asarray(0.5 * (alone + alone.swapaxes(1, 2)))
-        return inverse, -_log_determinants(np.linalg.cholesky(inverse))
+        return inverse, -log_determinants(np.linalg.cholesky(inverse))
     inverse, log_det = np.empty_like(matrices), np.empty(len(matrices))
     for start in range(0, len(matrices), MATRICES_AT_ONCE):
         rows = slice(start, start + MATRICES_AT_ONCE)
         root = np.linalg.cholesky(matrices[rows])
-        half, log_det[rows] = _inverses_of_triangular(root), _log_determinants(root)
+        half, log_det[rows] = _inverses_of_triangular(root), log_determinants(root)
         np.matmul(half.swapaxes(1, 2), half, out=inverse[rows])
     return inverse, log_det
 
 
-def _log_determinants(roots: Any) -> Array:
+def log_determinants(roots: Any) -> Array:
     """log |LLᵀ| of triangular L (n, D, D): (n,)."""
     return np.asarray(2 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1))
 

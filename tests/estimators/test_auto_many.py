@@ -84,24 +84,35 @@ def test_which_kind_of_expertise_is_settled_before_the_maps_are_tried(few_are_tr
     assert (model.classes_[model.posterior_.argmax(axis=1)] == z).mean() > 0.9
 
 
-def test_members_of_many_classes_start_where_the_heaviest_ended(few_are_tried, monkeypatch):
-    """Where all start from does not matter to where they end."""
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_members_start_from_what_they_learnt_on_trial(few_are_tried, monkeypatch, n_classes):
+    """Where they start from does not matter to where they end."""
     X, y, _ = world(700)
-    y = np.where(X[:, 1:] > 0.5, 2.0, y)
-    found, starts, fit = [], [], Candidate.fit
+    y = np.where(X[:, 1:] > 0.5, 2.0, y) if n_classes == 3 else y
+    found, known, fit = [], [], Candidate.fit
 
-    def told(self, given, step, start=None, hint=None):
-        starts.append((start is not None, hint is not None))
-        return fit(self, given, step) if found else fit(self, given, step, start, hint)
+    def told(self, given, step, before=None):
+        known.append(before is not None)
+        return fit(self, given, step) if found else fit(self, given, step, before)
 
     monkeypatch.setattr(Candidate, "fit", told)
     monkeypatch.setattr(members, "ROUGH", 1e-6)  # near enough to where they end
     monkeypatch.setattr(auto, "TOL_OF_MANY", 1e-6)
     for _ in range(2):
         found.append(AutoCrowdClassifier(members=MEMBERS[::2], tol=1e-7).fit(X, y))
-    assert starts == [(False, True), (True, True)] * 2
-    assert found[0].n_iter_ <= found[1].n_iter_
+    assert known
+    assert all(known)
+    assert found[0].n_iter_ < found[1].n_iter_
     np.testing.assert_allclose(found[0].posterior_, found[1].posterior_, atol=0.01)
+
+
+def test_very_many_items_find_a_start_by_themselves(few_are_tried, monkeypatch):
+    known, fit = [], Candidate.fit
+    monkeypatch.setattr(auto, "MANY", 300)
+    monkeypatch.setattr(Candidate, "fit", lambda *args: known.append(args[3]) or fit(*args))
+    X, y, _ = world()
+    AutoCrowdClassifier(members=MEMBERS, tol=1e-3).fit(X, y)
+    assert known == [None] * len(known)
 
 
 def test_gold_in_place_of_labels_settles_no_kind_of_expertise(few_are_tried):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Self
@@ -24,7 +24,6 @@ from whoknows.estimators.checks import (
     check_weight,
     row_ids,
 )
-from whoknows.estimators.crowd import CrowdClassifier
 from whoknows.estimators.given import Given, fingerprint
 from whoknows.estimators.gold import gold_codes, with_classes_of
 from whoknows.estimators.intervals import mixture
@@ -35,23 +34,17 @@ from whoknows.estimators.ranking import Ranking
 from whoknows.estimators.remembered import Remembered
 from whoknows.estimators.seen import Seen
 from whoknows.estimators.selection import WITHOUT_PARTS, Selection, gain_of_varying
-from whoknows.estimators.stacking import weigh
 from whoknows.estimators.suggest import Voice
 from whoknows.estimators.trials import Candidate, Clock, Progress, Trials
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
-from whoknows.fit.solve import Fitted
+from whoknows.fit.solve import MANY
 from whoknows.model.distances import block_by_block, enough_of
 
-# Of more than two classes members are point estimates, each as sure of itself as its prior variance makes it:
-# what then foretells labels best need not be right most often, and the average over members usually is.
-EVEN_OF_POINTS = 0.15
 MOST_TRIED = 5_000  # items members are weighed on; where there are more, weights are known well enough
 TOL_OF_MANY = 3e-5  # for members' fits to so many: what the bound could still gain changes no answer
 LEAST_WEIGHT = 0.5  # of the heaviest member's, to be worth what a fit to all of many items costs
 LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken
-
-Build = Callable[[list[Member]], list[Candidate]]
 
 
 class AutoCrowdClassifier(Answers, BaseEstimator):
@@ -146,23 +139,34 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         many = self.selection and len(informed) > MOST_TRIED
         labelled = np.flatnonzero(given.said.labelled)
         in_stages = many and self.members is None and len(labelled) > MOST_TRIED
-        rows = self._some(informed, labelled) if many else informed
         build = partial(self._candidates, X=X, given=given, views=views, engine=engine)
         at_once = many and not getattr(X, "is_cuda", False)  # a GPU is busy with one
         n_folds = 0 if not self.selection else 1 if many else self.folds
         clock = Clock(callback, _n_fits(chosen, n_folds, n_classes if in_stages else 0), at_once)
-        trials = self._trials(given.said[rows], n_folds, many, clock, checkpoint)
+        rows = self._some(informed, labelled) if many else informed
+        folds, in_line = self._folds(given.said[rows], n_folds), many and n_classes > 2
+        trials = Trials(partial(build, rows=rows), folds, len(rows), in_line, clock, checkpoint)
         if in_stages:
-            selection = self._in_stages(chosen, trials, partial(build, rows=rows), n_classes, parts)
+            selection = _in_stages(chosen, trials, n_classes, parts)
         else:
-            selection = self._all_tried(chosen, trials.log_lik(build(chosen, rows=rows)), n_classes, parts)
-        hints = dict(zip(selection.members, trials.fitted, strict=False)) if many else {}
+            selection = Selection.of(chosen, trials.log_lik(chosen), n_classes, parts)
         if many:
             selection = selection.condensed(LEAST_WEIGHT)
         clock.total = clock.done + len(selection.members)
+        before = {}
+        if many and len(informed) <= MANY:  # beyond that a fit finds a better start by itself
+            labels = given.said.labels_per_annotator
+            before = {member: fitted.among(labels) for member, fitted in trials.fitted.items()}
         candidates = build(selection.members, rows=informed)
-        members = self._fitted(candidates, selection, many, given, clock, checkpoint, hints)
-        self.selection_, self.weights_, self.members_ = selection, selection.weights, members
+        if many:
+            for candidate in candidates:
+                candidate.estimator.tol = max(candidate.estimator.tol, TOL_OF_MANY)
+        fits = [
+            partial(candidate.fit, given, checkpoint.step(f"fit-{m}"), before.get(member))
+            for m, (member, candidate) in enumerate(zip(selection.members, candidates, strict=True))
+        ]
+        self.members_ = list(clock.each(fits))
+        self.selection_, self.weights_ = selection, selection.weights
         self._set_answers(X, given, checkpoint)
         return self
 
@@ -172,62 +176,10 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         few = rng.choice(labelled, min(MOST_TRIED, len(labelled)), replace=False)
         return np.sort(np.append(few, rng.choice(others, MOST_TRIED - len(few), replace=False)))
 
-    def _trials(
-        self, Y: Annotations, n_folds: int, many: bool, clock: Clock, checkpoint: Checkpoint
-    ) -> Trials:
-        """Cut labelled items into folds; of many items one of the folds is enough to weigh members on."""
+    def _folds(self, Y: Annotations, n_folds: int) -> list[Rows]:
+        """Cut labelled items into folds, and give some of them: of many items one is enough."""
         order = check_random_state(self.random_state).permutation(np.flatnonzero(Y.labelled))
-        folds = np.array_split(order, max(min(self.folds, len(order)), 1))[:n_folds]
-        return Trials(folds, Y.n_items, many and Y.n_classes > 2, clock, checkpoint)
-
-    def _in_stages(
-        self, chosen: list[Member], trials: Trials, build: Build, n_classes: int, parts: float
-    ) -> Selection:
-        """Weigh members of many items: which kind of expertise first, then which maps, with that kind."""
-        first = kinds(n_classes)
-        log_lik = trials.log_lik(build(first))
-        best = int(log_lik.sum(axis=0).argmax())
-        maps = {member.map for member in chosen}
-        others = [member for member in on_other_maps(first[best], n_classes) if member.map in maps]
-        on_maps = np.column_stack([log_lik[:, best], trials.log_lik(build(others))])
-        trials.fitted = [trials.fitted[best], *trials.fitted[len(first) :]]
-        varying = gain_of_varying(first, log_lik)
-        return replace(self._all_tried([first[best], *others], on_maps, n_classes, parts), varying=varying)
-
-    def _all_tried(self, members: list[Member], log_lik: Array, n_classes: int, parts: float) -> Selection:
-        """Weigh members by how likely they hold labels they did not see."""
-        spectral = np.array([member.map == "spectral" for member in members])
-        weights = weigh(log_lik, spectral, EVEN_OF_POINTS if n_classes > 2 else 0.0)
-        return Selection(members, weights, log_lik, gain_of_varying(members, log_lik), parts)
-
-    def _fitted(
-        self,
-        candidates: list[Candidate],
-        selection: Selection,
-        many: bool,
-        given: Given,
-        clock: Clock,
-        checkpoint: Checkpoint,
-        hints: dict[Member, Fitted],
-    ) -> list[CrowdClassifier]:
-        """Fit the members to all items, each from what it learnt of a few, its hint, where there is one.
-
-        Of many items point estimates, of more than two classes, start where the heaviest member ended.
-        """
-        fits = [
-            partial(candidate.fit, given, checkpoint.step(f"fit-{m}"), hint=hints.get(member))
-            for m, (candidate, member) in enumerate(zip(candidates, selection.members, strict=True))
-        ]
-        if many:
-            for candidate in candidates:
-                candidate.estimator.tol = max(candidate.estimator.tol, TOL_OF_MANY)
-        if not many or given.said.n_classes == 2:
-            return list(clock.each(fits))
-        heaviest = int(selection.weights.argmax())
-        (lead,) = clock.each([fits.pop(heaviest)])
-        start = candidates[heaviest].guess() if fits else None
-        found = list(clock.each([partial(fit, start=start) for fit in fits]))
-        return [*found[:heaviest], lead, *found[heaviest:]]
+        return np.array_split(order, max(min(self.folds, len(order)), 1))[:n_folds]
 
     def _set_answers(self, X: Array, given: Given, checkpoint: Checkpoint = NO_CHECKPOINT) -> None:
         first = self.members_[0]
@@ -390,6 +342,18 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
                 )
             candidates.append(Candidate(model, learnt, *seen[member.map]))
         return candidates
+
+
+def _in_stages(chosen: list[Member], trials: Trials, n_classes: int, parts: float) -> Selection:
+    """Weigh members of many items: which kind of expertise first, then which maps, with that kind."""
+    first = kinds(n_classes)
+    log_lik = trials.log_lik(first)
+    best = int(log_lik.sum(axis=0).argmax())
+    maps = {member.map for member in chosen}
+    others = [member for member in on_other_maps(first[best], n_classes) if member.map in maps]
+    on_maps = np.column_stack([log_lik[:, best], trials.log_lik(others)])
+    selection = Selection.of([first[best], *others], on_maps, n_classes, parts)
+    return replace(selection, varying=gain_of_varying(first, log_lik))
 
 
 def _n_fits(chosen: list[Member], n_folds: int, n_classes: int) -> int:

@@ -231,11 +231,10 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         start: Array | None = None,
         before: Fitted | None = None,
         step: Step = NO_STEP,
-        hint: Fitted | None = None,
     ) -> Self:
         """Fit to items of which something is known; ``typical`` ones are what averages are over."""
         monitor = self._monitor(learnt, callback, step)
-        fitted = step.fitted(monitor, lambda: self._solve(learnt, items, monitor, start, before, hint))
+        fitted = step.fitted(monitor, lambda: self._solve(learnt, items, monitor, start, before))
         sure = fitted.spread(learnt.model, items)
         # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.
         self._learnt, self._fitted, self._spread = learnt, fitted, sure
@@ -252,17 +251,11 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         return Monitor(self.max_iter, self.tol, self.stop, callback, exact=exact, keeper=keeper)
 
     def _solve(
-        self,
-        learnt: Learnt,
-        items: Items | Kept,
-        monitor: Monitor,
-        start: Any = None,
-        before: Any = None,
-        hint: Any = None,
+        self, learnt: Learnt, items: Items | Kept, monitor: Monitor, start: Any = None, before: Any = None
     ) -> Fitted:
         """Run the solver; nothing of this estimator changes."""
         with one_thread:
-            return solve(learnt.model, items, start, monitor, self.solver, before=before, hint=hint)
+            return solve(learnt.model, items, start, monitor, self.solver, before=before)
 
     def update(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
         """Learn from labels that came in since the fit: the answer of a new fit, in a fraction of its time.

@@ -11,7 +11,11 @@ from scipy.special import logsumexp
 
 from whoknows._array import Array
 from whoknows.estimators.members import Member
+from whoknows.estimators.stacking import weigh
 
+# Of more than two classes members are point estimates, each as sure of itself as its prior variance makes it:
+# what then foretells labels best need not be right most often, and the average over members usually is.
+EVEN_OF_POINTS = 0.15
 WITHOUT_PARTS = 0.2  # sixth eigenvalue of a graph that has no clusters or thread to follow
 
 
@@ -37,6 +41,13 @@ class Selection:
     log_lik: Array
     varying: tuple[float, float] = (np.nan, np.nan)
     parts: float = np.nan
+
+    @classmethod
+    def of(cls, members: list[Member], log_lik: Array, n_classes: int, parts: float) -> Selection:
+        """Weigh members by how likely they hold labels they did not see."""
+        spectral = np.array([member.map == "spectral" for member in members])
+        weights = weigh(log_lik, spectral, EVEN_OF_POINTS if n_classes > 2 else 0.0)
+        return cls(members, weights, log_lik, gain_of_varying(members, log_lik), parts)
 
     @property
     def held_out(self) -> Array:

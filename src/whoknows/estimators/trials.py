@@ -17,12 +17,13 @@ from whoknows.estimators.checkpoint import Checkpoint, Step
 from whoknows.estimators.crowd import CrowdClassifier
 from whoknows.estimators.given import Given
 from whoknows.estimators.learnt import Learnt
-from whoknows.estimators.members import ROUGH
+from whoknows.estimators.members import ROUGH, Member
 from whoknows.fit.engines import Kept
 from whoknows.fit.items import Items
 from whoknows.fit.solve import Fitted, guess_of
 
 Progress = Callable[[int, int, float], Any]
+Build = Callable[[list[Member]], "list[Candidate]"]
 
 
 @dataclass(frozen=True)
@@ -34,17 +35,9 @@ class Candidate:
     items: Items | Kept
     typical: Items
 
-    def fit(
-        self, given: Given, step: Step, start: Array | None = None, hint: Fitted | None = None
-    ) -> CrowdClassifier:
-        """Return the estimator, fitted: from a guess at the posterior, from a hint, or from the vote."""
-        return self.estimator._learn(
-            self.learnt, self.items, self.typical, given, start=start, step=step, hint=hint
-        )
-
-    def guess(self) -> Array:
-        """Return what the estimator, fitted, makes of its items, for others to start from."""
-        return guess_of(self.learnt.model, self.items, self.estimator._fitted)
+    def fit(self, given: Given, step: Step, before: Fitted | None = None) -> CrowdClassifier:
+        """Return the estimator, fitted; ``before`` is what it learnt from some of the labels."""
+        return self.estimator._learn(self.learnt, self.items, self.typical, given, before=before, step=step)
 
     def foretell(self, rest: Any, fold: Any, step: Step, start: Array | None = None) -> tuple[Array, Fitted]:
         """log p(labels | x) of the items of a fold, (n_items,), and what it rests on: a fit to the others."""
@@ -60,10 +53,11 @@ class Candidate:
 
 
 class Trials:
-    """Fits to all but a fold of the items, one fold after the other.
+    """Fits of members to all but a fold of the items, one fold after the other.
 
     Parameters
     ----------
+    build : callable(members) → list of Candidate
     folds : list of (n,)
         Items whose labels are held out together.
     n_items : int
@@ -73,43 +67,49 @@ class Trials:
 
     Attributes
     ----------
-    fitted : list of Fitted
-        What was learnt without the last fold by each candidate so far.
+    fitted : dict of Member → Fitted
+        What members tried so far learnt without the last fold.
     """
 
     def __init__(
-        self, folds: list[Rows], n_items: int, in_line: bool, clock: Clock, checkpoint: Checkpoint
+        self,
+        build: Build,
+        folds: list[Rows],
+        n_items: int,
+        in_line: bool,
+        clock: Clock,
+        checkpoint: Checkpoint,
     ) -> None:
-        self.folds, self.in_line, self.clock, self.checkpoint = folds, in_line, clock, checkpoint
-        self.fitted: list[Fitted] = []
-        self._everybody, self._n_tried = np.arange(n_items), 0
+        self.build, self.folds, self.in_line = build, folds, in_line
+        self.clock, self.checkpoint = clock, checkpoint
+        self.fitted: dict[Member, Fitted] = {}
+        self._everybody = np.arange(n_items)
         self._starts: dict[int, Array] = {}
 
-    def log_lik(self, candidates: list[Candidate]) -> Array:
-        """log p(labels of i | x_i) under each candidate fitted without them: (n_held_out, n_candidates)."""
-        found, before = [np.zeros((0, len(candidates)))], self.fitted
+    def log_lik(self, members: list[Member]) -> Array:
+        """log p(labels of i | x_i) under each member fitted without them: (n_held_out, n_members)."""
+        found, candidates = [np.zeros((0, len(members)))], self.build(members)
+        n_tried, known = len(self.fitted), {}
         for number, fold in enumerate(self.folds):
             rest = np.setdiff1d(self._everybody, fold)
             if candidates[0].items.Y[rest].n_annotations:  # type: ignore[union-attr]
-                told = list(self._of_fold(candidates, number, rest, fold))
+                steps = [self.checkpoint.step(f"fold-{number}-{n_tried + m}") for m in range(len(members))]
+                told = list(self._of_fold(list(zip(candidates, steps, strict=True)), number, rest, fold))
                 found.append(np.column_stack([log_lik for log_lik, _ in told]))
-                self.fitted = [*before, *(fitted for _, fitted in told)]
-        self._n_tried += len(candidates)
+                known = dict(zip(members, (fitted for _, fitted in told), strict=True))
+        self.fitted |= known
         return np.vstack(found)
 
     def _of_fold(
-        self, candidates: list[Candidate], number: int, rest: Rows, fold: Rows
+        self, work: list[tuple[Candidate, Step]], number: int, rest: Rows, fold: Rows
     ) -> Iterator[tuple[Array, Fitted]]:
-        steps = [self.checkpoint.step(f"fold-{number}-{self._n_tried + m}") for m in range(len(candidates))]
-        work = list(zip(candidates, steps, strict=True))
         if self.in_line and number not in self._starts:
             (first, step), *work = work
             (told,) = self.clock.each([partial(first.foretell, rest, fold, step)])
-            self._starts[number] = guess_of(first.learnt.model, first.items[rest], told[1])
+            self._starts[number] = guess_of(first.learnt.model, first.items[rest], told[1])  # type: ignore[index]
             yield told
         start = self._starts.get(number)
-        fits = [partial(candidate.foretell, rest, fold, step, start) for candidate, step in work]
-        yield from self.clock.each(fits)
+        yield from self.clock.each([partial(c.foretell, rest, fold, step, start) for c, step in work])
 
 
 class Clock:

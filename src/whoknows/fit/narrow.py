@@ -8,7 +8,6 @@ as the cross-fitted one does, may stop elsewhere.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -58,8 +57,7 @@ class Narrow:
         root = scipy.linalg.cholesky(model.truth.precision, lower=True)
         Q = _orthonormal(scipy.linalg.solve_triangular(root, Phi.T, lower=True))
         basis = scipy.linalg.solve_triangular(root, Q, lower=True, trans="T")
-        truth = copy.copy(model.truth)
-        truth._precision, truth._log_det = np.eye(basis.shape[1]), 0.0
+        truth = model.truth.with_precision(np.eye(basis.shape[1]))
         chunks = kept.engine.keep(_along, kept.chunks, basis)
         return cls(replace(model, truth=truth), Kept(chunks, kept.engine), basis, model, Phi)
 

@@ -96,13 +96,12 @@ def solve(
     engine: Engine | None = None,
     n_chunks: int = 1,
     before: Fitted | None = None,
-    hint: Fitted | None = None,
 ) -> Fitted:
     """Fit ``model`` to ``items`` by one of `SOLVERS`; "auto" is the best the pieces allow.
 
     Items that no engine keeps yet, ``engine`` gets in ``n_chunks`` chunks. ``start`` (n_items, n_classes) is
     a first guess at the posterior; None takes the vote. ``before`` is what the same model learnt from some of
-    these labels: a better place to start from. ``hint`` is what it learnt from a few: a start for the start.
+    these labels: a better place to start from.
     """
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {SOLVERS}; got {solver!r}.")
@@ -117,10 +116,11 @@ def solve(
         Narrow.of(model, kept, sum(size.n_items), size.n_truth_features[0]) if solver in NARROWING else None
     )
     if narrow is None:
-        return _solve(model, kept, size, start, monitor, solver, before, hint)
-    before, hint = (f and replace(f, truth=narrow.narrowed(f.truth)) for f in (before, hint))
+        return _solve(model, kept, size, start, monitor, solver, before)
+    if before is not None:
+        before = replace(before, truth=narrow.narrowed(before.truth))
     size = size.narrowed(narrow.basis.shape[1])
-    fitted = _solve(narrow.model, narrow.kept, size, start, monitor, solver, before, hint)
+    fitted = _solve(narrow.model, narrow.kept, size, start, monitor, solver, before)
     return replace(fitted, truth=narrow.widened(fitted.truth))
 
 
@@ -132,15 +132,12 @@ def _solve(
     monitor: Monitor,
     solver: str,
     before: Fitted | None,
-    hint: Fitted | None,
 ) -> Fitted:
     """Run the solver on items in chunks."""
     state = monitor.resume()
-    if before is None and start is None and state is None:
-        if sum(size.n_items) > MANY and not model.truth.couples_items:
-            before = _on_some(model, kept, size, monitor, solver)
-        elif hint is not None:
-            before = hint.among(size.labels_per_annotator)
+    is_new = before is None and start is None and state is None
+    if is_new and sum(size.n_items) > MANY and not model.truth.couples_items:
+        before = _on_some(model, kept, size, monitor, solver)
     if solver != "vb":
         return _point_estimate(model, kept, size, start, monitor, solver, before)
     beliefs = None if before is None or before.crowd is None else (before.crowd, before.truth)

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from whoknows._array import Array, Mask, Rows, inverses
+from whoknows._array import Array, Mask, Rows, inverses, log_determinants
 from whoknows.model.belief import Belief
 from whoknows.model.settings import POSITIVE, Rules, Settings
 
@@ -230,8 +230,7 @@ class CrowdBelief:
     @cached_property
     def _log_det(self) -> Array:
         """log |covariance| of each annotator: (n_annotators,)."""
-        roots = np.linalg.cholesky(self.covariance)
-        return np.asarray(2 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1))
+        return log_determinants(np.linalg.cholesky(self.covariance))
 
     def _crowd_divergence(self) -> float:
         precision, centre = self.population._crowd(len(self.crowd_mean), self.n_slopes)

@@ -76,11 +76,16 @@ class LogisticTruth(Settings):
         """
         precision = np.diag(np.full(features.shape[1], 1 / self.variance))
         precision[-1, -1] = 1 / self.intercept_variance
+        if self.graph is None:
+            return self.with_precision(precision)
+        graph = self.graph.build(X, seed)
+        prepared = self.with_precision(precision + 2 * self.strength * graph.smoothness(X, features))
+        prepared.chosen = graph.chosen
+        return prepared
+
+    def with_precision(self, precision: Array) -> Self:
+        """Return a copy with another prior, p(ξ) ∝ exp(−½ ξᵀRξ)."""
         prepared = copy.copy(self)
-        if self.graph is not None:
-            graph = self.graph.build(X, seed)
-            precision += 2 * self.strength * graph.smoothness(X, features)
-            prepared.chosen = graph.chosen
         prepared._precision, prepared._log_det = precision, float(np.linalg.slogdet(precision)[1])
         return prepared
 
