@@ -1,5 +1,7 @@
 """AutoCrowdClassifier: weights without truth, words that fit them, and one estimator to the outside."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -9,7 +11,7 @@ from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
 from whoknows.estimators.members import Member, default_members
 from whoknows.estimators.selection import Selection, gain_of_varying
-from whoknows.estimators.stacking import PRIOR_ITEMS, stack, weigh
+from whoknows.estimators.stacking import PRIOR_ITEMS, Foretold, stack, weigh
 
 pytestmark = pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")
 
@@ -48,11 +50,12 @@ def test_it_behaves_like_one_estimator(line):
 
 def test_predictions_are_the_weighted_average_of_the_members(line):
     X, _, _, model = line
-    sees = [member.map != "none" for member in model.selection_.members]
-    weights = model.weights_ * sees / model.weights_[sees].sum()
+    weights = model.selection_.on_truth
     by_hand = sum(w * m.predict_proba(X) for w, m in zip(weights, model.members_, strict=True))
     np.testing.assert_allclose(model.predict_proba(X), by_hand)
+    assert (weights > 0).tolist() == [member.map != "none" for member in model.selection_.members]
     assert model.weights_.sum() == pytest.approx(1)
+    assert weights.sum() == pytest.approx(1)
     assert len(model.members_) == len(model.selection_.members)
 
 
@@ -93,13 +96,14 @@ def test_without_selection_all_members_count_alike():
 
 
 def test_too_few_labels_are_admitted():
-    few = Selection(default_members(2), np.full(16, 1 / 16), np.zeros((2, 16)))
+    few = Selection(default_members(2), *np.full((2, 30), 1 / 30), np.zeros((2, 30)))
     assert "Not enough labels to tell the members apart" in str(few)
 
 
 def selection(*members, **settings):
     weights = np.arange(1.0, len(members) + 1)
-    return Selection(list(members), weights / weights.sum(), np.zeros((5, len(members))), **settings)
+    weights /= weights.sum()
+    return Selection(list(members), weights, weights, np.zeros((5, len(members))), **settings)
 
 
 LINEAR, GRAPH = Member("linear", 3.0, True), Member("spectral", 3.0, True)
@@ -160,6 +164,60 @@ def test_members_with_a_graph_count_only_if_they_foretell_better():
     assert weigh(lik, spectral)[2:].sum() == 0
     assert weigh(lik[:, ::-1], spectral)[2:].sum() > 0.5
     np.testing.assert_allclose(weigh(lik[:0], spectral), 0.25)
+
+
+# --- a say on labels, and a say on truth --------------------------------------------------------------------
+
+
+def foretold(n_items=200, n_members=3, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    log_truth = np.log(rng.dirichlet(np.ones(n_classes), (n_items, n_members)))
+    return Foretold(log_truth, rng.normal(size=(n_items, n_members, n_classes)))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_likelihoods_of_labels_are_sums_over_what_the_truth_may_be(n_classes):
+    told, weights = foretold(4, 3, n_classes), np.array([0.5, 0.3, 0.2])
+    for i, m in product(range(4), range(3)):
+        own = sum(np.exp(told.log_truth[i, m, z] + told.log_labels[i, m, z]) for z in range(n_classes))
+        pooled = sum(
+            np.exp(told.log_truth[i, m, z] + weights @ told.log_labels[i, :, z]) for z in range(n_classes)
+        )
+        assert told.log_lik[i, m] == pytest.approx(np.log(own))
+        assert told.log_lik_of_truth(weights)[i, m] == pytest.approx(np.log(pooled))
+
+
+def test_who_understands_labels_need_not_know_the_truth():
+    rng, names = np.random.default_rng(1), ("linear", "rbf 0.5", "rbf 2")
+    z = rng.integers(0, 2, 200)
+    right = np.array([0.6, 0.9, 0.6])  # probability of the truth, as each member sees it
+    log_truth = np.log(np.where(np.arange(2) == z[:, None, None], right[:, None], 1 - right[:, None]))
+    heard = np.where(rng.random(200) < 0.9, z, 1 - z)  # a label, right nine times of ten
+    log_labels = np.log(np.where(np.arange(2) == heard[:, None], 0.9, 0.1))[:, None].repeat(3, axis=1)
+    log_labels[:, 0] += 1  # the first one would have expected just these labels, whatever the truth
+    members = [Member(name, 3.0, True) for name in names]
+    found = Selection.of(members, Foretold(log_truth, log_labels), 2, np.nan)
+    assert found.weights.argmax() == 0
+    assert found.weights[0] > 0.9
+    assert found.on_truth[1] > 0.9
+
+
+def test_members_that_labels_or_eyes_rule_out_have_no_say_on_truth():
+    told = foretold()
+    told.log_labels[:, 1] -= 3  # so the graph is worse
+    members = [Member("linear", 3.0, True), Member("spectral", 3.0, True), Member("none", 3.0, False)]
+    found = Selection.of(members, told, 2, np.nan)
+    assert found.weights[1] == 0
+    assert found.on_truth.tolist() == [1, 0, 0]
+    blind = Selection.of(members[2:], told.of(2), 2, np.nan)
+    assert blind.on_truth.tolist() == [1]
+
+
+def test_without_a_held_out_item_all_that_see_have_the_same_say():
+    members = [Member("linear", 3.0, True), Member("rbf 2", 3.0, True), Member("none", 3.0, False)]
+    found = Selection.of(members, Foretold.nothing(3), 2, np.nan)
+    assert found.weights == pytest.approx([1 / 3] * 3)
+    assert found.on_truth == pytest.approx([0.5, 0.5, 0])
 
 
 def test_three_classes_and_any_labels():

@@ -44,12 +44,22 @@ def test_members_without_weight_are_left_out(few_are_tried):
 
 def test_of_members_that_differ_in_variance_alone_one_has_the_weight_of_all():
     members = [Member("linear", 3.0, True), Member("linear", 30.0, True), Member("linear", 3.0, False)]
-    found = Selection(members, np.array([0.3, 0.5, 0.2]), np.arange(6.0).reshape(2, 3)).condensed(0.1)
+    weights, on_truth = np.array([0.3, 0.5, 0.2]), np.array([0.1, 0.6, 0.3])
+    found = Selection(members, weights, on_truth, np.arange(6.0).reshape(2, 3)).condensed(0.1)
     assert found.members == members[1:]
     assert found.weights == pytest.approx([0.8, 0.2])
+    assert found.on_truth == pytest.approx([0.7, 0.3])
     assert found.log_lik.tolist() == [[1.0, 2.0], [4.0, 5.0]]
-    assert found.condensed(0.3).members == members[1:2]
+    assert found.condensed(0.5).members == members[1:2]
     assert found.condensed(0.9).weights.tolist() == [1.0]  # the best is worth it, however little it has
+
+
+def test_members_with_a_say_on_labels_or_on_truth_are_worth_a_fit():
+    members = [Member("linear", 3.0, True), Member("none", 10.0, False), Member("rbf 2", 3.0, True)]
+    weights, on_truth = np.array([0.1, 0.8, 0.1]), np.array([0.9, 0.0, 0.1])
+    found = Selection(members, weights, on_truth, np.zeros((2, 3))).condensed(0.5)
+    assert found.members == members[:2]
+    assert found.on_truth.tolist() == [1, 0]
 
 
 def test_progress_reaches_its_end_though_members_are_left_out(few_are_tried):

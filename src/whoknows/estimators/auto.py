@@ -34,6 +34,7 @@ from whoknows.estimators.ranking import Ranking
 from whoknows.estimators.remembered import Remembered
 from whoknows.estimators.seen import Seen
 from whoknows.estimators.selection import WITHOUT_PARTS, Selection, gain_of_varying
+from whoknows.estimators.stacking import Foretold
 from whoknows.estimators.suggest import Voice
 from whoknows.estimators.trials import Candidate, Clock, Progress, Trials
 from whoknows.fit.engines import Engine, Serial, opened
@@ -72,6 +73,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         As in `CrowdClassifier`.
     members_ : list of CrowdClassifier
     weights_ : (n_members,)
+        Their say on annotators and on items with labels; that on all other items is ``selection_.on_truth``.
     selection_ : Selection
         Print it.
     n_iter_ : int
@@ -149,7 +151,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         if in_stages:
             selection = _in_stages(chosen, trials, n_classes, parts)
         else:
-            selection = Selection.of(chosen, trials.log_lik(chosen), n_classes, parts)
+            selection = Selection.of(chosen, trials.foretold(chosen), n_classes, parts)
         if many:
             selection = selection.condensed(LEAST_WEIGHT)
         clock.total = clock.done + len(selection.members)
@@ -206,8 +208,8 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         """p(z | x) of each item, (n_items, n_classes); with limits if asked, see `CrowdClassifier`."""
         X = self._checked(X)
         if return_interval:
-            return self._mixture("_class_interval", X, self._seeing, level)
-        return self._ask("_prob", X, self._seeing)
+            return self._mixture("_class_interval", X, self.selection_.on_truth, level)
+        return self._ask("_prob", X, self.selection_.on_truth)
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item: (n_items, n_classes)."""
@@ -292,20 +294,14 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         """p(z | x, labels); members that see nothing of x have a say where there are labels."""
         rows = np.flatnonzero(given.informed)
         if len(rows) < len(X):
-            found = checkpoint.in_pieces("consensus", lambda X, _: self._ask("_prob", X, self._seeing), X)
+            on_truth = self.selection_.on_truth
+            found = checkpoint.in_pieces("consensus", lambda X, _: self._ask("_prob", X, on_truth), X)
         else:
             found = np.zeros((len(X), given.said.n_classes))
         if len(rows):
             answers = self._answers("_posterior", X[rows], given[rows])
             found[rows] = np.concatenate([np.tensordot(self.weights_, part, axes=1) for part in answers])
         return found
-
-    @property
-    def _seeing(self) -> Array:
-        """Weights of the members that see something of x, or of all if none does: (n_members,)."""
-        sees = np.array([member.map != "none" for member in self.selection_.members])
-        weights = np.where(sees, self.weights_, 0.0) if (self.weights_[sees] > 0).any() else self.weights_
-        return weights / weights.sum()
 
     def _views(self, chosen: list[Member], X: Array, given: Given, checkpoint: Checkpoint) -> dict[str, Seen]:
         """What each map makes of the items, learnt once for all members and folds.
@@ -347,11 +343,12 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
 def _in_stages(chosen: list[Member], trials: Trials, n_classes: int, parts: float) -> Selection:
     """Weigh members of many items: which kind of expertise first, then which maps, with that kind."""
     first = kinds(n_classes)
-    log_lik = trials.log_lik(first)
+    told = trials.foretold(first)
+    log_lik = told.log_lik
     best = int(log_lik.sum(axis=0).argmax())
     maps = {member.map for member in chosen}
     others = [member for member in on_other_maps(first[best], n_classes) if member.map in maps]
-    on_maps = np.column_stack([log_lik[:, best], trials.log_lik(others)])
+    on_maps = Foretold.joined([told.of(best), trials.foretold(others)], axis=1)
     selection = Selection.of([first[best], *others], on_maps, n_classes, parts)
     return replace(selection, varying=gain_of_varying(first, log_lik))
 

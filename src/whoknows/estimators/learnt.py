@@ -107,9 +107,12 @@ class Learnt:
 
     def log_predictive(self, fitted: Fitted, items: Items) -> Array:
         """log p(labels | x) of each item, truth and annotators integrated out: (n_items,)."""
-        evidence = self.model.annotators.predictive(fitted.annotators, items.Psi, items.Y)
-        log_joint = self.log_predict(fitted, items) + to_numpy(evidence.table)
+        log_joint = self.log_predict(fitted, items) + self.log_labels(fitted, items)
         return np.asarray(np.logaddexp.reduce(log_joint, axis=1))
+
+    def log_labels(self, fitted: Fitted, items: Items) -> Array:
+        """log p(labels | x, z) of each item, annotators integrated out: (n_items, n_classes)."""
+        return to_numpy(self.model.annotators.predictive(fitted.annotators, items.Psi, items.Y).table)
 
 
 def _part(X: Any, rows: Rows, given: Given) -> tuple[Any, Any, Given]:

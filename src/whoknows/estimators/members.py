@@ -66,8 +66,9 @@ def default_members(n_classes: int) -> list[Member]:
     """
     if n_classes == 2:
         grid = [
-            *product(SEEING, (1.0, 30.0), (True,), (False,)),
-            *product(SEEING, (1.0, 10.0), (True, False)),
+            *product(SEEING, (1.0, 3.0, 30.0), (True,), (False,)),
+            *product(SEEING, (1.0, 10.0), (False,), (False,)),
+            *product(SEEING, (10.0,), (True, False)),
         ]
         grid += product(["none"], (10.0,), (False,), (True, False))
     else:

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from whoknows._array import Array
 from whoknows.estimators.members import Member
-from whoknows.estimators.stacking import weigh
+from whoknows.estimators.stacking import Foretold, stack, weigh
 
 # Of more than two classes members are point estimates, each as sure of itself as its prior variance makes it:
 # what then foretells labels best need not be right most often, and the average over members usually is.
@@ -27,6 +27,10 @@ class Selection:
     ----------
     members : list of Member
     weights : (n_members,)
+        By how well each foretells labels: their say on who knows what, and on items with labels.
+    on_truth : (n_members,)
+        Their say on the truth of items without labels: by how well p(z | x) of each agrees with labels, which
+        are taken to mean the same for all. Members that see nothing of x have none.
     log_lik : (n_items, n_members)
         Log-likelihood of each held-out item's labels under each member; no rows where nothing was held out.
     varying : (gain, error)
@@ -38,16 +42,22 @@ class Selection:
 
     members: list[Member]
     weights: Array
+    on_truth: Array
     log_lik: Array
     varying: tuple[float, float] = (np.nan, np.nan)
     parts: float = np.nan
 
     @classmethod
-    def of(cls, members: list[Member], log_lik: Array, n_classes: int, parts: float) -> Selection:
-        """Weigh members by how likely they hold labels they did not see."""
-        spectral = np.array([member.map == "spectral" for member in members])
-        weights = weigh(log_lik, spectral, EVEN_OF_POINTS if n_classes > 2 else 0.0)
-        return cls(members, weights, log_lik, gain_of_varying(members, log_lik), parts)
+    def of(cls, members: list[Member], foretold: Foretold, n_classes: int, parts: float) -> Selection:
+        """Weigh members by what they say of items whose labels they did not see."""
+        log_lik, even = foretold.log_lik, EVEN_OF_POINTS if n_classes > 2 else 0.0
+        weights = weigh(log_lik, np.array([member.map == "spectral" for member in members]), even)
+        counts = weights > 0
+        sees = counts & np.array([member.map != "none" for member in members])
+        judged = sees if sees.any() else counts
+        on_truth = np.zeros(len(members))
+        on_truth[judged] = stack(foretold.log_lik_of_truth(weights)[:, judged], even)
+        return cls(members, weights, on_truth, log_lik, gain_of_varying(members, log_lik), parts)
 
     @property
     def held_out(self) -> Array:
@@ -63,18 +73,22 @@ class Selection:
     def condensed(self, least: float) -> Selection:
         """Return the members worth a fit to very many items.
 
-        Those with less than ``least`` times the weight of the heaviest are left out. With so many labels a
-        prior hardly matters: of members that differ in variance alone the best has the weight of all.
+        Those with less than ``least`` times the heaviest one's say, on labels and on truth, are left out.
+        With so many labels a prior hardly matters: of members that differ in variance alone the best has the
+        weight of all.
         """
         kinds: dict[Member, list[int]] = {}
-        for i in np.flatnonzero(self.weights >= least * self.weights.max()):
+        says = np.array([self.weights, self.on_truth])
+        for i in np.flatnonzero((says >= least * says.max(axis=1, keepdims=True)).any(axis=0)):
             kinds.setdefault(replace(self.members[i], variance=0.0), []).append(i)
         best = [max(alike, key=self.weights.__getitem__) for alike in kinds.values()]
-        weights = np.array([self.weights[alike].sum() for alike in kinds.values()])
+        says = np.array([says[:, alike].sum(axis=1) for alike in kinds.values()]).T
+        weights, on_truth = says / says.sum(axis=1, keepdims=True)
         return replace(
             self,
             members=[self.members[i] for i in best],
-            weights=weights / weights.sum(),
+            weights=weights,
+            on_truth=on_truth,
             log_lik=self.log_lik[:, best],
         )
 
@@ -104,7 +118,8 @@ class Selection:
 
     def _graph(self) -> Iterator[str]:
         """What the graph adds; nothing where there is none, and nobody looked whether one could help."""
-        carries, even = self.share(map="spectral"), np.mean([m.map == "spectral" for m in self.members])
+        spectral = np.array([member.map == "spectral" for member in self.members])
+        carries, even = self.on_truth[spectral].sum(), spectral.mean()
         if not even and self.parts >= WITHOUT_PARTS:
             yield f"The items fall into no parts (graph eigenvalue {self.parts:.2f}): no graph was tried."
         elif even or np.isfinite(self.parts):  # members that carry next to nothing may have been left out
@@ -112,14 +127,14 @@ class Selection:
             yield f"The graph carries {carries:.0%}: unlabelled items {finding} here."
 
     def _table(self) -> Iterator[str]:
-        yield f"{'weight':>7}{'held out':>10}  member"
+        yield f"{'weight':>7}{'on truth':>10}{'held out':>10}  member"
         held_out = self.held_out
         for i in np.argsort(-self.weights)[:8]:
             m = self.members[i]
             expertise = "varies with x" if m.varies_with_x else "constant"
             coins = ", a coin for each class" if m.two_coin else ""
             member = f"{m.map}, variance {m.variance:g}, expertise {expertise}{coins}"
-            yield f"{self.weights[i]:>7.1%}{held_out[i]:>10.3f}  {member}"
+            yield f"{self.weights[i]:>7.1%}{self.on_truth[i]:>10.1%}{held_out[i]:>10.3f}  {member}"
 
 
 def _is(member: Member, wanted: dict[str, Any]) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 from scipy.special import logsumexp
 
@@ -9,6 +12,48 @@ from whoknows._array import Array, Mask
 
 PRIOR_ITEMS = 3.0  # items' worth of weight spread evenly over the members: few labels cannot tell them apart
 ROUNDS = 500  # of EM
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """What members say of items whose labels they did not see, each (n_items, n_members, n_classes).
+
+    Attributes
+    ----------
+    log_truth : log p(z | x)
+    log_labels : log p(labels | x, z)
+    """
+
+    log_truth: Array
+    log_labels: Array
+
+    @classmethod
+    def nothing(cls, n_members: int) -> Self:
+        """No item was held out."""
+        return cls(*np.zeros((2, 0, n_members, 1)))
+
+    @classmethod
+    def joined(cls, parts: list[Self], axis: int) -> Self:
+        """Items one after the other (axis 0), or members side by side (axis 1)."""
+        tables = zip(*((part.log_truth, part.log_labels) for part in parts), strict=True)
+        return cls(*(np.concatenate(table, axis) for table in tables))
+
+    def of(self, member: int) -> Self:
+        """Return what one member says."""
+        return type(self)(self.log_truth[:, [member]], self.log_labels[:, [member]])
+
+    @property
+    def log_lik(self) -> Array:
+        """log p(labels | x) of each item under each member: (n_items, n_members)."""
+        return np.asarray(logsumexp(self.log_truth + self.log_labels, axis=2))
+
+    def log_lik_of_truth(self, weights: Array) -> Array:
+        """Return the same with labels taken alike for all members: by the average of what they mean to each.
+
+        Then members differ in what they say of the truth, and in nothing else.
+        """
+        meant = np.einsum("m,imk->ik", weights, self.log_labels)
+        return np.asarray(logsumexp(self.log_truth + meant[:, None], axis=2))
 
 
 def weigh(log_lik: Array, spectral: Mask, even: float = 0.0) -> Array:

@@ -18,6 +18,7 @@ from whoknows.estimators.crowd import CrowdClassifier
 from whoknows.estimators.given import Given
 from whoknows.estimators.learnt import Learnt
 from whoknows.estimators.members import ROUGH, Member
+from whoknows.estimators.stacking import Foretold
 from whoknows.fit.engines import Kept
 from whoknows.fit.items import Items
 from whoknows.fit.solve import Fitted, guess_of
@@ -39,15 +40,19 @@ class Candidate:
         """Return the estimator, fitted; ``before`` is what it learnt from some of the labels."""
         return self.estimator._learn(self.learnt, self.items, self.typical, given, before=before, step=step)
 
-    def foretell(self, rest: Any, fold: Any, step: Step, start: Array | None = None) -> tuple[Array, Fitted]:
-        """log p(labels | x) of the items of a fold, (n_items,), and what it rests on: a fit to the others."""
+    def foretell(
+        self, rest: Any, fold: Any, step: Step, start: Array | None = None
+    ) -> tuple[Foretold, Fitted]:
+        """What it says of the items of a fold, and what that rests on: a fit to the others."""
 
-        def found() -> tuple[Array, Fitted]:
+        def found() -> tuple[Foretold, Fitted]:
             rough = copy.copy(self.estimator)
             rough.tol = max(rough.tol, ROUGH)
             monitor = rough._monitor(self.learnt, keeper=step)
             fitted = rough._solve(self.learnt, self.items[rest], monitor, start)
-            return self.learnt.log_predictive(fitted, self.items[fold]), fitted
+            items = self.items[fold]
+            told = self.learnt.log_predict(fitted, items), self.learnt.log_labels(fitted, items)
+            return Foretold(*(table[:, None] for table in told)), fitted
 
         return step.remember(found)
 
@@ -86,23 +91,23 @@ class Trials:
         self._everybody = np.arange(n_items)
         self._starts: dict[int, Array] = {}
 
-    def log_lik(self, members: list[Member]) -> Array:
-        """log p(labels of i | x_i) under each member fitted without them: (n_held_out, n_members)."""
-        found, candidates = [np.zeros((0, len(members)))], self.build(members)
+    def foretold(self, members: list[Member]) -> Foretold:
+        """What each member, fitted without them, says of the items held out."""
+        found, candidates = [], self.build(members)
         n_tried, known = len(self.fitted), {}
         for number, fold in enumerate(self.folds):
             rest = np.setdiff1d(self._everybody, fold)
             if candidates[0].items.Y[rest].n_annotations:  # type: ignore[union-attr]
                 steps = [self.checkpoint.step(f"fold-{number}-{n_tried + m}") for m in range(len(members))]
                 told = list(self._of_fold(list(zip(candidates, steps, strict=True)), number, rest, fold))
-                found.append(np.column_stack([log_lik for log_lik, _ in told]))
+                found.append(Foretold.joined([each for each, _ in told], axis=1))
                 known = dict(zip(members, (fitted for _, fitted in told), strict=True))
         self.fitted |= known
-        return np.vstack(found)
+        return Foretold.joined(found, axis=0) if found else Foretold.nothing(len(members))
 
     def _of_fold(
         self, work: list[tuple[Candidate, Step]], number: int, rest: Rows, fold: Rows
-    ) -> Iterator[tuple[Array, Fitted]]:
+    ) -> Iterator[tuple[Foretold, Fitted]]:
         if self.in_line and number not in self._starts:
             (first, step), *work = work
             (told,) = self.clock.each([partial(first.foretell, rest, fold, step)])

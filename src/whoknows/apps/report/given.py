@@ -121,12 +121,14 @@ def _done(facts: Facts) -> Html:
 
 def _members(facts: Facts) -> Html:
     members = facts["members"]
-    rows = [
-        (kind, number(variance), expertise, coins, bar(weight), percent(weight, 1), number(held_out))
-        for kind, variance, expertise, coins, weight, held_out in zip(
-            *(members[key] for key in ("map", "variance", "expertise", "coins", "weight", "held_out")),
-            strict=True,
-        )
-    ]
-    head = ("map", "prior variance", "expertise", "coins", "", "weight", "held-out log-likelihood")
-    return table(head, rows, (1, 5, 6), cls="bars")
+    columns = {
+        "map": members["map"],
+        "prior variance": map(number, members["variance"]),
+        "expertise": members["expertise"],
+        "coins": members["coins"],
+        "": map(bar, members["weight"]),
+        "weight": [percent(weight, 1) for weight in members["weight"]],
+        "on truth": [percent(weight, 1) for weight in members["on_truth"]],
+        "held-out log-likelihood": map(number, members["held_out"]),
+    }
+    return table(tuple(columns), list(zip(*columns.values(), strict=True)), (1, 5, 6, 7), cls="bars")

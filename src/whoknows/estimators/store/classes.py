@@ -21,6 +21,7 @@ from whoknows.estimators.members import Member
 from whoknows.estimators.regressor import CrowdRegressor
 from whoknows.estimators.seen import Scale, Seen
 from whoknows.estimators.selection import Selection
+from whoknows.estimators.stacking import Foretold
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Spread
 from whoknows.fit.objective import Model
@@ -52,7 +53,7 @@ _ANNOTATORS = (
 _MAPS = (maps.LinearMap, maps.NoMap, maps.RbfMap, maps.SpectralMap)
 _GRAPHS = (graph.AutoGraph, graph.GaussianGraph, graph.KnnGraph, graph.AnchorGraph, graph.PrecomputedGraph)
 _LEARNT = (
-    *(Annotations, Given, Items, Scale, Seen, Learnt, Model, Member, Selection, Fitted, Spread),
+    *(Annotations, Given, Items, Scale, Seen, Learnt, Model, Member, Fitted, Spread, Foretold, Selection),
     *(Belief, CrowdBelief, CrossFitted, LinearBelief, Smoothed, GaussianPosterior, QuadraticEvidence),
     *(maps.LinearFeatures, maps.RbfFeatures, maps.SpectralFeatures),
     *(graph.AnchoredGraph, graph.AnchoredItems, graph.AnchorSums, graph.ann.Lists),

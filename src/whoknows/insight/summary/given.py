@@ -171,5 +171,6 @@ def _members(selection: Any) -> Table:
         "expertise": ["varies with x" if member.varies_with_x else "constant" for member in members],
         "coins": ["one for each class" if member.two_coin else "one" for member in members],
         "weight": selection.weights[order].tolist(),
+        "on_truth": selection.on_truth[order].tolist(),
         "held_out": selection.held_out[order].tolist(),
     }
