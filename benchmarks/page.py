@@ -158,7 +158,7 @@ PARTS = {
         "paper/unlabelled.csv",
         "benchmarks.paper.unlabelled",
         unlabelled.KEY,
-        len(unlabelled.groups(list(unlabelled.LABELLED), 10)),
+        len(unlabelled.groups(list(unlabelled.LABELLED), unlabelled.REPEATS)),
         UNLABELLED,
         unlabelled_body,
         (("paper/unlabelled.png", "Points of accuracy that unlabelled items add, by set and model"),),

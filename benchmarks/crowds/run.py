@@ -2,10 +2,10 @@
 
     WHOKNOWS_DATA=folder python -m benchmarks.crowds.run [--quick] [--sets labelme] [--limit 300]
 
-10 %, 30 % and all of the labelled items are used, with all their labels; several draws of 10 % and 30 %. The
-classifier is scored on a set's own test items (labelme), which no method has seen; else on 30 % of the items,
-held out from labelling, whose features every method has among those of all items. A method runs in a process
-of its own, on one thread, that does not know the truth.
+10 %, 30 % and all of the labelled items are used, with all their labels; several draws of each. The
+classifier is scored on a set's own test items (labelme), which no method has seen, so that there all labels
+are one draw; else on 30 % of the items, held out from labelling, whose features every method has among those
+of all items. A method runs in a process of its own, on one thread, that does not know the truth.
 
 Results: crowds.csv, one row a cell, written as soon as it is there and not computed again; crowds.md, the
 same in words. The others are installed by pip install 'whoknows[peers]'; those that are not are left out.
@@ -13,13 +13,14 @@ same in words. The others are installed by pip install 'whoknows[peers]'; those 
 
 import os
 from functools import cache
+from itertools import product
 
 from joblib import Parallel, delayed
 
 from benchmarks.common import machine
 from benchmarks.common.cells import Table
 from benchmarks.common.command import choice, parser
-from benchmarks.crowds.cases import DRAWS, KEY, SCORES, SETS, SHARES, make_case, score
+from benchmarks.crowds.cases import DRAWS, KEY, SCORES, SETS, SHARES, make_case, n_draws, score
 from benchmarks.crowds.measure import measure
 from benchmarks.crowds.methods import METHODS
 from benchmarks.crowds.summary import page
@@ -39,8 +40,11 @@ def table(folder):
 
 def cells(names, shares, repeats, methods):
     """In the order of work: small shares first, so that there is something to see soon."""
-    draws = [(share, repeat) for share in shares for repeat in range(repeats if share < 1 else 1)]
-    return [(name, *draw, method) for draw in draws for name in names for method in methods]
+    return [
+        (name, share, repeat, method)
+        for share, name in product(shares, names)
+        for repeat, method in product(range(n_draws(name, share, repeats)), methods)
+    ]
 
 
 def compute(cell, limit):

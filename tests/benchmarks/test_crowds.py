@@ -216,11 +216,16 @@ def results(folder, *rows):
     return read(folder / "crowds.csv", KEY)
 
 
-def test_the_whole_is_drawn_once():
-    assert cells(["a"], [0.1, 1.0], 2, ["m", "n"]) == [
-        *(("a", 0.1, repeat, method) for repeat in (0, 1) for method in "mn"),
-        *(("a", 1.0, 0, method) for method in "mn"),
+def test_the_whole_of_a_set_with_test_items_of_its_own_is_drawn_once():
+    assert cells(["labelme"], [0.1, 1.0], 2, ["m", "n"]) == [
+        *(("labelme", 0.1, repeat, method) for repeat in (0, 1) for method in "mn"),
+        *(("labelme", 1.0, 0, method) for method in "mn"),
     ]
+    assert [cell[2] for cell in cells(["a"], [1.0], 2, ["m"])] == [0, 1]
+
+
+def test_a_set_with_few_items_is_drawn_more_often():
+    assert len(cells(["colposcopy_green"], [0.1, 1.0], 2, ["m"])) == 40
 
 
 def test_a_row_is_known_again_by_its_key(tmp_path):
