@@ -73,13 +73,16 @@ class Selection:
     def condensed(self, least: float) -> Selection:
         """Return the members worth a fit to very many items.
 
-        Those with less than ``least`` times the heaviest one's say, on labels and on truth, are left out.
-        With so many labels a prior hardly matters: of members that differ in variance alone the best has the
-        weight of all.
+        Those with less than ``least`` times the weight of the heaviest are left out, unless nobody else could
+        tell the truth. With so many labels a prior hardly matters: of members that differ in variance alone
+        the best has the weight of all.
         """
         kinds: dict[Member, list[int]] = {}
+        worth = self.weights >= least * self.weights.max()
+        if not self.on_truth[worth].any():
+            worth[self.on_truth.argmax()] = True
         says = np.array([self.weights, self.on_truth])
-        for i in np.flatnonzero((says >= least * says.max(axis=1, keepdims=True)).any(axis=0)):
+        for i in np.flatnonzero(worth):
             kinds.setdefault(replace(self.members[i], variance=0.0), []).append(i)
         best = [max(alike, key=self.weights.__getitem__) for alike in kinds.values()]
         says = np.array([says[:, alike].sum(axis=1) for alike in kinds.values()]).T
