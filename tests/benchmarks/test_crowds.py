@@ -225,7 +225,7 @@ def test_the_whole_of_a_set_with_test_items_of_its_own_is_drawn_once():
 
 
 def test_a_set_with_few_items_is_drawn_more_often():
-    assert len(cells(["colposcopy_green"], [0.1, 1.0], 2, ["m"])) == 40
+    assert len(cells(["colposcopy_green"], [0.1, 1.0], 2, ["m"])) == 20
 
 
 def test_a_row_is_known_again_by_its_key(tmp_path):
