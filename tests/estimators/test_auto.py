@@ -213,6 +213,13 @@ def test_members_that_labels_or_eyes_rule_out_have_no_say_on_truth():
     assert blind.on_truth.tolist() == [1]
 
 
+def test_of_items_with_labels_blind_members_keep_their_weight_and_the_others_say_both():
+    members = [Member("linear", 3.0, True), Member("rbf 2", 3.0, True), Member("none", 3.0, False)]
+    found = Selection(members, np.array([0.1, 0.3, 0.6]), np.array([0.8, 0.2, 0.0]), np.zeros((5, 3)))
+    assert found.on_labelled == pytest.approx([(0.1 + 0.4 * 0.8) / 2, (0.3 + 0.4 * 0.2) / 2, 0.6])
+    assert found.on_labelled.sum() == pytest.approx(1)
+
+
 def test_without_a_held_out_item_all_that_see_have_the_same_say():
     members = [Member("linear", 3.0, True), Member("rbf 2", 3.0, True), Member("none", 3.0, False)]
     found = Selection.of(members, Foretold.nothing(3), 2, np.nan)
@@ -282,9 +289,8 @@ def test_labels_alone_have_a_say_only_where_there_are_labels():
     np.testing.assert_allclose(model.posterior_[:20], model.predict_proba(X)[:20])
     answers = [member.posterior(X, y)[20:] for member in model.members_]
     heard = np.isfinite(y[20:]).any(axis=1)
-    np.testing.assert_allclose(
-        model.posterior_[20:][heard], np.tensordot(model.weights_, answers, axes=1)[heard], atol=1e-12
-    )
+    expected = np.tensordot(model.selection_.on_labelled, answers, axes=1)
+    np.testing.assert_allclose(model.posterior_[20:][heard], expected[heard], atol=1e-12)
 
 
 def test_with_labels_alone_every_item_is_alike():

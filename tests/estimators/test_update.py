@@ -361,9 +361,9 @@ def test_auto_updates_its_members_and_keeps_their_weights():
     for mine, theirs in zip(model.members_, fits, strict=True):
         assert_same_answer(mine, theirs)
     answers = [fit.posterior_ for fit in fits]
-    by_labels, by_truth = (np.tensordot(w, answers, axes=1) for w in (weights, model.selection_.on_truth))
-    heard = ALL.labelled[:, None]
-    np.testing.assert_allclose(model.posterior_, np.where(heard, by_labels, by_truth), atol=1e-3)
+    says = model.selection_.on_labelled, model.selection_.on_truth
+    heard, unheard = (np.tensordot(say, answers, axes=1) for say in says)
+    np.testing.assert_allclose(model.posterior_, np.where(ALL.labelled[:, None], heard, unheard), atol=1e-3)
 
 
 def test_auto_takes_new_annotators_items_and_gold():

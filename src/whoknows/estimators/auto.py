@@ -73,7 +73,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         As in `CrowdClassifier`.
     members_ : list of CrowdClassifier
     weights_ : (n_members,)
-        Their say on annotators and on items with labels; that on all other items is ``selection_.on_truth``.
+        Their say on annotators; that on items is ``selection_.on_labelled`` and ``selection_.on_truth``.
     selection_ : Selection
         Print it.
     n_iter_ : int
@@ -291,7 +291,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         return tuple(np.concatenate(part) for part in zip(*limits, strict=True))
 
     def _consensus(self, X: Array, given: Given, checkpoint: Checkpoint = NO_CHECKPOINT) -> Array:
-        """p(z | x, labels); members that see nothing of x have a say where there are labels."""
+        """p(z | x, labels), or p(z | x) where there are none."""
         rows = np.flatnonzero(given.informed)
         if len(rows) < len(X):
             on_truth = self.selection_.on_truth
@@ -300,7 +300,8 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
             found = np.zeros((len(X), given.said.n_classes))
         if len(rows):
             answers = self._answers("_posterior", X[rows], given[rows])
-            found[rows] = np.concatenate([np.tensordot(self.weights_, part, axes=1) for part in answers])
+            on_labelled = self.selection_.on_labelled
+            found[rows] = np.concatenate([np.tensordot(on_labelled, part, axes=1) for part in answers])
         return found
 
     def _views(self, chosen: list[Member], X: Array, given: Given, checkpoint: Checkpoint) -> dict[str, Seen]:

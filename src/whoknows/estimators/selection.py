@@ -27,7 +27,7 @@ class Selection:
     ----------
     members : list of Member
     weights : (n_members,)
-        By how well each foretells labels: their say on who knows what, and on items with labels.
+        By how well each foretells labels: their say on who knows what.
     on_truth : (n_members,)
         Their say on the truth of items without labels: by how well p(z | x) of each agrees with labels, which
         are taken to mean the same for all. Members that see nothing of x have none.
@@ -58,6 +58,17 @@ class Selection:
         on_truth = np.zeros(len(members))
         on_truth[judged] = stack(foretold.log_lik_of_truth(weights)[:, judged], even)
         return cls(members, weights, on_truth, log_lik, gain_of_varying(members, log_lik), parts)
+
+    @property
+    def on_labelled(self) -> Array:
+        """Their say on the truth of items with labels: (n_members,).
+
+        Members that see nothing of x keep their weight. Among the others, who understands labels and who
+        tells the truth without them count alike.
+        """
+        tells = self.on_truth > 0
+        share = self.weights[tells].sum()
+        return np.where(tells, (self.weights + share * self.on_truth) / 2, self.weights)
 
     @property
     def held_out(self) -> Array:
