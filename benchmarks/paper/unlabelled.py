@@ -45,8 +45,8 @@ NAMES = {
 LABELLED = {"two-moons": (10, 20, 40), **{name: ("10%", "30%") for name in figure3.CHEAP_FIRST}}
 LABELLED |= {"digits": (30, 60, 120), "labelme": (100, 300)}
 COSTS = {"digits": 8.0, "dim": 5.0, "labelme": 80.0}  # of a group, about; of the others 1
-REPEATS = 5
-MOST_REPEATS = {"labelme": 2}  # 59 annotators, 8 classes, 512 features: minutes a fit
+REPEATS = 10
+MOST_REPEATS = {"labelme": 5}  # 59 annotators, 8 classes, 512 features: a minute a fit
 QUICK = ("two-moons", "wpbc60", "ionosphere")
 RIGHT = [0.7] * 5  # of the annotators made up for digits and two moons
 
