@@ -4,7 +4,7 @@
 
 A *figure* is the accuracy of consensus or classifier on one set at one share, mean over draws. Ours is
 compared with the best of all others in the same run, for each figure anew: nobody could have chosen that one
-beforehand, so the comparison leans to their side.
+beforehand, so the comparison leans to their side. Over all shares of a set together less is left to chance.
 """
 
 import argparse
@@ -48,16 +48,21 @@ def _word(error: str) -> str:
 # --- the verdict --------------------------------------------------------------------------------------------
 
 
-def compared(rows: pd.DataFrame) -> pd.DataFrame:
+def compared(rows: pd.DataFrame, whole: bool = False) -> pd.DataFrame:
     """One row a figure that another method has: the best of them, theirs, ours, and by how many points.
 
-    Where ours went past the limit or failed it has no points, and ``why`` says so.
+    Where ours went past the limit or failed it has no points, and ``why`` says so. With ``whole`` a figure is
+    the mean over all shares of a set.
     """
     parts, why = [], words(rows)
+    if whole:
+        why = why.groupby("set").agg(lambda shares: next(filter(None, shares), ""))
     for what in BOTH:
         table = means(rows, f"{what}_accuracy")
         if what == "consensus":
             table = table.drop(BY_VOTE, level="set", errors="ignore")
+        if whole:
+            table = table.groupby("set").agg(lambda shares: shares.mean(skipna=False))
         others = table[[method for method in table if not METHODS[method].ours]].dropna(how="all").round(12)
         if OURS in table and len(others):
             part = pd.DataFrame({"best": others.idxmax(axis=1), "theirs": others.max(axis=1)})
@@ -89,6 +94,19 @@ def behind(rows: pd.DataFrame) -> str:
         for row in lost.itertuples()
     ]
     return f" Behind, in points: {'; '.join(cells)}." if cells else ""
+
+
+def over_shares(rows: pd.DataFrame) -> pd.DataFrame:
+    """Ours and the best of the others, mean over the shares of a set; empty where there is nothing to say."""
+    figures = compared(rows, whole=True)
+    if figures.empty:
+        return figures
+    figures = figures.set_index(pd.Index(figures["set"] + ", " + figures["what"], name="mean over shares"))
+    table = pd.DataFrame({OURS: [fixed(value, 4) for value in figures["ours"]]}, figures.index)
+    table["best of the others"] = figures["best"]
+    table["theirs"] = [fixed(value, 4) for value in figures["theirs"]]
+    table["points"] = [fixed(value, 1, "+") for value in figures["points"]]
+    return table
 
 
 # --- tables to read -----------------------------------------------------------------------------------------
@@ -136,7 +154,9 @@ def sizes(rows: pd.DataFrame) -> str:
 def page(folder: Path) -> str:
     """Everything as markdown with headings."""
     rows = read(folder / "crowds.csv", KEY)
-    parts = [f"**{verdict(rows)}**"]
+    parts, whole = [f"**{verdict(rows)}**"], over_shares(rows)
+    if len(whole):
+        parts.append(markdown(whole))
     for name in [name for name in SETS if name in set(rows["set"])]:
         own = rows[rows["set"] == name]
         parts += [f"### {name}", verdict(own) + behind(own), sizes(own) + NOTES.get(name, "")]

@@ -307,6 +307,22 @@ def test_the_consensus_of_a_set_whose_reference_is_the_vote_is_not_judged(tmp_pa
     assert "not judged" in summary.page(tmp_path)
 
 
+def test_over_shares_the_best_of_the_others_is_one_method(tmp_path):
+    told = {"AutoCrowdClassifier": (0.8, 0.8), "CROWDLAB": (0.9, 0.6), "crowd-kit MACE": (0.7, 0.85)}
+    rows = results(
+        tmp_path,
+        *(
+            row(m, 0.5, each, share)
+            for m, both in told.items()
+            for share, each in zip((0.1, 1.0), both, strict=True)
+        ),
+    )
+    assert (summary.compared(rows)["points"] < 0).sum() == 2  # behind another one at each share
+    table = summary.over_shares(rows)
+    assert table.loc["labelme, classifier"].tolist() == ["0.8000", "crowd-kit MACE", "0.7750", "+2.5"]
+    assert "0.7750" in summary.page(tmp_path)
+
+
 def test_the_page_has_a_section_a_set_and_more_figures_where_a_class_is_rare(tmp_path):
     results(
         tmp_path,
