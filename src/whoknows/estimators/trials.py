@@ -111,7 +111,7 @@ class Trials:
         if self.in_line and number not in self._starts:
             (first, step), *work = work
             (told,) = self.clock.each([partial(first.foretell, rest, fold, step)])
-            self._starts[number] = guess_of(first.learnt.model, first.items[rest], told[1])  # type: ignore[index]
+            self._starts[number] = guess_of(first.learnt.model, first.items[rest], told[1])
             yield told
         start = self._starts.get(number)
         yield from self.clock.each([partial(c.foretell, rest, fold, step, start) for c, step in work])
