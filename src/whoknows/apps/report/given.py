@@ -129,6 +129,6 @@ def _members(facts: Facts) -> Html:
         "": map(bar, members["weight"]),
         "weight": [percent(weight, 1) for weight in members["weight"]],
         "on truth": [percent(weight, 1) for weight in members["on_truth"]],
-        "held-out log-likelihood": map(number, members["held_out"]),
+        "held out": map(number, members["held_out"]),
     }
     return table(tuple(columns), list(zip(*columns.values(), strict=True)), (1, 5, 6, 7), cls="bars")
