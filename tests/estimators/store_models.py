@@ -24,6 +24,7 @@ from whoknows import (
     SpectralMap,
 )
 from whoknows.estimators.members import Member
+from whoknows.model.maps import ClusterMap
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3)) * [1, 10, 0.1] + [0, 5, 0]
@@ -54,7 +55,10 @@ GOLD = {"item 3": "cat", "item 8": "dog"}
 COSTS = {"anna": 3, "bob": 2, "cleo": 1, "dora": 2}
 WEIGHT = np.linspace(0.5, 2, 60)
 NEAR = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
-FEW = [Member("linear", 3.0, True), Member("rbf 2", 10.0, False), Member("spectral", 10.0, True)]
+FEW = [
+    *(Member("linear", 3.0, True), Member("rbf 2", 10.0, False), Member("spectral", 10.0, True)),
+    Member("linear", 3.0, True, False, clusters=4),
+]
 
 MODELS = {
     **{f"{truth}, {map}": (CrowdClassifier(truth, map=map), TWO, {}) for truth in ("id", "lgp", "gp")
@@ -76,6 +80,7 @@ MODELS = {
     "brought, gp": (CrowdClassifier(GraphTruth(PrecomputedGraph(sp.csr_matrix(NEAR)))), TWO, {}),
     "as it is": (CrowdClassifier(map=RbfMap(1.0, rank=np.int64(7)), standardize=False, tol=np.float32(1e-3)),
                  TWO, {}),
+    "clusters": (CrowdClassifier("id", map="linear", annotator_map=ClusterMap(3)), TWO, {}),
     "auto": (AutoCrowdClassifier(members=FEW), TWO, {}),
     "auto, three classes": (AutoCrowdClassifier(members=FEW, tol=0.01), THREE, {}),
     "real": (CrowdRegressor(), REAL, {}),

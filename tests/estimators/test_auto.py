@@ -138,12 +138,41 @@ def test_members_are_told_apart_by_their_coins():
     assert rows[1].endswith("linear, variance 3, expertise varies with x")
 
 
-def test_twins_have_the_same_coins():
+def test_whether_expertise_varies_is_asked_of_members_that_see_x():
+    members = [Member("linear", 3.0, True), Member("none", 3.0, False)]
+    assert np.isnan(gain_of_varying(members, np.zeros((5, 2)))).all()
+    members.append(Member("linear", 3.0, False))
+    gain, error = gain_of_varying(members, np.tile([3.0, 9.0, 1.0], (5, 1)))
+    assert (gain, error) == (pytest.approx(2), pytest.approx(0))
+
+
+def test_whether_expertise_varies_is_no_question_of_coins():
     members = [Member("linear", 3.0, True, two_coin=False), Member("linear", 3.0, False)]
     assert np.isnan(gain_of_varying(members, np.zeros((5, 2)))).all()
-    members.append(Member("linear", 3.0, True))
+    members.append(Member("rbf 2", 3.0, True))
     gain, _ = gain_of_varying(members, np.tile([9.0, 1.0, 3.0], (5, 1)))
     assert gain == pytest.approx(2)
+
+
+def test_members_whose_expertise_varies_are_weighed_among_themselves():
+    """Each foretells half of the items well: only together are they better than the third."""
+    varies, constant = Member("linear", 3.0, True), Member("linear", 3.0, False)
+    clusters = Member("linear", 3.0, True, clusters=4)
+    log_lik = np.tile([[-1.0, -9.0, -2.0], [-9.0, -1.0, -2.0]], (50, 1))
+    gain, error = gain_of_varying([varies, clusters, constant], log_lik)
+    assert gain == pytest.approx(2 - 1 - np.log(2), abs=1e-3)
+    assert gain_of_varying([varies, constant], log_lik[:, [0, 2]])[0] < 0
+    assert error == pytest.approx(0, abs=1e-3)
+
+
+def test_members_are_told_apart_by_their_clusters():
+    smooth, clusters = Member("rbf 2", 3.0, True, False), Member("rbf 2", 3.0, True, False, clusters=8)
+    rows = str(selection(smooth, clusters)).splitlines()[-2:]
+    assert sorted(row.split("expertise ")[1] for row in rows) == [
+        "varies between 8 clusters",
+        "varies with x",
+    ]
+    assert (smooth.view, clusters.view) == ("rbf 2", "rbf 2, 8 clusters")
 
 
 def test_stacking_maximises_the_held_out_likelihood_with_its_prior():

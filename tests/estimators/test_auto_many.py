@@ -50,6 +50,9 @@ def test_of_members_that_differ_in_variance_alone_one_has_the_weight_of_all():
     assert found.weights == pytest.approx([0.8, 0.2])
     assert found.on_truth == pytest.approx([0.7, 0.3])
     assert found.log_lik.tolist() == [[1.0, 2.0], [4.0, 5.0]]
+    assert found.left_out == 1
+    assert "too little to be worth a fit: 1." in str(found)
+    assert "Not enough labels" not in str(found)
     assert found.condensed(0.3).members == members[1:2]
     assert found.condensed(0.9).weights.tolist() == [1.0]  # the best is worth it, however little it has
 
@@ -88,7 +91,7 @@ def test_which_kind_of_expertise_is_settled_before_the_maps_are_tried(few_are_tr
     assert seen[0][1] >= seen[-1][1]  # what is foreseen is never less than what there is to do,
     assert seen[0][1] <= seen[-1][1] + 5  # and little more
     tried = seen[-1][0] - len(model.members_)
-    assert tried in ((6, 7) if n_classes == 2 else (4, 5))  # without or with a graph
+    assert tried in ((8, 9) if n_classes == 2 else (4, 5))  # without or with a graph
     assert model.selection_.varies is False
     assert np.abs(model.selection_.varying[0]) < 0.1
     assert (model.classes_[model.posterior_.argmax(axis=1)] == z).mean() > 0.9

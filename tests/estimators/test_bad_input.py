@@ -360,7 +360,7 @@ class TestPieces:
                 {"annotators": 3},
                 "annotators must be 'auto', 'bernoulli', 'confusion', 'gaussian', 'ordered' or a piece",
             ),
-            ({"map": "cubic"}, "map must be 'rbf', 'linear', 'spectral' or a piece"),
+            ({"map": "cubic"}, "map must be 'rbf', 'linear', 'spectral', 'clusters' or a piece"),
             ({"solver": "sgd"}, "solver must be one of .*got 'sgd'"),
             ({"stop": "never"}, "stop must be one of .*got 'never'"),
         ],

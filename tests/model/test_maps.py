@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from whoknows.model.graph import AnchorGraph, GaussianGraph, KnnGraph
-from whoknows.model.maps import LinearMap, RbfMap, SpectralMap
+from whoknows.model.maps import ClusterMap, LinearMap, RbfMap, SpectralMap
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3)) * [1.0, 2.0, 0.5] + RNG.choice([-3, 0, 3], size=(90, 1))
@@ -16,6 +16,7 @@ MAPS = {
     "spectral, anchors": SpectralMap(AnchorGraph(anchors=30, nearest=4)),
     "spectral, kNN": SpectralMap(KnnGraph(k=6), rank=12),
     "spectral, Gaussian": SpectralMap(GaussianGraph(), rank=12),
+    "clusters": ClusterMap(4),
 }
 every_map = pytest.mark.parametrize("piece", MAPS.values(), ids=MAPS.keys())
 LEARNT = {name: piece for name, piece in MAPS.items() if not isinstance(piece, LinearMap)}
@@ -110,6 +111,39 @@ def test_rbf_features_of_low_rank_come_near_the_kernel():
     low = RbfMap(rank=30, landmarks=60).prepare(X).transform(X)
     assert low.shape == (90, 30)
     assert np.abs(full @ full.T - low @ low.T).max() < 0.05 * np.abs(full @ full.T).max()
+
+
+def test_clusters_are_those_that_lie_apart():
+    """Three clouds: features are one where an item is in the cloud, centred and scaled."""
+    rng = np.random.default_rng(1)
+    cloud = rng.integers(3, size=200)
+    items = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[cloud] + rng.normal(size=(200, 2))
+    features = ClusterMap(3).prepare(items).transform(items)
+    inside = np.eye(3)[cloud] - np.eye(3)[cloud].mean(axis=0)
+    expected = inside / np.sqrt((inside**2).sum(axis=1).mean())
+    np.testing.assert_allclose(features @ features.T, expected @ expected.T, atol=1e-9)
+
+
+def test_a_new_item_belongs_to_the_nearest_cluster():
+    items = np.array([[0.0], [0.1], [5.0], [5.2]])
+    prepared = ClusterMap(2).prepare(items)
+    old, new = prepared.transform(items), prepared.transform(np.array([[-90.0], [4.0]]))
+    np.testing.assert_allclose(new, old[[0, 2]])
+
+
+def test_there_are_never_more_clusters_than_items():
+    assert ClusterMap(8).prepare(X[:3]).transform(X).shape == (90, 3)
+
+
+def test_the_tightest_of_several_tries_is_taken():
+    """A single try of k-means from items drawn at random often leaves two of these clouds together."""
+    rng = np.random.default_rng(2)
+    centres = np.arange(8)[:, None] * 10.0
+    items = np.repeat(centres, 40, axis=0) + rng.normal(size=(320, 1))
+    found = [
+        len(np.unique(ClusterMap(8).prepare(items, seed).transform(centres), axis=0)) for seed in range(6)
+    ]
+    assert np.mean(found) > 7
 
 
 def top_eigenvectors(Phi, n, eps=0.005):

@@ -8,7 +8,7 @@ from whoknows.estimators.seen import Mapped, Scale, Seen
 from whoknows.model import distances
 from whoknows.model.graph import AnchorGraph
 from whoknows.model.graph.anchors import sums_over
-from whoknows.model.maps import LinearMap, NoMap, RbfMap, SpectralMap
+from whoknows.model.maps import ClusterMap, LinearMap, NoMap, RbfMap, SpectralMap
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
 
@@ -21,6 +21,7 @@ MAPS = {
     "none": NoMap(),
     "rbf": RbfMap(landmarks=60),
     "spectral": SpectralMap(AnchorGraph(anchors=25)),
+    "clusters": ClusterMap(5),
 }
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-4}

@@ -44,7 +44,7 @@ from whoknows.model.distances import block_by_block, enough_of
 
 MOST_TRIED = 5_000  # items members are weighed on; where there are more, weights are known well enough
 TOL_OF_MANY = 3e-5  # for members' fits to so many: what the bound could still gain changes no answer
-LEAST_WEIGHT = 0.5  # of the heaviest member's, to be worth what a fit to all of many items costs
+LEAST_WEIGHT = 0.75  # of the heaviest member's, to be worth what a fit to all of many items costs
 LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken
 
 
@@ -260,10 +260,14 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         return [Voice(float(self.weights_[m] / total), self.members_[m], items[m]) for m in order]
 
     def _seen_by(self, X: Array, given: Given | None) -> list[Items]:
-        """Items as each member sees them; members with the same map share them."""
-        maps = [member.map for member in self.selection_.members]
-        views = {map: self.members_[maps.index(map)]._learnt.items(X, given) for map in dict.fromkeys(maps)}
-        return [views[map] for map in maps]
+        """Items as each member sees them; what truths with the same map see is made once."""
+        of_map: dict[str, Items] = {}
+        of_view: dict[str, Items] = {}
+        for member, model in zip(self.selection_.members, self.members_, strict=True):
+            if member.view not in of_view:
+                of_view[member.view] = model._learnt.items(X, given, of_map.get(member.map))
+                of_map.setdefault(member.map, of_view[member.view])
+        return [of_view[member.view] for member in self.selection_.members]
 
     def _answers(self, method: str, X: Array, given: Given | None = None, *args: Any) -> Iterator[Array]:
         """What each member answers, (n_members, …), a block of items after the other."""
@@ -305,18 +309,23 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         return found
 
     def _views(self, chosen: list[Member], X: Array, given: Given, checkpoint: Checkpoint) -> dict[str, Seen]:
-        """What each map makes of the items, learnt once for all members and folds.
+        """What members make of the items, learnt once for all that see them alike, and for all folds.
 
         Before any label is held out: expertise sees of x what all labels allow.
         """
+        views: dict[str, Seen] = {}
         sample = cache(partial(enough_of, X, 0))
 
         def view(member: Member) -> Seen:
             model = member.build(self, given.said.n_classes)
+            if member.map in views:
+                return views[member.map].for_annotators(model.annotator_map, X, sample())
             return Seen.of_items(model, X, directions_of(model.annotators, given.said), sample())
 
-        members = {m.map: m for m in chosen}
-        return {map: checkpoint.remember(f"view-{map}", partial(view, members[map])) for map in members}
+        for member in sorted(chosen, key=lambda member: member.clusters):
+            if member.view not in views:
+                views[member.view] = checkpoint.remember(f"view-{member.view}", partial(view, member))
+        return views
 
     def _candidates(
         self,
@@ -327,17 +336,17 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         rows: Rows,
         engine: Engine,
     ) -> list[Candidate]:
-        """Members ready to be fitted to some of the items; those with the same map see them alike."""
+        """Members ready to be fitted to some of the items; those with the same view share it."""
         candidates, seen = [], {}
         for member in chosen:
             model = member.build(self, given.said.n_classes)
-            learnt = Learnt.of_items(model, X, given.said, views[member.map])
-            if member.map not in seen:
-                seen[member.map] = (
+            learnt = Learnt.of_items(model, X, given.said, views[member.view])
+            if member.view not in seen:
+                seen[member.view] = (
                     learnt.kept(X, rows, given, engine),
                     learnt.items(X[typical_rows(len(X))]).here,
                 )
-            candidates.append(Candidate(model, learnt, *seen[member.map]))
+            candidates.append(Candidate(model, learnt, *seen[member.view]))
         return candidates
 
 

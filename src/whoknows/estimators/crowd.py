@@ -52,15 +52,18 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         What annotators say given the truth. "auto" is "bernoulli" for two classes ("gaussian" for "gp", which
         needs it), "confusion" for more or where somebody nearly always says one thing, and "ordered", with a
         severity and a spread each, for ordered levels.
-    map : {"rbf", "linear", "spectral"} or map
+    map : {"rbf", "linear", "spectral", "clusters"} or map
         What truth and annotators see of x. "rbf": any smooth function of x. "linear": x itself, with
         coefficients to read. "spectral": the graph's eigenvectors, where unlabelled items pay most if items
-        lie in clusters.
+        lie in clusters. "clusters": which of a few clusters x lies in, and nothing else.
     solver : {"auto", "vb", "em", "lbfgs", "crossfit"}
         "vb": variational, with uncertainty. "em": Algorithm 1. "lbfgs": the marginal likelihood directly.
         "crossfit": EM in which an item's posterior uses a classifier that did not see its labels. "auto" is
         "vb" wherever it has a bound (two classes, Bernoulli annotators, logistic truth), "crossfit" for more
         classes, "em" elsewhere.
+    annotator_map : as ``map``, optional
+        What expertise sees of x, all of it, such as "clusters": expertise that differs from one kind of item
+        to another. None: the leading features of ``map``.
     max_iter : int
         Iterations at most; `DidNotConverge` warns when they were not enough.
     tol : float
@@ -97,7 +100,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         map="linear"; not for "gp".
     annotator_coef_, annotator_intercept_ : (n_annotators, n_features), (n_annotators,)
         w_t and γ_t in the units of X: log-odds of being right (Bernoulli), or the logit of Eq. (15)
-        (Gaussian). Only with map="linear".
+        (Gaussian). Only with map="linear" and no other ``annotator_map``.
     annotator_severity_ : (n_annotators,)
         How many levels more than the truth each says on average; the crowd's is 0. Only of ordered labels.
     posterior_ : (n_items, n_classes)
@@ -132,6 +135,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         map: Any = "rbf",
         solver: str = "auto",
         *,
+        annotator_map: Any = None,
         max_iter: int = 200,
         tol: float = 1e-6,
         stop: str = "bound",
@@ -146,6 +150,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         self.annotators = annotators
         self.map = map
         self.solver = solver
+        self.annotator_map = annotator_map
         self.max_iter = max_iter
         self.tol = tol
         self.stop = stop
@@ -394,8 +399,9 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         if name in COEFFICIENTS and "_fitted" in vars(self):
             raise AttributeError(
                 f"{name} exists only with map='linear' and no roots (and, for coef_ and intercept_, a "
-                f"logistic truth); this model has map={self.map!r}, standardize={self.standardize!r}, "
-                f"truth={self.truth!r}."
+                "logistic truth; for those of annotators, no map of their own); this model has "
+                f"map={self.map!r}, standardize={self.standardize!r}, truth={self.truth!r}, "
+                f"annotator_map={self.annotator_map!r}."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -436,10 +442,11 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         features, model = self._learnt.seen.features, self._learnt.model
         if not isinstance(features, LinearFeatures) or self._learnt.seen.roots.any():
             return
-        leading = features.matrix[:, : self._learnt.seen.directions]
-        w, gamma = model.annotators.coefficients(self._fitted.annotators.mean[:-1], leading.shape[1] + 1)
         to_units = self._learnt.seen.to_input_units
-        self.annotator_coef_, self.annotator_intercept_ = to_units(w @ leading.T, gamma)
+        if self._learnt.seen.of_annotators is None:
+            leading = features.matrix[:, : self._learnt.seen.directions]
+            w, gamma = model.annotators.coefficients(self._fitted.annotators.mean[:-1], leading.shape[1] + 1)
+            self.annotator_coef_, self.annotator_intercept_ = to_units(w @ leading.T, gamma)
         if not model.truth.couples_items:
             xi = model.truth.weights(self._fitted.truth.mean).reshape(features.matrix.shape[1] + 1, -1)
             self.coef_, self.intercept_ = to_units((features.matrix @ xi[:-1]).T, xi[-1])

@@ -44,9 +44,13 @@ class Learnt:
         truth = truth.prepare(Mapped(X, seen.scaled), features, seen.seed)
         return cls(seen, Model(annotators, truth))
 
-    def items(self, X: Array, given: Given | None = None) -> Items:
-        """Return what truth and annotators see of checked X, with what is known of it or nothing."""
-        Phi, Psi = self.seen.views(X)
+    def items(self, X: Array, given: Given | None = None, alike: Items | None = None) -> Items:
+        """Return what truth and annotators see of checked X, with what is known of it or nothing.
+
+        ``alike`` are the same items as a model with the same map, if not the same annotators, sees them.
+        """
+        Phi = self.seen.view(X) if alike is None else alike.Phi
+        Psi = self.seen.view_of_annotators(X, Phi)
         if self.model.truth.couples_items:
             Phi = self.seen.scaled(X)
         if given is None:
@@ -58,7 +62,7 @@ class Learnt:
     @property
     def needs_all(self) -> bool:
         """Whether items can only be seen all together: they hang together, or the graph knows no others."""
-        return self.model.truth.needs_all or not self.seen.features.places_new
+        return self.model.truth.needs_all or not self.seen.places_new
 
     @property
     def graph(self) -> str:

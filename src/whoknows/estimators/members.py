@@ -8,7 +8,7 @@ from typing import Any
 
 from whoknows.estimators.crowd import CrowdClassifier
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators
-from whoknows.model.maps import LinearMap, Map, NoMap, RbfMap, SpectralMap
+from whoknows.model.maps import ClusterMap, LinearMap, Map, NoMap, RbfMap, SpectralMap
 from whoknows.model.truth import LogisticTruth
 
 MAPS: dict[str, Map] = {
@@ -19,6 +19,7 @@ MAPS: dict[str, Map] = {
     "none": NoMap(),
 }
 SEEING = [name for name in MAPS if name != "none"]
+SMOOTH = [name for name in SEEING if name != "spectral"]  # its features have clusters in them already
 ROUGH = 1e-4  # tolerance that is enough to weigh members, and where a bound wiggles
 
 
@@ -36,12 +37,27 @@ class Member:
         Whether expertise may depend on the item.
     two_coin : bool
         Whether it may differ from class to class; of more than two classes it always may.
+    clusters : int
+        Where expertise varies: between so many clusters of items. 0: smoothly, with the map's features.
     """
 
     map: str
     variance: float
     varies_with_x: bool
     two_coin: bool = True
+    clusters: int = 0
+
+    @property
+    def view(self) -> str:
+        """Name of what truth and expertise see of x; members that share it see items alike."""
+        return f"{self.map}, {self.clusters} clusters" if self.clusters else self.map
+
+    @property
+    def expertise(self) -> str:
+        """How expertise depends on x, in words."""
+        if not self.varies_with_x:
+            return "constant"
+        return f"varies between {self.clusters} clusters" if self.clusters else "varies with x"
 
     def build(self, settings: Any, n_classes: int) -> CrowdClassifier:
         """Return the estimator, not fitted yet; where features share one unit, the graph keeps it."""
@@ -50,6 +66,7 @@ class Member:
             LogisticTruth(variance=self.variance),
             kind(varies_with_x=self.varies_with_x),
             MAPS[self.map],
+            annotator_map=ClusterMap(self.clusters) if self.clusters else None,
             max_iter=settings.max_iter,
             tol=settings.tol
             if n_classes == 2
@@ -60,13 +77,14 @@ class Member:
 
 
 def default_members(n_classes: int) -> list[Member]:
-    """Maps × prior variances, with expertise that varies with x and that does not.
+    """Maps × prior variances, with expertise that varies with x, smoothly or by clusters, and that does not.
 
     Of two classes also labels alone: where features say nothing of the truth, they should not be asked.
     """
     if n_classes == 2:
         grid = [
-            *product(SEEING, (1.0, 3.0, 30.0), (True,), (False,)),
+            *product(SEEING, (1.0, 30.0), (True,), (False,)),
+            *product(SMOOTH, (3.0, 30.0), (True,), (False,), (4, 8)),
             *product(SEEING, (1.0, 10.0), (False,), (False,)),
             *product(SEEING, (10.0,), (True, False)),
         ]
@@ -82,12 +100,18 @@ def kinds(n_classes: int) -> list[Member]:
         return [Member("linear", 30.0, True), Member("linear", 30.0, False)]
     return [
         Member("linear", 30.0, True, False),
+        Member("linear", 30.0, True, False, 8),
+        Member("linear", 10.0, False, False),
         *(Member("linear", 10.0, varies) for varies in (True, False)),
     ]
 
 
 def on_other_maps(kind: Member, n_classes: int) -> list[Member]:
     """Return the same kind of expertise with the other maps; of two classes also with none."""
-    others = [replace(kind, map=name) for name in SEEING if name != kind.map]
-    alone = replace(kind, map="none", varies_with_x=False)
+    others = [
+        replace(kind, map=name, clusters=kind.clusters if name in SMOOTH else 0)
+        for name in SEEING
+        if name != kind.map
+    ]
+    alone = replace(kind, map="none", varies_with_x=False, clusters=0)
     return [*others, alone] if n_classes == 2 else others

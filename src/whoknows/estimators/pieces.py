@@ -18,7 +18,7 @@ from whoknows.model.annotators import (
     OrderedAnnotators,
 )
 from whoknows.model.graph import AutoGraph
-from whoknows.model.maps import LinearMap, RbfMap, SpectralMap
+from whoknows.model.maps import ClusterMap, LinearMap, RbfMap, SpectralMap
 from whoknows.model.settings import Settings
 from whoknows.model.truth import GraphTruth, LogisticTruth, OrderedTruth
 
@@ -67,9 +67,10 @@ def says_one_thing(said: Annotations) -> Mask:
     return np.asarray((total > 0) & (most >= NEARLY_ALWAYS * total) & (by_chance < CHANCE))
 
 
-def resolve_map(choice: Any) -> Any:
-    """Return the map that ``choice`` names, or ``choice`` itself."""
-    return resolve("map", choice, {"rbf": RbfMap, "linear": LinearMap, "spectral": SpectralMap}, "is_map")
+def resolve_map(name: str, choice: Any) -> Any:
+    """Return the map that ``choice``, a parameter of this name, stands for, or ``choice`` itself."""
+    words = {"rbf": RbfMap, "linear": LinearMap, "spectral": SpectralMap, "clusters": ClusterMap}
+    return resolve(name, choice, words, "is_map")
 
 
 def resolve(name: str, choice: Any, words: dict[str, Callable[[], Any]], method: str) -> Any:

@@ -58,11 +58,13 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
         which unlabelled items count. Or `LinearTruth(...)`.
     annotators : {"auto", "biased"} or BiasedAnnotators
         What annotators say given the truth; "auto" is "biased", the only kind.
-    map : {"rbf", "linear", "spectral"} or map
+    map : {"rbf", "linear", "spectral", "clusters"} or map
         What truth and annotators see of x, as in `CrowdClassifier`.
     solver : {"auto", "em", "lbfgs"}
         "em": Algorithm 1 with an exact E-step. "lbfgs": the marginal likelihood directly, the same maximum.
         "auto" is "em".
+    annotator_map : as ``map``, optional
+        What annotators' spread sees of x, as in `CrowdClassifier`.
     max_iter : int
         Iterations at most; `DidNotConverge` warns when they were not enough.
     tol : float
@@ -115,6 +117,7 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
         map: Any = "rbf",
         solver: str = "auto",
         *,
+        annotator_map: Any = None,
         max_iter: int = 200,
         tol: float = 1e-6,
         standardize: bool | str = True,
@@ -124,6 +127,7 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
         self.annotators = annotators
         self.map = map
         self.solver = solver
+        self.annotator_map = annotator_map
         self.max_iter = max_iter
         self.tol = tol
         self.standardize = standardize

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,12 +91,15 @@ class Seen:
         How many leading features expertise may depend on.
     seed : int
         For whatever else draws from the items.
+    of_annotators : Features, optional
+        What expertise depends on in place of those.
     """
 
     scale: Scale
     features: Features
     directions: int
     seed: int
+    of_annotators: Features | None = None
 
     @classmethod
     def of_items(cls, settings: Any, X: Array, directions: int, sample: Array | None = None) -> Seen:
@@ -109,8 +112,25 @@ class Seen:
         sample = enough_of(X, seed) if sample is None else sample
         scale = Scale.of_items(sample, settings.standardize)
         everything = None if len(sample) == len(X) else Mapped(X, scale.transform)
-        features = resolve_map(settings.map).prepare(scale.transform(sample), seed, directions, everything)
-        return cls(scale, features, directions, seed)
+        features = resolve_map("map", settings.map).prepare(
+            scale.transform(sample), seed, directions, everything
+        )
+        return cls(scale, features, directions, seed).for_annotators(settings.annotator_map, X, sample)
+
+    def for_annotators(self, choice: Any, X: Array, sample: Array) -> Seen:
+        """Return the same with expertise that sees x through a map of its own, or not where that is None."""
+        if choice is None:
+            return self
+        everything = None if len(sample) == len(X) else Mapped(X, self.scale.transform)
+        map = resolve_map("annotator_map", choice)
+        return replace(
+            self, of_annotators=map.prepare(self.scale.transform(sample), self.seed, None, everything)
+        )
+
+    @property
+    def places_new(self) -> bool:
+        """Whether items that were not seen can be placed, too."""
+        return self.features.places_new and (self.of_annotators is None or self.of_annotators.places_new)
 
     @property
     def n_features(self) -> int:
@@ -133,7 +153,13 @@ class Seen:
     def views(self, X: Array) -> tuple[Array, Array]:
         """What the truth sees of checked X, and what expertise may depend on; constants last."""
         Phi = self.view(X)
-        return Phi, with_constant(Phi[:, :-1][:, : self.directions])
+        return Phi, self.view_of_annotators(X, Phi)
+
+    def view_of_annotators(self, X: Array, Phi: Array) -> Array:
+        """What expertise may depend on, the constant last; ``Phi`` is what the truth sees of the same X."""
+        if self.of_annotators is None:
+            return with_constant(Phi[:, :-1][:, : self.directions])
+        return with_constant(self.of_annotators.transform(self.scaled(X)))
 
     def to_input_units(self, slopes: Array, intercepts: Array) -> tuple[Array, Array]:
         """Turn coefficients of the scaled x into those of the user's x (no roots taken)."""

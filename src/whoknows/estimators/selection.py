@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from whoknows._array import Array
 from whoknows.estimators.members import Member
-from whoknows.estimators.stacking import Foretold, stack, weigh
+from whoknows.estimators.stacking import Foretold, stack, stacked, weigh
 
 # Of more than two classes members are point estimates, each as sure of itself as its prior variance makes it:
 # what then foretells labels best need not be right most often, and the average over members usually is.
@@ -34,10 +33,13 @@ class Selection:
     log_lik : (n_items, n_members)
         Log-likelihood of each held-out item's labels under each member; no rows where nothing was held out.
     varying : (gain, error)
-        How much better members whose expertise varies with x foretell a held-out item's labels than the same
-        members without, in log-likelihood, and the standard error of that; NaN where it cannot be told.
+        How much better members whose expertise varies with x, weighed among themselves, foretell a held-out
+        item's labels than those in which it does not, in log-likelihood, and the standard error of that; NaN
+        where it cannot be told.
     parts : float
         Sixth smallest eigenvalue of the graph over all items: near zero where they fall into parts.
+    left_out : int
+        Members that were tried and are not worth a fit to very many items.
     """
 
     members: list[Member]
@@ -46,6 +48,7 @@ class Selection:
     log_lik: Array
     varying: tuple[float, float] = (np.nan, np.nan)
     parts: float = np.nan
+    left_out: int = 0
 
     @classmethod
     def of(cls, members: list[Member], foretold: Foretold, n_classes: int, parts: float) -> Selection:
@@ -104,6 +107,7 @@ class Selection:
             weights=weights,
             on_truth=on_truth,
             log_lik=self.log_lik[:, best],
+            left_out=len(self.members) - len(best),
         )
 
     def share(self, **wanted: Any) -> float:
@@ -120,7 +124,9 @@ class Selection:
             return
         n_items = f"{len(self.log_lik):,}".replace(",", " ")
         yield f"Weights rest on the labels of {n_items} held-out items; no truth was used."
-        if len(self.weights) > 1 and np.ptp(self.weights) < 0.5 / len(self.weights):
+        if self.left_out:
+            yield f"Members tried that add too little to be worth a fit: {self.left_out}."
+        if not self.left_out and len(self.weights) > 1 and np.ptp(self.weights) < 0.5 / len(self.weights):
             yield "Not enough labels to tell the members apart: they count alike."
         else:
             yield from self._graph()
@@ -145,9 +151,8 @@ class Selection:
         held_out = self.held_out
         for i in np.argsort(-self.weights)[:8]:
             m = self.members[i]
-            expertise = "varies with x" if m.varies_with_x else "constant"
             coins = ", a coin for each class" if m.two_coin else ""
-            member = f"{m.map}, variance {m.variance:g}, expertise {expertise}{coins}"
+            member = f"{m.map}, variance {m.variance:g}, expertise {m.expertise}{coins}"
             yield f"{self.weights[i]:>7.1%}{self.on_truth[i]:>10.1%}{held_out[i]:>10.3f}  {member}"
 
 
@@ -156,16 +161,17 @@ def _is(member: Member, wanted: dict[str, Any]) -> bool:
 
 
 def gain_of_varying(members: list[Member], log_lik: Array) -> tuple[float, float]:
-    """Mean over items, and its standard error, of what x-dependent expertise adds, twin against twin."""
+    """Mean over items, and its standard error, of what x-dependent expertise adds, among those that see x.
+
+    Members of a kind of coin that only one side has would be compared by their coins: they are left out.
+    """
     varying, constant = (
-        {(m.map, m.variance, m.two_coin): i for i, m in enumerate(members) if m.varies_with_x == varies}
+        {i: m.two_coin for i, m in enumerate(members) if m.varies_with_x == varies and m.map != "none"}
         for varies in (True, False)
     )
-    twins = sorted(varying.keys() & constant.keys())
-    if not twins or len(log_lik) < 2:
+    both = set(varying.values()) & set(constant.values())
+    if not both or len(log_lik) < 2:
         return np.nan, np.nan
-    of = {
-        name: log_lik[:, [table[key] for key in twins]] for name, table in (("x", varying), ("1", constant))
-    }
-    gain = logsumexp(of["x"], axis=1) - logsumexp(of["1"], axis=1)
+    x, one = ([i for i, coins in side.items() if coins in both] for side in (varying, constant))
+    gain = stacked(log_lik[:, x]) - stacked(log_lik[:, one])
     return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain)))

@@ -74,11 +74,17 @@ def weigh(log_lik: Array, spectral: Mask, even: float = 0.0) -> Array:
     """
     if not spectral.any() or spectral.all() or len(log_lik) < 2:
         return stack(log_lik, even)
-    alone = np.zeros((2, len(spectral)))
-    for row, part in enumerate((~spectral, spectral)):
-        alone[row, part] = stack(log_lik[:, part], even)
-    others, graph = (float(logsumexp(log_lik, axis=1, b=weights).sum()) for weights in alone)
-    return stack(log_lik, even) if graph > others else alone[0]
+    others, graph = (stacked(log_lik[:, part], even).sum() for part in (~spectral, spectral))
+    if graph > others:
+        return stack(log_lik, even)
+    weights = np.zeros(len(spectral))
+    weights[~spectral] = stack(log_lik[:, ~spectral], even)
+    return weights
+
+
+def stacked(log_lik: Array, even: float = 0.0) -> Array:
+    """Log-likelihood of each item's labels under the members, weighed by `stack`: (n_items,)."""
+    return np.asarray(logsumexp(log_lik, axis=1, b=stack(log_lik, even)))
 
 
 def stack(log_lik: Array, even: float = 0.0) -> Array:

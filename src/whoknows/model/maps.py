@@ -14,9 +14,12 @@ import numpy as np
 import scipy.linalg
 
 from whoknows._array import Array, like, namespace
-from whoknows.model.distances import blocks, draw, in_memory, squared_distances
+from whoknows.model.distances import blocks, draw, in_memory, k_means, nearest, squared_distances
 from whoknows.model.graph import AnchorGraph, BuiltGraph, Graph
 from whoknows.model.settings import COUNT, POSITIVE, Rules, Settings, is_a
+
+FEW = 2_000  # items to find a few clusters by
+TRIES = 5  # of k-means, which ends where it happens to begin
 
 
 class Features(Protocol):
@@ -197,6 +200,55 @@ class SpectralFeatures:
         row, nearness = self.graph.place(X)
         features = (row @ like(self.basis, X) - like(self.centre, X)) / self.length
         return features * nearness[:, None]
+
+
+# --- clusters ------------------------------------------------------------------------------------
+
+
+@dataclass
+class ClusterMap(Map):
+    """Which of a few clusters x lies in: for expertise that differs from one kind of item to another.
+
+    A number for each cluster takes fewer labels to learn than a slope for each feature, and clusters need not
+    lie along a line. A truth that sees nothing else is the same all over a cluster.
+
+    Parameters
+    ----------
+    clusters : int
+        How many, found by k-means: the tightest of a few tries.
+    """
+
+    clusters: int = 8
+
+    rules: ClassVar[Rules] = {"clusters": COUNT}
+
+    def prepare(
+        self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
+    ) -> ClusterFeatures:
+        """Find the clusters."""
+        rng = np.random.default_rng(seed)
+        few = draw(sample, FEW, rng)
+        tries = [k_means(few, min(self.clusters, len(few)), rng) for _ in range(TRIES)]
+        centres = min(tries, key=lambda found: float(nearest(few, found, 1)[1].sum()))
+        raw = ClusterFeatures(centres)
+        centre, length = _centre_and_length(raw.transform(sample))
+        return replace(raw, centre=centre, length=length)
+
+
+@dataclass(frozen=True)
+class ClusterFeatures:
+    """One for the cluster with the nearest centre and zero for the others, centred and scaled."""
+
+    centres: Array
+    centre: Array | float = 0.0
+    length: float = 1.0
+    places_new: ClassVar[bool] = True
+
+    def transform(self, X: Array) -> Array:
+        """Return the clusters of each x."""
+        indicators = like(np.eye(len(self.centres)), X)
+        inside = indicators[nearest(X, self.centres, 1)[0][:, 0]]
+        return (inside - like(self.centre, X)) / self.length
 
 
 def _centre_and_length(features: Array) -> tuple[Array, float]:

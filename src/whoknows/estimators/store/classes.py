@@ -50,12 +50,12 @@ _ANNOTATORS = (
     *(BernoulliAnnotators, ConfusionAnnotators, GaussianAnnotators, OrderedAnnotators, BiasedAnnotators),
     Population,
 )
-_MAPS = (maps.LinearMap, maps.NoMap, maps.RbfMap, maps.SpectralMap)
+_MAPS = (maps.LinearMap, maps.NoMap, maps.RbfMap, maps.SpectralMap, maps.ClusterMap)
 _GRAPHS = (graph.AutoGraph, graph.GaussianGraph, graph.KnnGraph, graph.AnchorGraph, graph.PrecomputedGraph)
 _LEARNT = (
     *(Annotations, Given, Items, Scale, Seen, Learnt, Model, Member, Fitted, Spread, Foretold, Selection),
     *(Belief, CrowdBelief, CrossFitted, LinearBelief, Smoothed, GaussianPosterior, QuadraticEvidence),
-    *(maps.LinearFeatures, maps.RbfFeatures, maps.SpectralFeatures),
+    *(maps.LinearFeatures, maps.RbfFeatures, maps.SpectralFeatures, maps.ClusterFeatures),
     *(graph.AnchoredGraph, graph.AnchoredItems, graph.AnchorSums, graph.ann.Lists),
     *(AnchoredPosterior, AnchorField, ItemField),
 )

@@ -168,7 +168,7 @@ def _members(selection: Any) -> Table:
     return {
         "map": [member.map for member in members],
         "variance": [float(member.variance) for member in members],
-        "expertise": ["varies with x" if member.varies_with_x else "constant" for member in members],
+        "expertise": [member.expertise for member in members],
         "coins": ["one for each class" if member.two_coin else "one" for member in members],
         "weight": selection.weights[order].tolist(),
         "on_truth": selection.on_truth[order].tolist(),

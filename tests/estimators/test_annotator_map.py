@@ -1,0 +1,152 @@
+"""Expertise that sees x in another way than the truth does."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from whoknows import AutoCrowdClassifier, CrowdClassifier, CrowdRegressor, PrecomputedGraph
+from whoknows.estimators.members import Member
+from whoknows.model.maps import ClusterMap, SpectralMap
+
+CORNERS = np.array([[4.0, 4.0], [-4.0, 4.0], [-4.0, -4.0], [4.0, -4.0]])
+KNOWN, ELSEWHERE = 0.97, 0.6
+
+
+@cache
+def world(n_items=600, seed=0):
+    """Four clouds at the corners of a square; a third feature says something of the truth.
+
+    Two annotators know two corners that lie across from each other, two the others: no line parts these.
+    """
+    rng = np.random.default_rng(seed)
+    cloud = rng.integers(4, size=n_items)
+    X = np.column_stack([CORNERS[cloud] + rng.normal(size=(n_items, 2)), rng.normal(size=n_items)])
+    z = (X[:, 2] + rng.normal(size=n_items) > 0).astype(int)
+    right = rng.random((n_items, 4)) < accuracy(cloud)
+    return X, np.where(right, z[:, None], 1 - z[:, None]), z, cloud
+
+
+def accuracy(cloud):
+    """How often each of the four is right in these clouds: (n, 4)."""
+    return np.where(cloud[:, None] % 2 == np.arange(4) % 2, KNOWN, ELSEWHERE)
+
+
+def by_clusters(map="linear"):
+    return CrowdClassifier("id", "bernoulli", map, annotator_map=ClusterMap(4))
+
+
+def test_expertise_is_found_cluster_by_cluster():
+    X, y, _, cloud = world()
+    expertise = by_clusters().fit(X, y).expertise(X)
+    for corner in range(4):
+        inside = expertise[cloud == corner]
+        assert (
+            np.ptp(np.sort(inside, axis=0)[3:-3], axis=0).max() < 1e-12
+        )  # the same all over, but for strays
+        np.testing.assert_allclose(np.median(inside, axis=0), accuracy(np.array([corner]))[0], atol=0.08)
+
+
+def test_labels_then_tell_more_than_with_expertise_along_a_line():
+    X, y, z, _ = world()
+    right = {
+        name: (model.fit(X, y).posterior_.argmax(axis=1) == z).mean()
+        for name, model in {"clusters": by_clusters(), "line": CrowdClassifier("id", map="linear")}.items()
+    }
+    assert right["clusters"] > right["line"] + 0.02
+
+
+@pytest.mark.parametrize("map", ["linear", "rbf", "spectral"])
+def test_the_truth_sees_what_it_saw_before(map):
+    X, y, _, _ = world()
+    ours, plain = (model.fit(X, y)._learnt for model in (by_clusters(map), CrowdClassifier("id", map=map)))
+    np.testing.assert_array_equal(ours.items(X).Phi, plain.items(X).Phi)
+    assert ours.items(X).Psi.shape == (600, 5)
+
+
+def test_few_labels_do_not_cut_the_map_short():
+    X, y, _, _ = world()
+    few = np.where(np.arange(600)[:, None] < 8, y, np.nan)
+    assert by_clusters().fit(X, few)._learnt.items(X).Psi.shape[1] == 5
+
+
+def test_the_same_map_twice_is_the_same_model():
+    X, y, _, _ = world()
+    once, twice = (
+        CrowdClassifier("id", map="linear", annotator_map=map).fit(X, y) for map in (None, "linear")
+    )
+    np.testing.assert_array_equal(once.posterior_, twice.posterior_)
+    np.testing.assert_array_equal(once.expertise(X), twice.expertise(X))
+
+
+def test_of_coefficients_only_the_classifiers_are_left():
+    X, y, _, _ = world()
+    model = by_clusters().fit(X, y)
+    assert np.abs(model.coef_).argmax() == 2
+    with pytest.raises(
+        AttributeError, match=r"annotator_coef_ exists only with map='linear'.*annotator_map="
+    ):
+        _ = model.annotator_coef_
+
+
+def test_clusters_are_a_setting_that_a_search_can_reach():
+    model = by_clusters()
+    assert clone(model).set_params(annotator_map__clusters=2).annotator_map == ClusterMap(2)
+    with pytest.raises(ValueError, match=r"annotator_map must be 'rbf', .* got 'cubic'"):
+        CrowdClassifier(annotator_map="cubic").fit(*world()[:2])
+    with pytest.raises(ValueError, match="clusters must be"):
+        CrowdClassifier(annotator_map=ClusterMap(0)).fit(*world()[:2])
+
+
+def test_a_graph_of_the_items_alone_knows_no_others():
+    X, y, _, _ = world(60)
+    near = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
+    model = CrowdClassifier(
+        "id", map="linear", annotator_map=SpectralMap(PrecomputedGraph(near), rank=5)
+    ).fit(X, y)
+    assert model.expertise(X).shape == (60, 4)
+    with pytest.raises(ValueError, match="items"):
+        model.expertise(X[:7])
+
+
+def test_spread_of_numbers_by_clusters():
+    X, _, _, cloud = world()
+    rng = np.random.default_rng(3)
+    spread = np.where(cloud[:, None] % 2 == np.arange(4) % 2, 0.5, 2.0)
+    y = 3 * X[:, [2]] + spread * rng.normal(size=(600, 4))
+    found = CrowdRegressor(map="linear", annotator_map=ClusterMap(4)).fit(X, y).annotator_scale(X)
+    for corner in range(4):
+        inside = cloud == corner
+        np.testing.assert_allclose(np.median(found[inside], axis=0), spread[inside][0], rtol=0.25)
+
+
+def test_labels_that_come_in_later():
+    X, y, _, _ = world()
+    first = np.where(np.arange(600)[:, None] < 300, y, np.nan)
+    before, anew = (by_clusters().set_params(tol=1e-10, max_iter=2000) for _ in range(2))
+    updated, anew = before.fit(X, first).update(X, y), anew.fit(X, y)
+    np.testing.assert_allclose(updated.posterior_, anew.posterior_, atol=1e-3)
+
+
+MEMBERS = [
+    Member("linear", 3.0, True, False),
+    Member("linear", 3.0, True, False, clusters=4),
+    Member("linear", 3.0, False, False),
+]
+
+
+def test_held_out_labels_find_the_clusters():
+    X, y, _, _ = world(300)
+    model = AutoCrowdClassifier(members=MEMBERS).fit(X, y)
+    assert model.selection_.share(clusters=4) > 0.7
+    assert model.selection_.varies
+
+
+def test_members_with_one_map_share_what_the_truth_sees():
+    X, y, _, _ = world(300)
+    model = AutoCrowdClassifier(members=MEMBERS).fit(X, y)
+    smooth, clusters, constant = model._seen_by(X, None)
+    assert clusters.Phi is smooth.Phi
+    assert constant is smooth
+    assert clusters.Psi.shape[1] == 5
