@@ -168,10 +168,7 @@ def test_members_whose_expertise_varies_are_weighed_among_themselves():
 def test_members_are_told_apart_by_their_clusters():
     smooth, clusters = Member("rbf 2", 3.0, True, False), Member("rbf 2", 3.0, True, False, clusters=8)
     rows = str(selection(smooth, clusters)).splitlines()[-2:]
-    assert sorted(row.split("expertise ")[1] for row in rows) == [
-        "varies between 8 clusters",
-        "varies with x",
-    ]
+    assert sorted(row.split("expertise ")[1] for row in rows) == ["by 8 clusters", "varies with x"]
     assert (smooth.view, clusters.view) == ("rbf 2", "rbf 2, 8 clusters")
 
 

@@ -57,7 +57,7 @@ class Member:
         """How expertise depends on x, in words."""
         if not self.varies_with_x:
             return "constant"
-        return f"varies between {self.clusters} clusters" if self.clusters else "varies with x"
+        return f"by {self.clusters} clusters" if self.clusters else "varies with x"
 
     def build(self, settings: Any, n_classes: int) -> CrowdClassifier:
         """Return the estimator, not fitted yet; where features share one unit, the graph keeps it."""

@@ -131,4 +131,4 @@ def _members(facts: Facts) -> Html:
         "on truth": [percent(weight, 1) for weight in members["on_truth"]],
         "held out": map(number, members["held_out"]),
     }
-    return table(tuple(columns), list(zip(*columns.values(), strict=True)), (1, 5, 6, 7), cls="bars")
+    return table(tuple(columns), list(zip(*columns.values(), strict=True)), (1, 5, 6, 7), cls="bars members")
