@@ -34,6 +34,8 @@ def given(summary: Summary) -> Html:
             _in_words(facts),
             _warnings(facts),
             el("div", _coverage(facts), _done(facts), cls="columns"),
+            None if facts["members"] is None else fold("Models that were averaged", _members(facts)),
+            fold("Settings", table(("setting", "value"), list(facts["settings"].items()))),
             _notes(facts),
         ]
     )
@@ -114,8 +116,6 @@ def _done(facts: Facts) -> Html:
         el("h3", "What was done with it"),
         el("p", how, " ", el("small", facts["model"])),
         el("ul", chosen) if chosen else None,
-        None if facts["members"] is None else fold("Models that were averaged", _members(facts)),
-        fold("Settings", table(("setting", "value"), list(settings.items()))),
     )
 
 
