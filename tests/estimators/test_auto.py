@@ -96,14 +96,15 @@ def test_without_selection_all_members_count_alike():
 
 
 def test_too_few_labels_are_admitted():
-    few = Selection(default_members(2), *np.full((2, 30), 1 / 30), np.zeros((2, 30)))
+    members = default_members(2)
+    few = Selection(members, *np.full((3, len(members)), 1 / len(members)), np.zeros((2, len(members))))
     assert "Not enough labels to tell the members apart" in str(few)
 
 
 def selection(*members, **settings):
     weights = np.arange(1.0, len(members) + 1)
     weights /= weights.sum()
-    return Selection(list(members), weights, weights, np.zeros((5, len(members))), **settings)
+    return Selection(list(members), weights, weights, weights, np.zeros((5, len(members))), **settings)
 
 
 LINEAR, GRAPH = Member("linear", 3.0, True), Member("spectral", 3.0, True)
@@ -196,9 +197,13 @@ def test_members_with_a_graph_count_only_if_they_foretell_better():
 
 
 def foretold(n_items=200, n_members=3, n_classes=2, seed=0):
-    rng = np.random.default_rng(seed)
+    """Two labels on each item."""
+    rng, item = np.random.default_rng(seed), np.arange(2 * n_items) // 2
     log_truth = np.log(rng.dirichlet(np.ones(n_classes), (n_items, n_members)))
-    return Foretold(log_truth, rng.normal(size=(n_items, n_members, n_classes)))
+    log_each = rng.normal(size=(2 * n_items, n_members, n_classes))
+    return Foretold.joined(
+        [Foretold.by_member(log_truth[:, m], log_each[:, m], item) for m in range(n_members)], axis=1
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -222,7 +227,7 @@ def test_who_understands_labels_need_not_know_the_truth():
     log_labels = np.log(np.where(np.arange(2) == heard[:, None], 0.9, 0.1))[:, None].repeat(3, axis=1)
     log_labels[:, 0] += 1  # the first one would have expected just these labels, whatever the truth
     members = [Member(name, 3.0, True) for name in names]
-    found = Selection.of(members, Foretold(log_truth, log_labels), 2, np.nan)
+    found = Selection.of(members, Foretold(log_truth, log_labels, np.zeros((200, 3))), 2, np.nan)
     assert found.weights.argmax() == 0
     assert found.weights[0] > 0.9
     assert found.on_truth[1] > 0.9
@@ -239,11 +244,52 @@ def test_members_that_labels_or_eyes_rule_out_have_no_say_on_truth():
     assert blind.on_truth.tolist() == [1]
 
 
-def test_of_items_with_labels_blind_members_keep_their_weight_and_the_others_say_both():
-    members = [Member("linear", 3.0, True), Member("rbf 2", 3.0, True), Member("none", 3.0, False)]
-    found = Selection(members, np.array([0.1, 0.3, 0.6]), np.array([0.8, 0.2, 0.0]), np.zeros((5, 3)))
-    assert found.on_labelled == pytest.approx([(0.1 + 0.4 * 0.8) / 2, (0.3 + 0.4 * 0.2) / 2, 0.6])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_label_given_the_others_is_a_quotient_of_sums_over_the_truth(n_classes):
+    rng, item = np.random.default_rng(3), np.array([0, 0, 0, 1, 2, 2])
+    truth = rng.dirichlet(np.ones(n_classes), 3)
+    each = rng.random((6, n_classes))
+    found = Foretold.by_member(np.log(truth), np.log(each), item)
+    for j, i in enumerate(item):
+        others = [k for k in np.flatnonzero(item == i) if k != j]
+        without = [truth[i, z] * np.prod(each[others, z]) for z in range(n_classes)]
+        expected = sum(without[z] * each[j, z] for z in range(n_classes)) / sum(without)
+        assert found.log_given[j, 0] == pytest.approx(np.log(expected))
+    alone = found.log_lik[1, 0]  # an item's only label has no others
+    assert found.log_given[3, 0] == pytest.approx(alone)
+    np.testing.assert_allclose(found.log_labels[0, 0], np.log(each[:3]).sum(axis=0))
+
+
+def test_where_other_labels_settle_an_item_nothing_need_be_seen_of_it():
+    """Features foretell all labels of an item better, one label given the others worse: each has its say."""
+    members = [Member("linear", 3.0, True), Member("none", 3.0, False)]
+    told = foretold(n_members=2)
+    told.log_labels[:, 0] += 1
+    told.log_given[:] = [-2.0, -1.0]
+    found = Selection.of(members, told, 2, np.nan)
+    assert found.weights[0] > 0.9
+    assert found.on_truth.tolist() == [1, 0]
+    assert found.on_labelled[1] > 0.9
     assert found.on_labelled.sum() == pytest.approx(1)
+
+
+def test_a_graph_that_did_not_earn_its_place_has_no_say_on_labelled_items():
+    members = [Member("linear", 3.0, True), Member("spectral", 3.0, True)]
+    told = foretold(n_members=2)
+    told.log_labels[:, 1] -= 3
+    told.log_given[:] = [-2.0, -1.0]
+    assert Selection.of(members, told, 2, np.nan).on_labelled.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(("member", "n_classes"), [(m, k) for k in (2, 3) for m in default_members(k)[::7]])
+def test_labels_one_by_one_add_up_to_those_of_an_item(member, n_classes):
+    X, y, _ = nothing_to_see(0)
+    y = np.where(X[:, :1] > 1, 2.0, y) if n_classes == 3 else y
+    model = member.build(AutoCrowdClassifier(tol=1e-2), n_classes).fit(X, y)
+    items = model._learnt.items(X, model._given)
+    each = model._learnt.log_each_label(model._fitted, items)
+    total = np.array([each[items.Y.item == i].sum(axis=0) for i in range(len(X))])
+    np.testing.assert_allclose(total, model._learnt.log_labels(model._fitted, items), atol=1e-10)
 
 
 def test_without_a_held_out_item_all_that_see_have_the_same_say():
@@ -251,6 +297,7 @@ def test_without_a_held_out_item_all_that_see_have_the_same_say():
     found = Selection.of(members, Foretold.nothing(3), 2, np.nan)
     assert found.weights == pytest.approx([1 / 3] * 3)
     assert found.on_truth == pytest.approx([0.5, 0.5, 0])
+    assert found.on_labelled == pytest.approx([1 / 3] * 3)
 
 
 def test_three_classes_and_any_labels():

@@ -44,11 +44,12 @@ def test_members_without_weight_are_left_out(few_are_tried):
 
 def test_of_members_that_differ_in_variance_alone_one_has_the_weight_of_all():
     members = [Member("linear", 3.0, True), Member("linear", 30.0, True), Member("linear", 3.0, False)]
-    weights, on_truth = np.array([0.3, 0.5, 0.2]), np.array([0.1, 0.6, 0.3])
-    found = Selection(members, weights, on_truth, np.arange(6.0).reshape(2, 3)).condensed(0.1)
+    says = np.array([[0.3, 0.5, 0.2], [0.1, 0.6, 0.3], [0.4, 0.5, 0.1]])
+    found = Selection(members, *says, np.arange(6.0).reshape(2, 3)).condensed(0.1)
     assert found.members == members[1:]
     assert found.weights == pytest.approx([0.8, 0.2])
     assert found.on_truth == pytest.approx([0.7, 0.3])
+    assert found.on_labelled == pytest.approx([0.9, 0.1])
     assert found.log_lik.tolist() == [[1.0, 2.0], [4.0, 5.0]]
     assert found.left_out == 1
     assert "too little to be worth a fit: 1." in str(found)
@@ -60,7 +61,7 @@ def test_of_members_that_differ_in_variance_alone_one_has_the_weight_of_all():
 def test_somebody_is_left_to_tell_the_truth():
     members = [Member("linear", 3.0, True), Member("none", 10.0, False), Member("rbf 2", 3.0, True)]
     weights, on_truth = np.array([0.1, 0.8, 0.1]), np.array([0.9, 0.0, 0.1])
-    found = Selection(members, weights, on_truth, np.zeros((2, 3))).condensed(0.5)
+    found = Selection(members, weights, on_truth, weights, np.zeros((2, 3))).condensed(0.5)
     assert found.members == members[:2]
     assert found.on_truth.tolist() == [1, 0]
 

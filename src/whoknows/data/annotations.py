@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, NoReturn, Self
@@ -388,6 +388,11 @@ class Annotations:
         sure = None if self.confidence is None else self.confidence[kept]
         codes = self.item[kept], self.annotator[kept], self.label[kept]
         return Annotations(*codes, self.items, self.annotators, self.labels, sure)
+
+    def one_by_one(self) -> Annotations:
+        """Return each label as the only one of an item of its own, in their order: n_annotations items."""
+        number = np.arange(self.n_annotations, dtype=self.item.dtype)
+        return replace(self, item=number, items=number)
 
     def _refuse_unknown_annotators(self, method: str) -> None:
         """Annotators of code -1 have no id to write down."""

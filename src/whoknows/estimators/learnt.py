@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array, Rows, doubles, namespace, to_numpy
+from whoknows._array import Array, Rows, doubles, namespace, rows_like, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.given import Given
 from whoknows.estimators.pieces import resolve_annotators, resolve_truth
@@ -117,6 +117,12 @@ class Learnt:
     def log_labels(self, fitted: Fitted, items: Items) -> Array:
         """log p(labels | x, z) of each item, annotators integrated out: (n_items, n_classes)."""
         return to_numpy(self.model.annotators.predictive(fitted.annotators, items.Psi, items.Y).table)
+
+    def log_each_label(self, fitted: Fitted, items: Items) -> Array:
+        """log p(label | x, z) of each label by itself: (n_labels, n_classes)."""
+        Psi = items.Psi[rows_like(items.Y.item.astype(np.intp), items.Psi)]
+        each = self.model.annotators.predictive(fitted.annotators, Psi, items.Y.one_by_one())
+        return to_numpy(each.table)
 
 
 def _part(X: Any, rows: Rows, given: Given) -> tuple[Any, Any, Given]:

@@ -30,6 +30,9 @@ class Selection:
     on_truth : (n_members,)
         Their say on the truth of items without labels: by how well p(z | x) of each agrees with labels, which
         are taken to mean the same for all. Members that see nothing of x have none.
+    on_labelled : (n_members,)
+        Their say on the truth of items with labels: by how well each foretells a label once it knows the
+        item's others. Where these say enough, members that see nothing of x may be the best.
     log_lik : (n_items, n_members)
         Log-likelihood of each held-out item's labels under each member; no rows where nothing was held out.
     varying : (gain, error)
@@ -45,6 +48,7 @@ class Selection:
     members: list[Member]
     weights: Array
     on_truth: Array
+    on_labelled: Array
     log_lik: Array
     varying: tuple[float, float] = (np.nan, np.nan)
     parts: float = np.nan
@@ -58,20 +62,11 @@ class Selection:
         counts = weights > 0
         sees = counts & np.array([member.map != "none" for member in members])
         judged = sees if sees.any() else counts
-        on_truth = np.zeros(len(members))
+        on_truth, on_labelled = np.zeros((2, len(members)))
         on_truth[judged] = stack(foretold.log_lik_of_truth(weights)[:, judged], even)
-        return cls(members, weights, on_truth, log_lik, gain_of_varying(members, log_lik), parts)
-
-    @property
-    def on_labelled(self) -> Array:
-        """Their say on the truth of items with labels: (n_members,).
-
-        Members that see nothing of x keep their weight. Among the others, who understands labels and who
-        tells the truth without them count alike.
-        """
-        tells = self.on_truth > 0
-        share = self.weights[tells].sum()
-        return np.where(tells, (self.weights + share * self.on_truth) / 2, self.weights)
+        on_labelled[counts] = stack(foretold.log_given[:, counts], even)
+        varying = gain_of_varying(members, log_lik)
+        return cls(members, weights, on_truth, on_labelled, log_lik, varying, parts)
 
     @property
     def held_out(self) -> Array:
@@ -95,17 +90,18 @@ class Selection:
         worth = self.weights >= least * self.weights.max()
         if not self.on_truth[worth].any():
             worth[self.on_truth.argmax()] = True
-        says = np.array([self.weights, self.on_truth])
+        says = np.array([self.weights, self.on_truth, self.on_labelled])
         for i in np.flatnonzero(worth):
             kinds.setdefault(replace(self.members[i], variance=0.0), []).append(i)
         best = [max(alike, key=self.weights.__getitem__) for alike in kinds.values()]
         says = np.array([says[:, alike].sum(axis=1) for alike in kinds.values()]).T
-        weights, on_truth = says / says.sum(axis=1, keepdims=True)
+        weights, on_truth, on_labelled = says / says.sum(axis=1, keepdims=True)
         return replace(
             self,
             members=[self.members[i] for i in best],
             weights=weights,
             on_truth=on_truth,
+            on_labelled=on_labelled,
             log_lik=self.log_lik[:, best],
             left_out=len(self.members) - len(best),
         )
@@ -147,13 +143,14 @@ class Selection:
             yield f"The graph carries {carries:.0%}: unlabelled items {finding} here."
 
     def _table(self) -> Iterator[str]:
-        yield f"{'weight':>7}{'on truth':>10}{'held out':>10}  member"
+        yield f"{'weight':>7}{'on truth':>10}{'on labelled':>13}{'held out':>10}  member"
         held_out = self.held_out
         for i in np.argsort(-self.weights)[:8]:
             m = self.members[i]
             coins = ", a coin for each class" if m.two_coin else ""
             member = f"{m.map}, variance {m.variance:g}, expertise {m.expertise}{coins}"
-            yield f"{self.weights[i]:>7.1%}{self.on_truth[i]:>10.1%}{held_out[i]:>10.3f}  {member}"
+            says = f"{self.weights[i]:>7.1%}{self.on_truth[i]:>10.1%}{self.on_labelled[i]:>13.1%}"
+            yield f"{says}{held_out[i]:>10.3f}  {member}"
 
 
 def _is(member: Member, wanted: dict[str, Any]) -> bool:

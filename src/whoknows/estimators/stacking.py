@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from scipy.special import logsumexp
 
-from whoknows._array import Array, Mask
+from whoknows._array import Array, Mask, Rows, segment_sum
 
 PRIOR_ITEMS = 3.0  # items' worth of weight spread evenly over the members: few labels cannot tell them apart
 ROUNDS = 500  # of EM
@@ -16,31 +16,46 @@ ROUNDS = 500  # of EM
 
 @dataclass(frozen=True)
 class Foretold:
-    """What members say of items whose labels they did not see, each (n_items, n_members, n_classes).
+    """What members say of items whose labels they did not see.
 
     Attributes
     ----------
-    log_truth : log p(z | x)
-    log_labels : log p(labels | x, z)
+    log_truth : (n_items, n_members, n_classes)
+        log p(z | x).
+    log_labels : (n_items, n_members, n_classes)
+        log p(labels | x, z).
+    log_given : (n_labels, n_members)
+        log p(label | x, other labels of the item) of each label.
     """
 
     log_truth: Array
     log_labels: Array
+    log_given: Array
+
+    @classmethod
+    def by_member(cls, log_truth: Array, log_each: Array, item: Rows) -> Self:
+        """What one member says: ``log_each`` (n_labels, n_classes) is of each label, of the item it is on."""
+        log_labels = segment_sum(log_each, item, len(log_truth))
+        log_joint = (log_truth + log_labels)[item]
+        log_given = logsumexp(log_joint, axis=1) - logsumexp(log_joint - log_each, axis=1)
+        return cls(log_truth[:, None], log_labels[:, None], log_given[:, None])
 
     @classmethod
     def nothing(cls, n_members: int) -> Self:
         """No item was held out."""
-        return cls(*np.zeros((2, 0, n_members, 1)))
+        return cls(*np.zeros((2, 0, n_members, 1)), np.zeros((0, n_members)))
 
     @classmethod
     def joined(cls, parts: list[Self], axis: int) -> Self:
         """Items one after the other (axis 0), or members side by side (axis 1)."""
-        tables = zip(*((part.log_truth, part.log_labels) for part in parts), strict=True)
+        tables = zip(*((part.log_truth, part.log_labels, part.log_given) for part in parts), strict=True)
         return cls(*(np.concatenate(table, axis) for table in tables))
 
     def of(self, member: int) -> Self:
         """Return what one member says."""
-        return type(self)(self.log_truth[:, [member]], self.log_labels[:, [member]])
+        return type(self)(
+            self.log_truth[:, [member]], self.log_labels[:, [member]], self.log_given[:, [member]]
+        )
 
     @property
     def log_lik(self) -> Array:

@@ -51,8 +51,9 @@ class Candidate:
             monitor = rough._monitor(self.learnt, keeper=step)
             fitted = rough._solve(self.learnt, self.items[rest], monitor, start)
             items = self.items[fold]
-            told = self.learnt.log_predict(fitted, items), self.learnt.log_labels(fitted, items)
-            return Foretold(*(table[:, None] for table in told)), fitted
+            log_truth = self.learnt.log_predict(fitted, items)
+            log_each = self.learnt.log_each_label(fitted, items)
+            return Foretold.by_member(log_truth, log_each, items.Y.item), fitted
 
         return step.remember(found)
 

@@ -129,6 +129,9 @@ def _members(facts: Facts) -> Html:
         "": map(bar, members["weight"]),
         "weight": [percent(weight, 1) for weight in members["weight"]],
         "on truth": [percent(weight, 1) for weight in members["on_truth"]],
+        "on labelled": [percent(weight, 1) for weight in members["on_labelled"]],
         "held out": map(number, members["held_out"]),
     }
-    return table(tuple(columns), list(zip(*columns.values(), strict=True)), (1, 5, 6, 7), cls="bars members")
+    return table(
+        tuple(columns), list(zip(*columns.values(), strict=True)), (1, 5, 6, 7, 8), cls="bars members"
+    )

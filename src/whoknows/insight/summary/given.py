@@ -172,5 +172,6 @@ def _members(selection: Any) -> Table:
         "coins": ["one for each class" if member.two_coin else "one" for member in members],
         "weight": selection.weights[order].tolist(),
         "on_truth": selection.on_truth[order].tolist(),
+        "on_labelled": selection.on_labelled[order].tolist(),
         "held_out": selection.held_out[order].tolist(),
     }
