@@ -139,20 +139,36 @@ def test_members_are_told_apart_by_their_coins():
     assert rows[1].endswith("linear, variance 3, expertise varies with x")
 
 
+def meaning(log_lik, log_truth=0.0):
+    """Members that say this of all labels, whatever the truth, and see the truth so: (n_items, n_members)."""
+    shape = (*np.shape(log_lik), 2)
+    log_truth, log_labels = (
+        np.broadcast_to(np.asarray(each)[..., None], shape) for each in (log_truth, log_lik)
+    )
+    return Foretold(log_truth - np.log(2), log_labels, np.zeros(shape[:2]))
+
+
 def test_whether_expertise_varies_is_asked_of_members_that_see_x():
     members = [Member("linear", 3.0, True), Member("none", 3.0, False)]
-    assert np.isnan(gain_of_varying(members, np.zeros((5, 2)))).all()
+    assert np.isnan(gain_of_varying(members, meaning(np.zeros((5, 2))))).all()
     members.append(Member("linear", 3.0, False))
-    gain, error = gain_of_varying(members, np.tile([3.0, 9.0, 1.0], (5, 1)))
+    gain, error = gain_of_varying(members, meaning(np.tile([3.0, 9.0, 1.0], (5, 1))))
     assert (gain, error) == (pytest.approx(2), pytest.approx(0))
 
 
 def test_whether_expertise_varies_is_no_question_of_coins():
     members = [Member("linear", 3.0, True, two_coin=False), Member("linear", 3.0, False)]
-    assert np.isnan(gain_of_varying(members, np.zeros((5, 2)))).all()
+    assert np.isnan(gain_of_varying(members, meaning(np.zeros((5, 2))))).all()
     members.append(Member("rbf 2", 3.0, True))
-    gain, _ = gain_of_varying(members, np.tile([9.0, 1.0, 3.0], (5, 1)))
+    gain, _ = gain_of_varying(members, meaning(np.tile([9.0, 1.0, 3.0], (5, 1))))
     assert gain == pytest.approx(2)
+
+
+def test_nor_of_how_the_truth_is_seen():
+    members = [Member("rbf 2", 30.0, True), Member("linear", 3.0, False)]
+    told = meaning(np.tile([1.0, 1.0], (5, 1)), log_truth=np.tile([0.0, -3.0], (5, 1)))
+    assert np.ptp(told.log_lik, axis=1) == pytest.approx(3)
+    assert gain_of_varying(members, told)[0] == pytest.approx(0)
 
 
 def test_members_whose_expertise_varies_are_weighed_among_themselves():
@@ -160,10 +176,22 @@ def test_members_whose_expertise_varies_are_weighed_among_themselves():
     varies, constant = Member("linear", 3.0, True), Member("linear", 3.0, False)
     clusters = Member("linear", 3.0, True, clusters=4)
     log_lik = np.tile([[-1.0, -9.0, -2.0], [-9.0, -1.0, -2.0]], (50, 1))
-    gain, error = gain_of_varying([varies, clusters, constant], log_lik)
+    gain, error = gain_of_varying([varies, clusters, constant], meaning(log_lik))
     assert gain == pytest.approx(2 - 1 - np.log(2), abs=1e-3)
-    assert gain_of_varying([varies, constant], log_lik[:, [0, 2]])[0] < 0
+    assert gain_of_varying([varies, constant], meaning(log_lik[:, [0, 2]]))[0] < 0
     assert error == pytest.approx(0, abs=1e-3)
+
+
+def test_prior_variances_do_not_make_expertise_vary():
+    """Of a truth that x tells, a wide prior tells more; that is not the annotators' doing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    z = (X[:, 0] > 0).astype(int)
+    y = np.where(rng.random((400, 4)) < 0.8, z[:, None], 1 - z[:, None])
+    members = [Member("linear", 100.0, True, False), Member("linear", 0.1, False, False)]
+    found = AutoCrowdClassifier(members=members).fit(X, y).selection_
+    assert found.held_out[0] > found.held_out[1] + 0.1
+    assert not found.varies
 
 
 def test_members_are_told_apart_by_their_clusters():
@@ -216,6 +244,11 @@ def test_likelihoods_of_labels_are_sums_over_what_the_truth_may_be(n_classes):
         )
         assert told.log_lik[i, m] == pytest.approx(np.log(own))
         assert told.log_lik_of_truth(weights)[i, m] == pytest.approx(np.log(pooled))
+        seen = sum(
+            weights @ np.exp(told.log_truth[i, :, z]) * np.exp(told.log_labels[i, m, z])
+            for z in range(n_classes)
+        )
+        assert told.log_lik_of_labels(weights)[i, m] == pytest.approx(np.log(seen))
 
 
 def test_who_understands_labels_need_not_know_the_truth():

@@ -12,7 +12,10 @@ from whoknows.estimators.members import Member
 from whoknows.estimators.remembered import Remembered
 from whoknows.model import distances
 
-MEMBERS = [Member("linear", 3.0, True), Member("rbf 2", 10.0, False), Member("spectral", 10.0, True, False)]
+MEMBERS = [
+    *(Member("linear", 3.0, True), Member("rbf 2", 10.0, False), Member("spectral", 10.0, True, False)),
+    Member("rbf 2", 3.0, True, False, clusters=4),
+]
 
 
 def world(n_items=600, n_labelled=200, seed=0):

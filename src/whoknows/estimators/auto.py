@@ -354,13 +354,12 @@ def _in_stages(chosen: list[Member], trials: Trials, n_classes: int, parts: floa
     """Weigh members of many items: which kind of expertise first, then which maps, with that kind."""
     first = kinds(n_classes)
     told = trials.foretold(first)
-    log_lik = told.log_lik
-    best = int(log_lik.sum(axis=0).argmax())
+    best = int(told.log_lik.sum(axis=0).argmax())
     maps = {member.map for member in chosen}
     others = [member for member in on_other_maps(first[best], n_classes) if member.map in maps]
     on_maps = Foretold.joined([told.of(best), trials.foretold(others)], axis=1)
     selection = Selection.of([first[best], *others], on_maps, n_classes, parts)
-    return replace(selection, varying=gain_of_varying(first, log_lik))
+    return replace(selection, varying=gain_of_varying(first, told))
 
 
 def _n_fits(chosen: list[Member], n_folds: int, n_classes: int) -> int:

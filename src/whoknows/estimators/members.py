@@ -99,10 +99,8 @@ def kinds(n_classes: int) -> list[Member]:
     if n_classes > 2:
         return [Member("linear", 30.0, True), Member("linear", 30.0, False)]
     return [
-        Member("linear", 30.0, True, False),
-        Member("linear", 30.0, True, False, 8),
-        Member("linear", 10.0, False, False),
-        *(Member("linear", 10.0, varies) for varies in (True, False)),
+        *(Member("linear", 30.0, *kind) for kind in product((True, False), (True, False))),
+        Member("linear", 30.0, True, False, clusters=8),
     ]
 
 

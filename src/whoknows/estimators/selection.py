@@ -37,8 +37,8 @@ class Selection:
         Log-likelihood of each held-out item's labels under each member; no rows where nothing was held out.
     varying : (gain, error)
         How much better members whose expertise varies with x, weighed among themselves, foretell a held-out
-        item's labels than those in which it does not, in log-likelihood, and the standard error of that; NaN
-        where it cannot be told.
+        item's labels than those in which it does not, the truth seen alike by all; in log-likelihood, and the
+        standard error of that; NaN where it cannot be told.
     parts : float
         Sixth smallest eigenvalue of the graph over all items: near zero where they fall into parts.
     left_out : int
@@ -65,7 +65,7 @@ class Selection:
         on_truth, on_labelled = np.zeros((2, len(members)))
         on_truth[judged] = stack(foretold.log_lik_of_truth(weights)[:, judged], even)
         on_labelled[counts] = stack(foretold.log_given[:, counts], even)
-        varying = gain_of_varying(members, log_lik)
+        varying = gain_of_varying(members, foretold)
         return cls(members, weights, on_truth, on_labelled, log_lik, varying, parts)
 
     @property
@@ -157,18 +157,19 @@ def _is(member: Member, wanted: dict[str, Any]) -> bool:
     return all(getattr(member, name) == value for name, value in wanted.items())
 
 
-def gain_of_varying(members: list[Member], log_lik: Array) -> tuple[float, float]:
+def gain_of_varying(members: list[Member], foretold: Foretold) -> tuple[float, float]:
     """Mean over items, and its standard error, of what x-dependent expertise adds, among those that see x.
 
-    Members of a kind of coin that only one side has would be compared by their coins: they are left out.
+    Nothing else is compared: all see the truth alike, and kinds of coin that only one side has are left out.
     """
     varying, constant = (
         {i: m.two_coin for i, m in enumerate(members) if m.varies_with_x == varies and m.map != "none"}
         for varies in (True, False)
     )
     both = set(varying.values()) & set(constant.values())
-    if not both or len(log_lik) < 2:
+    if not both or len(foretold.log_truth) < 2:
         return np.nan, np.nan
+    log_lik = foretold.log_lik_of_labels(stack(foretold.log_lik))
     x, one = ([i for i, coins in side.items() if coins in both] for side in (varying, constant))
     gain = stacked(log_lik[:, x]) - stacked(log_lik[:, one])
     return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain)))

@@ -70,6 +70,14 @@ class Foretold:
         meant = np.einsum("m,imk->ik", weights, self.log_labels)
         return np.asarray(logsumexp(self.log_truth + meant[:, None], axis=2))
 
+    def log_lik_of_labels(self, weights: Array) -> Array:
+        """Return the same with the truth seen alike by all members: as their average sees it.
+
+        Then members differ in what labels mean to them, and in nothing else.
+        """
+        seen = logsumexp(self.log_truth, axis=1, b=weights[:, None], keepdims=True)
+        return np.asarray(logsumexp(seen + self.log_labels, axis=2))
+
 
 def weigh(log_lik: Array, spectral: Mask, even: float = 0.0) -> Array:
     """Weights of the members, (n_members,); those with a graph have to earn theirs.
