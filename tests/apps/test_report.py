@@ -169,6 +169,15 @@ def test_words_fit_the_kind():
     assert "Models that were averaged" in page(summary_of("auto"))
 
 
+def test_what_is_said_of_the_map_holds_of_expertise_too():
+    summary = summary_of("alone")
+    both = "of truth and expertise both"
+    for own, is_said in (("None", True), ("clusters", False)):
+        settings = summary.given["settings"] | {"map": "rbf", "annotator_map": own}
+        given = summary.given | {"settings": settings, "chosen": []}
+        assert (both in page(replace(summary, given=given))) == is_said
+
+
 def test_warnings_stand_out_and_notes_do_not():
     summary = summary_of("classes")
     given = summary.given | {"warnings": [], "notes": ["labels.csv: 3 rows were left out"]}

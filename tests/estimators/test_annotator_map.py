@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from whoknows import AutoCrowdClassifier, CrowdClassifier, CrowdRegressor, PrecomputedGraph
+from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, CrowdRegressor, PrecomputedGraph
 from whoknows.estimators.members import Member
 from whoknows.model.maps import ClusterMap, SpectralMap
 
@@ -150,3 +150,43 @@ def test_members_with_one_map_share_what_the_truth_sees():
     assert clusters.Phi is smooth.Phi
     assert constant is smooth
     assert clusters.Psi.shape[1] == 5
+
+
+@pytest.mark.parametrize("seed", [None, np.random.RandomState(0)], ids=["none", "state"])
+def test_members_with_one_map_see_alike_whatever_the_seed(seed):
+    """More items than landmarks: other seeds would give other features."""
+    X, y, _, _ = world(900)
+    members = [Member("rbf 2", 30.0, True, False, clusters=n) for n in (4, 8)]
+    model = AutoCrowdClassifier(members=members, selection=False, random_state=seed, tol=1e-2)
+    model.fit(X[:800], np.where(np.arange(800)[:, None] < 60, y[:800], np.nan))
+    for _ in range(2):
+        expected = np.mean([member.predict_proba(X) for member in model.members_], axis=0)
+        np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-12)
+        model.update(X, np.where(np.arange(900)[:, None] < 70, y, np.nan))
+
+
+def test_labels_that_are_not_sure_foretold_one_by_one():
+    X, y, _, _ = world(60)
+    item, annotator = np.divmod(np.arange(240), 4)
+    said = Annotations.from_arrays(
+        item, annotator, y.ravel(), items=range(60), confidence=np.linspace(0.1, 1, 240)
+    )
+    model = by_clusters().fit(X, said)
+    items = model._learnt.items(X, model._given)
+    each = model._learnt.log_each_label(model._fitted, items)
+    np.testing.assert_allclose(
+        each.reshape(60, 4, 2).sum(axis=1), model._learnt.log_labels(model._fitted, items), atol=1e-10
+    )
+
+
+def test_the_graph_of_expertise_is_named():
+    X, y, _, _ = world(200)
+    model = CrowdClassifier("id", map="linear", annotator_map="spectral").fit(X, y)
+    assert model.graph_.startswith("expertise on ")
+
+
+def test_more_labels_do_not_change_what_a_map_of_its_own_sees():
+    X, y, _, _ = world(200)
+    model = by_clusters().fit(X, np.where(np.arange(200)[:, None] < 10, y, np.nan))
+    learnt = model._learnt
+    assert model.update(X, y)._learnt is learnt

@@ -51,9 +51,10 @@ def test_of_members_that_differ_in_variance_alone_one_has_the_weight_of_all():
     assert found.on_truth == pytest.approx([0.7, 0.3])
     assert found.on_labelled == pytest.approx([0.9, 0.1])
     assert found.log_lik.tolist() == [[1.0, 2.0], [4.0, 5.0]]
-    assert found.left_out == 1
-    assert "too little to be worth a fit: 1." in str(found)
-    assert "Not enough labels" not in str(found)
+    assert found.left_out == 0  # whoever has the weight of others speaks for them
+    fewer = found.condensed(0.3)
+    assert "too little to be worth a fit: 1." in str(fewer)
+    assert "Not enough labels" not in str(fewer)
     assert found.condensed(0.3).members == members[1:2]
     assert found.condensed(0.9).weights.tolist() == [1.0]  # the best is worth it, however little it has
 
@@ -63,6 +64,15 @@ def test_somebody_is_left_to_tell_the_truth():
     weights, on_truth = np.array([0.1, 0.8, 0.1]), np.array([0.9, 0.0, 0.1])
     found = Selection(members, weights, on_truth, weights, np.zeros((2, 3))).condensed(0.5)
     assert found.members == members[:2]
+    assert found.on_truth.tolist() == [1, 0]
+
+
+def test_labels_alone_stay_where_they_have_much_to_say_on_labelled_items():
+    members = [Member("linear", 3.0, True), Member("none", 10.0, False), Member("rbf 2", 3.0, True)]
+    says = np.array([[0.8, 0.1, 0.1], [0.9, 0.0, 0.1], [0.3, 0.5, 0.2]])
+    found = Selection(members, *says, np.zeros((2, 3))).condensed(0.75)
+    assert found.members == members[:2]
+    assert found.on_labelled == pytest.approx([0.375, 0.625])
     assert found.on_truth.tolist() == [1, 0]
 
 

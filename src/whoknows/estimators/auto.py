@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -134,14 +135,15 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         informed = np.flatnonzero(given.informed)
         if isinstance(engine, Serial):
             X = Remembered.of(X, np.union1d(informed, typical_rows(len(X))))
-        views = self._views(chosen, X, given, checkpoint)
+        settings = self._with_one_seed()
+        views = settings._views(chosen, X, given, checkpoint)
         parts = _parts(views)
         if self.members is None and parts >= WITHOUT_PARTS:
             chosen = [member for member in chosen if member.map != "spectral"]
         many = self.selection and len(informed) > MOST_TRIED
         labelled = np.flatnonzero(given.said.labelled)
         in_stages = many and self.members is None and len(labelled) > MOST_TRIED
-        build = partial(self._candidates, X=X, given=given, views=views, engine=engine)
+        build = partial(settings._candidates, X=X, given=given, views=views, engine=engine)
         at_once = many and not getattr(X, "is_cuda", False)  # a GPU is busy with one
         n_folds = 0 if not self.selection else 1 if many else self.folds
         clock = Clock(callback, _n_fits(chosen, n_folds, n_classes if in_stages else 0), at_once)
@@ -171,6 +173,13 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         self.selection_, self.weights_ = selection, selection.weights
         self._set_answers(X, given, checkpoint)
         return self
+
+    def _with_one_seed(self) -> Self:
+        """Return the same with a number as ``random_state``, so that members with one map see items alike."""
+        settings = copy.copy(self)
+        if not isinstance(self.random_state, Integral):
+            settings.random_state = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return settings
 
     def _some(self, informed: Rows, labelled: Rows) -> Rows:
         """Return as many of many items as it takes to weigh the members; labels tell more than gold does."""
@@ -359,7 +368,7 @@ def _in_stages(chosen: list[Member], trials: Trials, n_classes: int, parts: floa
     others = [member for member in on_other_maps(first[best], n_classes) if member.map in maps]
     on_maps = Foretold.joined([told.of(best), trials.foretold(others)], axis=1)
     selection = Selection.of([first[best], *others], on_maps, n_classes, parts)
-    return replace(selection, varying=gain_of_varying(first, told))
+    return replace(selection, varying=gain_of_varying(first, told), left_out=len(first) - 1)
 
 
 def _n_fits(chosen: list[Member], n_folds: int, n_classes: int) -> int:

@@ -288,7 +288,10 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         as_before = (
             given.items == self._given.items
             and np.array_equal(said.labels, self.classes_)
-            and directions_of(self._learnt.model.annotators, said) == seen.directions
+            and (
+                seen.of_annotators is not None
+                or directions_of(self._learnt.model.annotators, said) == seen.directions
+            )
         )
         if not as_before:
             return self._fit(X, given, callback, engine=engine)

@@ -139,8 +139,11 @@ def _read(part: tuple[Any, Any, Given], learnt: Learnt) -> Items:
 
 def graph_in_words(truth: Any, seen: Seen) -> str:
     """Say which graphs the truth and the map are made with; nothing where there are none."""
-    of_map = getattr(getattr(seen.features, "graph", None), "chosen", "")
-    told = (("truth", truth.chosen), ("map", of_map))
+    of_map, of_annotators = (
+        getattr(getattr(features, "graph", None), "chosen", "")
+        for features in (seen.features, seen.of_annotators)
+    )
+    told = (("truth", truth.chosen), ("map", of_map), ("expertise", of_annotators))
     return "; ".join(f"{whose} on {words}" for whose, words in told if words)
 
 

@@ -83,11 +83,14 @@ class Selection:
         """Return the members worth a fit to very many items.
 
         Those with less than ``least`` times the weight of the heaviest are left out, unless nobody else could
-        tell the truth. With so many labels a prior hardly matters: of members that differ in variance alone
-        the best has the weight of all.
+        tell the truth, or they see nothing of x, which costs little, and have much to say on labelled items.
+        With so many labels a prior hardly matters: of members that differ in variance alone the best has the
+        weight of all.
         """
         kinds: dict[Member, list[int]] = {}
+        sees = np.array([member.map != "none" for member in self.members])
         worth = self.weights >= least * self.weights.max()
+        worth |= ~sees & (self.on_labelled >= least * self.on_labelled.max())
         if not self.on_truth[worth].any():
             worth[self.on_truth.argmax()] = True
         says = np.array([self.weights, self.on_truth, self.on_labelled])
@@ -103,7 +106,7 @@ class Selection:
             on_truth=on_truth,
             on_labelled=on_labelled,
             log_lik=self.log_lik[:, best],
-            left_out=len(self.members) - len(best),
+            left_out=self.left_out + int(np.sum(~worth)),
         )
 
     def share(self, **wanted: Any) -> float:

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from whoknows._array import Array, Mask, Rows, segment_sum
 
-PRIOR_ITEMS = 3.0  # items' worth of weight spread evenly over the members: few labels cannot tell them apart
+PRIOR_ITEMS = 3.0  # rows' worth of weight spread evenly over the members: few labels cannot tell them apart
 ROUNDS = 500  # of EM
 
 
@@ -113,7 +113,7 @@ def stacked(log_lik: Array, even: float = 0.0) -> Array:
 def stack(log_lik: Array, even: float = 0.0) -> Array:
     """Weights that maximise Σ_i log Σ_m w_m l_im, drawn towards an even share: (n_members,).
 
-    ``even`` is how strongly, as a share of the items; three items' worth come on top.
+    ``even`` is how strongly, as a share of the items, or labels; three more come on top.
     """
     n_items, n_members = log_lik.shape
     weights = np.full(n_members, 1 / n_members)

@@ -23,6 +23,7 @@ MAP = {
     "rbf": "Any smooth function is allowed, of truth and expertise both.",
     "linear": "Truth and expertise are linear in the features.",
     "spectral": "What counts of the features is which items they make alike.",
+    "clusters": "What counts of the features is which cluster an item lies in.",
 }
 
 
@@ -103,7 +104,8 @@ def _coverage(facts: Facts) -> Html:
 def _done(facts: Facts) -> Html:
     """Which model, and why."""
     settings = facts["settings"]
-    known = ((TRUTH, settings.get("truth")), (MAP, settings.get("map")))
+    own = settings.get("annotator_map", "None")
+    known = ((TRUTH, settings.get("truth")), (MAP, settings.get("map") if own == "None" else None))
     sentences = facts["chosen"] or [words[choice] for words, choice in known if choice in words]
     graphs = [f"Graph of the items: {words}." for words in facts.get("graph", [])]
     chosen = [el("li", sentence) for sentence in [*sentences, *graphs]]
