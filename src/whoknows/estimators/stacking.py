@@ -97,12 +97,10 @@ def weigh(log_lik: Array, spectral: Mask, even: float = 0.0) -> Array:
     """
     if not spectral.any() or spectral.all() or len(log_lik) < 2:
         return stack(log_lik, even)
-    others, graph = (stacked(log_lik[:, part], even).sum() for part in (~spectral, spectral))
-    if graph > others:
-        return stack(log_lik, even)
-    weights = np.zeros(len(spectral))
-    weights[~spectral] = stack(log_lik[:, ~spectral], even)
-    return weights
+    without = np.zeros(len(spectral))
+    without[~spectral] = stack(log_lik[:, ~spectral], even)
+    others, graph = logsumexp(log_lik, axis=1, b=without), stacked(log_lik[:, spectral], even)
+    return stack(log_lik, even) if graph.sum() > others.sum() else without
 
 
 def stacked(log_lik: Array, even: float = 0.0) -> Array:
