@@ -11,7 +11,7 @@ from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
 from whoknows.estimators.members import Member, default_members
 from whoknows.estimators.selection import Selection, gain_of_varying
-from whoknows.estimators.stacking import PRIOR_ITEMS, Foretold, stack, weigh
+from whoknows.estimators.stacking import PRIOR_ITEMS, Foretold, half_and_half, stack, weigh
 
 pytestmark = pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")
 
@@ -201,15 +201,22 @@ def test_members_are_told_apart_by_their_clusters():
     assert (smooth.view, clusters.view) == ("rbf 2", "rbf 2, 8 clusters")
 
 
-def test_stacking_maximises_the_held_out_likelihood_with_its_prior():
-    lik, prior = np.random.default_rng(0).normal(size=(60, 3)), PRIOR_ITEMS + 0.2 * 60
+@pytest.mark.parametrize("prior", [None, np.array([0.6, 0.3, 0.1])])
+def test_stacking_maximises_the_held_out_likelihood_with_its_prior(prior):
+    lik, share = np.random.default_rng(0).normal(size=(60, 3)), np.full(3, 1 / 3) if prior is None else prior
 
     def negative(free):
         w = np.exp(free) / np.exp(free).sum()
-        return -(np.log(np.exp(lik) @ w).sum() + prior / 3 * np.log(w).sum())
+        return -(np.log(np.exp(lik) @ w).sum() + (PRIOR_ITEMS * share + 0.2 * 60 / 3) @ np.log(w))
 
     best = np.exp(minimize(negative, np.zeros(3)).x)
-    np.testing.assert_allclose(stack(lik, even=0.2), best / best.sum(), atol=1e-3)
+    np.testing.assert_allclose(stack(lik, even=0.2, prior=prior), best / best.sum(), atol=1e-3)
+
+
+def test_half_and_half_whatever_the_number_of_each_kind():
+    assert half_and_half(np.array([False, True, False])).tolist() == [0.25, 0.5, 0.25]
+    assert half_and_half(np.array([True, True])).tolist() == [0.5, 0.5]
+    assert half_and_half(np.array([False])).tolist() == [1]
 
 
 def test_members_with_a_graph_count_only_if_they_foretell_better():
@@ -264,6 +271,18 @@ def test_who_understands_labels_need_not_know_the_truth():
     assert found.weights.argmax() == 0
     assert found.weights[0] > 0.9
     assert found.on_truth[1] > 0.9
+
+
+def test_where_labels_tell_no_difference_straight_boundaries_have_half_of_the_say():
+    told = foretold(n_members=4)
+    for table in (told.log_truth, told.log_labels, told.log_given):
+        table[:] = table[:, :1]
+    members = [Member(name, 3.0, True) for name in ("rbf 0.5", "linear", "rbf 2")] + [
+        Member("none", 3.0, False)
+    ]
+    found = Selection.of(members, told, 2, np.nan)
+    assert found.weights == pytest.approx([0.25] * 4)
+    assert found.on_truth == pytest.approx([0.25, 0.5, 0.25, 0])
 
 
 def test_members_that_labels_or_eyes_rule_out_have_no_say_on_truth():

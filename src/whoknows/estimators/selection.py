@@ -10,7 +10,7 @@ import numpy as np
 
 from whoknows._array import Array
 from whoknows.estimators.members import Member
-from whoknows.estimators.stacking import Foretold, stack, stacked, weigh
+from whoknows.estimators.stacking import Foretold, half_and_half, stack, stacked, weigh
 
 # Of more than two classes members are point estimates, each as sure of itself as its prior variance makes it:
 # what then foretells labels best need not be right most often, and the average over members usually is.
@@ -29,7 +29,8 @@ class Selection:
         By how well each foretells labels: their say on who knows what.
     on_truth : (n_members,)
         Their say on the truth of items without labels: by how well p(z | x) of each agrees with labels, which
-        are taken to mean the same for all. Members that see nothing of x have none.
+        are taken to mean the same for all; until labels tell, half of it goes to straight boundaries. Members
+        that see nothing of x have none.
     on_labelled : (n_members,)
         Their say on the truth of items with labels: by how well each foretells a label once it knows the
         item's others. Where these say enough, members that see nothing of x may be the best.
@@ -62,8 +63,10 @@ class Selection:
         counts = weights > 0
         sees = counts & np.array([member.map != "none" for member in members])
         judged = sees if sees.any() else counts
+        straight = np.array([member.map == "linear" for member in members])[judged]
         on_truth, on_labelled = np.zeros((2, len(members)))
-        on_truth[judged] = stack(foretold.log_lik_of_truth(weights)[:, judged], even)
+        log_lik_of_truth = foretold.log_lik_of_truth(weights)[:, judged]
+        on_truth[judged] = stack(log_lik_of_truth, even, half_and_half(straight))
         on_labelled[counts] = stack(foretold.log_given[:, counts], even)
         varying = gain_of_varying(members, foretold)
         return cls(members, weights, on_truth, on_labelled, log_lik, varying, parts)

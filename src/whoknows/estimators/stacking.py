@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from whoknows._array import Array, Mask, Rows, segment_sum
 
-PRIOR_ITEMS = 3.0  # rows' worth of weight spread evenly over the members: few labels cannot tell them apart
+PRIOR_ITEMS = 3.0  # rows' worth of weight that is given beforehand: few labels cannot tell members apart
 ROUNDS = 500  # of EM
 
 
@@ -108,17 +108,27 @@ def stacked(log_lik: Array, even: float = 0.0) -> Array:
     return np.asarray(logsumexp(log_lik, axis=1, b=stack(log_lik, even)))
 
 
-def stack(log_lik: Array, even: float = 0.0) -> Array:
-    """Weights that maximise Σ_i log Σ_m w_m l_im, drawn towards an even share: (n_members,).
+def half_and_half(one_kind: Mask) -> Array:
+    """Weights of the members, (n_members,): one half each for those of a kind and for the others."""
+    sizes = np.where(one_kind, one_kind.sum(), (~one_kind).sum())
+    return 1 / sizes / (1 / sizes).sum()
 
-    ``even`` is how strongly, as a share of the items, or labels; three more come on top.
+
+def stack(log_lik: Array, even: float = 0.0, prior: Array | None = None) -> Array:
+    """Weights that maximise Σ_i log Σ_m w_m l_im, drawn towards ``prior``, or an even share: (n_members,).
+
+    The draw is worth three items; so many more as ``even``, a share of the items, or labels, draw towards an
+    even share. Without any item members count alike.
     """
     n_items, n_members = log_lik.shape
-    weights = np.full(n_members, 1 / n_members)
-    prior = (PRIOR_ITEMS + even * n_items) / n_members
-    lik = np.exp(log_lik - log_lik.max(axis=1, keepdims=True)) if n_items else log_lik
-    for _ in range(ROUNDS if n_items else 0):
+    alike = np.full(n_members, 1 / n_members)
+    if not n_items:
+        return alike
+    drawn = PRIOR_ITEMS * (alike if prior is None else prior) + even * n_items * alike
+    weights = drawn / drawn.sum()
+    lik = np.exp(log_lik - log_lik.max(axis=1, keepdims=True))
+    for _ in range(ROUNDS):
         share = weights * lik
-        weights = (share / share.sum(axis=1, keepdims=True)).sum(axis=0) + prior
+        weights = (share / share.sum(axis=1, keepdims=True)).sum(axis=0) + drawn
         weights /= weights.sum()
     return weights
