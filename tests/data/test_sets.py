@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 def made_up(name):
     """X and z of the set's shape and class counts."""
-    (n_items, n_features), counts, _ = sets._EXPECTED[name]
+    (n_items, n_features), counts, _ = sets.EXPECTED[name]
     rng = np.random.default_rng(0)
     z = rng.permutation(np.repeat(np.arange(len(counts)), counts))
     return rng.normal(size=(n_items, n_features)).round(5), z
@@ -59,7 +59,7 @@ def write_paper(folder, name, X, z):
 
 def said_by(name, **more):
     """Columns of annotations.csv: every annotator has a label, no pair twice, as many as expected."""
-    (n_items, _), _, (n_annotators, n_labels) = sets._EXPECTED[name]
+    (n_items, _), _, (n_annotators, n_labels) = sets.EXPECTED[name]
     everyone = np.arange(n_annotators) % n_items * n_annotators + np.arange(n_annotators)
     others = np.setdiff1d(np.arange(n_items * n_annotators), everyone)[: n_labels - n_annotators]
     item, annotator = np.divmod(np.sort([*everyone, *others]), n_annotators)
@@ -68,22 +68,22 @@ def said_by(name, **more):
 
 
 def ids(name):
-    return [f"i{n}" for n in range(sets._EXPECTED[name][0][0])]
+    return [f"i{n}" for n in range(sets.EXPECTED[name][0][0])]
 
 
 # --- the paper's sets -----------------------------------------------------------------------------------
 
 
 def test_seven_sets_of_the_paper_and_nine_crowds():
-    assert {name: sets._EXPECTED[name][0] for name in PAPER} == {
+    assert {name: sets.EXPECTED[name][0] for name in PAPER} == {
         "ionosphere": (351, 34), "dim": (4192, 14), "housing": (506, 13), "pima": (768, 8), "bupa": (345, 6),
         "wpbc24": (155, 32), "wpbc60": (110, 32),
     }  # fmt: skip
-    assert all(sum(sets._EXPECTED[name][1]) == sets._EXPECTED[name][0][0] for name in PAPER)
+    assert all(sum(sets.EXPECTED[name][1]) == sets.EXPECTED[name][0][0] for name in PAPER)
     assert len(CROWDS) == 9
-    assert sets._SHA256.keys() == sets._EXPECTED.keys() == {*PAPER, *CROWDS}
+    assert sets._SHA256.keys() == sets.EXPECTED.keys() == {*PAPER, *CROWDS}
     for name, (_, _, features) in sets._SOURCES.items():
-        assert len(features) == sets._EXPECTED[name][0][1]
+        assert len(features) == sets.EXPECTED[name][0][1]
 
 
 @pytest.mark.parametrize("name", PAPER)
@@ -184,7 +184,7 @@ def test_a_crowd_without_features(folder):
 
 def test_truth_may_be_known_of_some_items_only(folder, monkeypatch):
     where = folder / "crowd" / "bluebirds"
-    monkeypatch.setitem(sets._EXPECTED, "bluebirds", ((108, 0), (1, 2), (39, 4212)))
+    monkeypatch.setitem(sets.EXPECTED, "bluebirds", ((108, 0), (1, 2), (39, 4212)))
     write_csv(where / "annotations.csv", said_by("bluebirds"))
     write_csv(where / "items.csv", {"item": ids("bluebirds")})
     write_csv(where / "truth.csv", {"item": ["i7", "i2", "i5"], "label": [1, 0, 1]})

@@ -63,7 +63,7 @@ def test_the_graph_gets_the_weight_where_items_lie_in_clusters(line, moons):
     def graph(model):
         return model.selection_.share(map="spectral")
 
-    assert graph(moons[3]) > 0.4 > graph(line[3])  # a quarter if all counted alike
+    assert graph(moons[3]) > 0.4 > graph(line[3])  # a sixth if all counted alike
     assert "unlabelled items matter here" in str(moons[3].selection_)
     X, _, z, model = moons
     plain = CrowdClassifier(map="linear").fit(X, moons[1])
@@ -294,6 +294,37 @@ def test_members_that_labels_or_eyes_rule_out_have_no_say_on_truth():
     assert found.on_truth.tolist() == [1, 0, 0]
     blind = Selection.of(members[2:], told.of(2), 2, np.nan)
     assert blind.on_truth.tolist() == [1]
+
+
+def test_members_without_a_say_are_not_fitted():
+    told = foretold(n_members=2)
+    told.log_labels[:, 1] -= 3  # so the graph is worse
+    found = Selection.of([LINEAR, GRAPH], told, 2, 0.1).with_a_say()
+    assert (found.members, found.left_out, found.log_lik.shape) == ([LINEAR], 1, (200, 1))
+    assert found.weights.tolist() == found.on_truth.tolist() == found.on_labelled.tolist() == [1]
+    assert "The graph carries 0%: unlabelled items add little here." in str(found)
+
+    X, y, _ = nothing_to_see(0)
+    model = AutoCrowdClassifier(members=[LINEAR, GRAPH], tol=1e-2).fit(X, y)
+    assert len(model.members_) == len(model.selection_.members) == len(model.weights_)
+    assert (model.weights_ > 0).all()
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"folds": 1}, "folds must be a whole number of 2 or more; got 1"),
+    ({"folds": 2.5}, "folds must be a whole number of 2 or more; got 2.5"),
+    ({"members": []}, r"members must be a list of Member, one at least, or None; got \[\]"),
+    ({"members": ["linear"]}, r"members must be a list of Member, one at least, or None; got \['linear'\]"),
+    ({"members": 3}, "members must be a list of Member, one at least, or None; got 3"),
+])  # fmt: skip
+def test_settings_that_mean_nothing_are_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        AutoCrowdClassifier(**settings).fit([[0.0], [1.0]], [[0], [1]])
+
+
+def test_a_member_has_a_map_there_is():
+    with pytest.raises(ValueError, match=r"map must be one of 'linear', 'rbf 0.5', .* got 'rbf'"):
+        Member("rbf", 3.0, True)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

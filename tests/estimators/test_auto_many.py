@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from whoknows import AutoCrowdClassifier
-from whoknows.estimators import auto, members
+from whoknows.estimators import auto, members, plan
 from whoknows.estimators.members import Member
 from whoknows.estimators.selection import Selection
 from whoknows.estimators.trials import Candidate
@@ -23,7 +23,7 @@ def world(n_items=500, seed=0):
 
 @pytest.fixture
 def few_are_tried(monkeypatch):
-    monkeypatch.setattr(auto, "MOST_TRIED", 100)
+    monkeypatch.setattr(plan, "MOST_TRIED", 100)
 
 
 def test_members_are_weighed_on_some_of_the_labelled_items(few_are_tried):

@@ -46,6 +46,12 @@ def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
     check(estimator)
 
 
+@every_baseline
+def test_a_scale_of_other_estimators_is_refused_by_its_name(model):
+    with pytest.raises(ValueError, match="standardize must be True or False; got 'roots'"):
+        clone(model).set_params(standardize="roots").fit([[0.0], [1.0]], [[0], [1]])
+
+
 def letters(*rows):
     """Annotations of one string an item, a letter an annotator; a dot is no label."""
     return Annotations.from_matrix([[None if c == "." else c for c in row] for row in rows])

@@ -12,7 +12,7 @@ import pytest
 
 from whoknows import AutoCrowdClassifier, CrowdClassifier
 from whoknows.data.formats import FileProblem
-from whoknows.estimators import auto, checkpoint
+from whoknows.estimators import checkpoint, plan
 from whoknows.estimators.checkpoint import ABOUT, Checkpoint, forget
 from whoknows.estimators.members import Member
 from whoknows.fit import solve, variational
@@ -180,7 +180,7 @@ def test_the_consensus_of_many_items_is_remembered_piece_by_piece(which, folder,
 
 
 def test_members_side_by_side(folder, monkeypatch):
-    monkeypatch.setattr(auto, "MOST_TRIED", 40)
+    monkeypatch.setattr(plan, "MOST_TRIED", 40)
     X, y = world()
     make = lambda: AutoCrowdClassifier(members=MEMBERS, tol=1e-4)  # noqa: E731
     plain = make().fit(X, y)
@@ -196,7 +196,7 @@ def test_members_side_by_side(folder, monkeypatch):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_members_tried_in_stages(n_classes, folder, monkeypatch):
-    monkeypatch.setattr(auto, "MOST_TRIED", 40)
+    monkeypatch.setattr(plan, "MOST_TRIED", 40)
     X, y = world(n_classes)
     make = lambda: AutoCrowdClassifier(tol=1e-3)  # noqa: E731
     plain = make().fit(X, y)

@@ -7,7 +7,7 @@ from pyarrow import parquet
 
 from whoknows import AutoCrowdClassifier, CrowdClassifier
 from whoknows.data.parquet import ParquetFeatures
-from whoknows.estimators import auto
+from whoknows.estimators import plan
 from whoknows.estimators.members import Member
 from whoknows.estimators.remembered import Remembered
 from whoknows.model import distances
@@ -84,7 +84,7 @@ def test_a_memory_map_is_read_block_by_block(make, tmp_path):
 @pytest.mark.parametrize("make", [MODELS["auto"], MODELS["spectral"]], ids=["auto", "spectral"])
 def test_very_many_items_are_known_by_some_and_one_pass_in_memory_and_in_files(make, tmp_path, monkeypatch):
     monkeypatch.setattr(distances, "ENOUGH", 150)
-    monkeypatch.setattr(auto, "MOST_TRIED", 60)
+    monkeypatch.setattr(plan, "MOST_TRIED", 60)
     expected = answers(make().fit(X, Y), X, NEW)
     assert_alike(answers(make().fit(in_files(tmp_path, X), Y), X, NEW), expected, 1e-12)
     right = expected[0].argmax(axis=1) == Z

@@ -13,7 +13,7 @@ import pytest
 
 from tests.fit.test_many_items import world
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, LogisticTruth, NotCompatible
-from whoknows.estimators import auto
+from whoknows.estimators import plan
 from whoknows.estimators.given import Given
 from whoknows.estimators.learnt import Learnt
 from whoknows.estimators.members import Member
@@ -186,7 +186,7 @@ def test_features_in_files_are_read_by_the_workers(engine, small_chunks, tmp_pat
 
 
 def test_auto_fits_the_members_it_chose_on_the_cluster(engine, small_chunks, monkeypatch):
-    monkeypatch.setattr(auto, "MOST_TRIED", 60)
+    monkeypatch.setattr(plan, "MOST_TRIED", 60)
     X, y = world(350)
     few = [Member("linear", 10.0, False), Member("rbf 2", 10.0, False)]
     there, here = (AutoCrowdClassifier(members=few, tol=1e-4, engine=e).fit(X, y) for e in (engine, None))

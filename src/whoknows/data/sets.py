@@ -91,8 +91,8 @@ def load(name: str, *, label: str = "label", checksum: bool = True) -> DataSet:
     checksum : bool
         False: check shape and class counts but not the numbers themselves.
     """
-    if name not in _EXPECTED:
-        raise ValueError(f"Expected one of the data sets {show(_EXPECTED, 16)}; got {name!r}.")
+    if name not in EXPECTED:
+        raise ValueError(f"Expected one of the data sets {show(EXPECTED, 16)}; got {name!r}.")
     path = _find(name) or _download(name, checksum)
     try:
         data, numbers = _read_paper(name, path) if name in PAPER else _read_crowd(name, path, label)
@@ -217,7 +217,7 @@ def numbers_checksum(arrays: Iterable[NDArray[Any]]) -> str:
 
 def _check(data: DataSet, numbers: Iterable[Floats], checksum: bool) -> None:
     """Compare with what is known of the set."""
-    shape, truth, said = _EXPECTED[data.name]
+    shape, truth, said = EXPECTED[data.name]
     z, y = data.z, data.annotations
     counts = () if z is None else tuple(np.unique(z[z == z], return_counts=True)[1].tolist())
     facts: list[tuple[str, Any, Any]] = [
@@ -332,7 +332,7 @@ def _cells(text: str, width: int) -> NDArray[np.str_]:
 # --- what is known of the sets --------------------------------------------------------------------------
 
 # (items, features), items of each class, (annotators, labels); () where there is no truth or no crowd.
-_EXPECTED: dict[str, tuple[tuple[int, int], tuple[int, ...], tuple[int, ...]]] = {
+EXPECTED: dict[str, tuple[tuple[int, int], tuple[int, ...], tuple[int, ...]]] = {
     "ionosphere": ((351, 34), (126, 225), ()),
     "dim": ((4192, 14), (2110, 2082), ()),
     "housing": ((506, 13), (261, 245), ()),
@@ -350,8 +350,8 @@ _EXPECTED: dict[str, tuple[tuple[int, int], tuple[int, ...], tuple[int, ...]]] =
     "md_agreement": ((10753, 0), (), (819, 53764)),
     "popquorn_offensiveness": ((1500, 384), (), (262, 13036)),
 }
-PAPER = tuple(_EXPECTED)[:7]
-CROWDS = tuple(_EXPECTED)[7:]
+PAPER = tuple(EXPECTED)[:7]
+CROWDS = tuple(EXPECTED)[7:]
 
 _SHA256 = {
     "ionosphere": "3af9b141ce806e273d1ca75dcd0179efc7182be69d305760077c1f988f9e8ecd",

@@ -22,6 +22,7 @@ from whoknows.estimators.checks import (
     check_annotations,
     check_classes,
     check_features,
+    check_setting,
     check_weight,
     row_ids,
 )
@@ -31,6 +32,7 @@ from whoknows.estimators.intervals import mixture
 from whoknows.estimators.learnt import Learnt, directions_of
 from whoknows.estimators.members import Member, default_members, kinds, on_other_maps
 from whoknows.estimators.one_model import typical_rows
+from whoknows.estimators.plan import Plan
 from whoknows.estimators.ranking import Ranking
 from whoknows.estimators.remembered import Remembered
 from whoknows.estimators.seen import Seen
@@ -40,10 +42,10 @@ from whoknows.estimators.suggest import Voice
 from whoknows.estimators.trials import Candidate, Clock, Progress, Trials
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
-from whoknows.fit.solve import MANY
+from whoknows.fit.solve import MANY, Fitted
 from whoknows.model.distances import block_by_block, enough_of
+from whoknows.model.settings import at_least
 
-MOST_TRIED = 5_000  # items members are weighed on; where there are more, weights are known well enough
 TOL_OF_MANY = 3e-5  # for members' fits to so many: what the bound could still gain changes no answer
 LEAST_WEIGHT = 0.75  # of the heaviest member's, to be worth what a fit to all of many items costs
 LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken
@@ -117,6 +119,8 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         ``callback`` (fits done, fits in all, seconds) is called after the fit of each member in each fold;
         those that a ``checkpoint`` remembers count.
         """
+        check_setting(self, "folds", at_least(2))
+        check_setting(self, "members", ("a list of Member, one at least, or None", _may_be_averaged))
         index = row_ids(X)
         X = check_features(self, X, reset=True)
         said = with_classes_of(gold, check_annotations(y, len(X), index=index))
@@ -130,41 +134,29 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         self, X: Array, given: Given, callback: Progress | None, engine: Engine, checkpoint: Checkpoint
     ) -> Self:
         """Weigh members and fit them to checked input."""
-        n_classes = given.said.n_classes
-        chosen = default_members(n_classes) if self.members is None else list(self.members)
-        informed = np.flatnonzero(given.informed)
+        n_classes, settings = given.said.n_classes, self._with_one_seed()
+        plan = Plan.of(settings, given)
         if isinstance(engine, Serial):
-            X = Remembered.of(X, np.union1d(informed, typical_rows(len(X))))
-        settings = self._with_one_seed()
+            X = Remembered.of(X, np.union1d(plan.informed, typical_rows(len(X))))
+        chosen = default_members(n_classes) if self.members is None else list(self.members)
         views = settings._views(chosen, X, given, checkpoint)
         parts = _parts(views)
         if self.members is None and parts >= WITHOUT_PARTS:
             chosen = [member for member in chosen if member.map != "spectral"]
-        many = self.selection and len(informed) > MOST_TRIED
-        labelled = np.flatnonzero(given.said.labelled)
-        in_stages = many and self.members is None and len(labelled) > MOST_TRIED
         build = partial(settings._candidates, X=X, given=given, views=views, engine=engine)
-        at_once = many and not getattr(X, "is_cuda", False)  # a GPU is busy with one
-        n_folds = 0 if not self.selection else 1 if many else self.folds
-        clock = Clock(callback, _n_fits(chosen, n_folds, n_classes if in_stages else 0), at_once)
-        rows = self._some(informed, labelled) if many else informed
-        folds, in_line = self._folds(given.said[rows], n_folds), many and n_classes > 2
-        trials = Trials(partial(build, rows=rows), folds, len(rows), in_line, clock, checkpoint)
-        if in_stages:
-            selection = _in_stages(chosen, trials, n_classes, parts)
-        else:
-            selection = Selection.of(chosen, trials.foretold(chosen), n_classes, parts)
-        if many:
-            selection = selection.condensed(LEAST_WEIGHT)
-        clock.total = clock.done + len(selection.members)
-        before = {}
-        if many and len(informed) <= MANY:  # beyond that a fit finds a better start by itself
-            labels = given.said.labels_per_annotator
-            before = {member: fitted.among(labels) for member, fitted in trials.fitted.items()}
-        candidates = build(selection.members, rows=informed)
-        if many:
+        at_once = plan.many and not getattr(X, "is_cuda", False)  # a GPU is busy with one
+        clock = Clock(callback, plan.n_fits(chosen, n_classes), at_once)
+        in_line = plan.many and n_classes > 2
+        trials = Trials(
+            partial(build, rows=plan.rows), plan.folds, len(plan.rows), in_line, clock, checkpoint
+        )
+        selection = _weighed(chosen, trials, plan, n_classes, parts)
+        before = _starts(trials, plan, given.said)
+        candidates = build(selection.members, rows=plan.informed)
+        if plan.many:
             for candidate in candidates:
                 candidate.estimator.tol = max(candidate.estimator.tol, TOL_OF_MANY)
+        clock.total = clock.done + len(candidates)
         fits = [
             partial(candidate.fit, given, checkpoint.step(f"fit-{m}"), before.get(member))
             for m, (member, candidate) in enumerate(zip(selection.members, candidates, strict=True))
@@ -180,17 +172,6 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         if not isinstance(self.random_state, Integral):
             settings.random_state = int(check_random_state(self.random_state).randint(2**31 - 1))
         return settings
-
-    def _some(self, informed: Rows, labelled: Rows) -> Rows:
-        """Return as many of many items as it takes to weigh the members; labels tell more than gold does."""
-        rng, others = check_random_state(self.random_state), np.setdiff1d(informed, labelled)
-        few = rng.choice(labelled, min(MOST_TRIED, len(labelled)), replace=False)
-        return np.sort(np.append(few, rng.choice(others, MOST_TRIED - len(few), replace=False)))
-
-    def _folds(self, Y: Annotations, n_folds: int) -> list[Rows]:
-        """Cut labelled items into folds, and give some of them: of many items one is enough."""
-        order = check_random_state(self.random_state).permutation(np.flatnonzero(Y.labelled))
-        return np.array_split(order, max(min(self.folds, len(order)), 1))[:n_folds]
 
     def _set_answers(self, X: Array, given: Given, checkpoint: Checkpoint = NO_CHECKPOINT) -> None:
         first = self.members_[0]
@@ -359,6 +340,19 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         return candidates
 
 
+def _may_be_averaged(members: Any) -> bool:
+    is_list = isinstance(members, (list, tuple)) and len(members) > 0
+    return members is None or (is_list and all(isinstance(each, Member) for each in members))
+
+
+def _weighed(chosen: list[Member], trials: Trials, plan: Plan, n_classes: int, parts: float) -> Selection:
+    """Weigh members, and leave out those not worth a fit."""
+    if plan.in_stages:
+        return _in_stages(chosen, trials, n_classes, parts).condensed(LEAST_WEIGHT)
+    selection = Selection.of(chosen, trials.foretold(chosen), n_classes, parts)
+    return selection.condensed(LEAST_WEIGHT) if plan.many else selection.with_a_say()
+
+
 def _in_stages(chosen: list[Member], trials: Trials, n_classes: int, parts: float) -> Selection:
     """Weigh members of many items: which kind of expertise first, then which maps, with that kind."""
     first = kinds(n_classes)
@@ -371,10 +365,15 @@ def _in_stages(chosen: list[Member], trials: Trials, n_classes: int, parts: floa
     return replace(selection, varying=gain_of_varying(first, told), left_out=len(first) - 1)
 
 
-def _n_fits(chosen: list[Member], n_folds: int, n_classes: int) -> int:
-    """How many fits there will be, at most; ``n_classes`` where members are tried in stages, else 0."""
-    n_maps = len({member.map for member in chosen})
-    return len(kinds(n_classes)) + 2 * n_maps - 1 if n_classes else len(chosen) * (n_folds + 1)
+def _starts(trials: Trials, plan: Plan, said: Annotations) -> dict[Member, Fitted]:
+    """Return where members' fits to all of many items start: from their trials.
+
+    Of few items they start anew, and of very many they find a better start by themselves.
+    """
+    if not plan.many or len(plan.informed) > MANY:
+        return {}
+    labels = said.labels_per_annotator
+    return {member: fitted.among(labels) for member, fitted in trials.fitted.items()}
 
 
 def _parts(views: dict[str, Seen]) -> float:

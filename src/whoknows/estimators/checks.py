@@ -19,8 +19,16 @@ from whoknows.data.tables import counts_rows, first_not_a_number, is_frame, not_
 from whoknows.data.vocabulary import show
 from whoknows.estimators.device import on_device
 from whoknows.model.distances import blocks_of
+from whoknows.model.settings import Rule
 
 MOST_FEATURES = 5_000
+
+
+def check_setting(estimator: Any, name: str, rule: Rule) -> None:
+    """Refuse a setting that means nothing."""
+    (words, holds), value = rule, getattr(estimator, name)
+    if not holds(value):
+        raise ValueError(f"{name} must be {words}; got {value!r}.")
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:

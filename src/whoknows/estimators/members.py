@@ -47,6 +47,11 @@ class Member:
     two_coin: bool = True
     clusters: int = 0
 
+    def __post_init__(self) -> None:
+        """Refuse a map that is none of those."""
+        if self.map not in MAPS:
+            raise ValueError(f"map must be one of {', '.join(map(repr, MAPS))}; got {self.map!r}.")
+
     @property
     def view(self) -> str:
         """Name of what truth and expertise see of x; members that share it see items alike."""

@@ -82,6 +82,19 @@ class Selection:
         gain, error = self.varying
         return bool(gain > 2 * error) if np.isfinite(gain) else None
 
+    def with_a_say(self) -> Selection:
+        """Return the members that count: a graph that has not earned its place need not be fitted."""
+        counts = self.weights > 0
+        return replace(
+            self,
+            members=[member for member, has_say in zip(self.members, counts, strict=True) if has_say],
+            weights=self.weights[counts],
+            on_truth=self.on_truth[counts],
+            on_labelled=self.on_labelled[counts],
+            log_lik=self.log_lik[:, counts],
+            left_out=self.left_out + int(np.sum(~counts)),
+        )
+
     def condensed(self, least: float) -> Selection:
         """Return the members worth a fit to very many items.
 
@@ -150,10 +163,10 @@ class Selection:
 
     def _table(self) -> Iterator[str]:
         yield f"{'weight':>7}{'on truth':>10}{'on labelled':>13}{'held out':>10}  member"
-        held_out = self.held_out
+        held_out, differ = self.held_out, len({m.two_coin for m in self.members}) > 1
         for i in np.argsort(-self.weights)[:8]:
             m = self.members[i]
-            coins = ", a coin for each class" if m.two_coin else ""
+            coins = ", a coin for each class" if m.two_coin and differ else ""
             member = f"{m.map}, variance {m.variance:g}, expertise {m.expertise}{coins}"
             says = f"{self.weights[i]:>7.1%}{self.on_truth[i]:>10.1%}{self.on_labelled[i]:>13.1%}"
             yield f"{says}{held_out[i]:>10.3f}  {member}"

@@ -23,7 +23,8 @@ from threadpoolctl import threadpool_limits
 
 from whoknows._array import Array, with_constant
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.baselines.base import Baseline, check_setting, majority, votes
+from whoknows.estimators.baselines.base import Baseline, majority, votes
+from whoknows.estimators.checks import check_setting
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, or_none
 
 COSTS = (0.001, 0.01, 0.1, 1.0, 10.0)  # C to choose from

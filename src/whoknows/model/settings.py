@@ -17,14 +17,19 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and int(value) >= 1
+def at_least(least: int) -> Rule:
+    """Return the rule that a setting is a whole number of so much or more."""
+    return (
+        f"a whole number of {least} or more",
+        lambda value: isinstance(value, Integral) and int(value) >= least,
+    )
 
 
 POSITIVE: Rule = ("a number above 0", lambda value: _is_number(value) and value > 0)
 NOT_NEGATIVE: Rule = ("a number of 0 or more", lambda value: _is_number(value) and value >= 0)
 SHARE: Rule = ("a number from 0 up to, but not, 1", lambda value: _is_number(value) and 0 <= value < 1)
-COUNT: Rule = ("a whole number of 1 or more", _is_count)
+COUNT: Rule = at_least(1)
+YES_OR_NO: Rule = ("True or False", lambda value: isinstance(value, (bool, np.bool_)))
 
 
 def or_none(rule: Rule) -> Rule:

@@ -16,9 +16,24 @@ Codes = NDArray[np.intp]
 
 def stream(kind: str, random_state: Any) -> np.random.Generator:
     """Random numbers of one kind of annotator: under one seed, two kinds must not err on the same items."""
-    if isinstance(random_state, np.random.Generator):
+    seed = seed_of(random_state)
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(None if seed is None else [seed, *kind.encode()])
+
+
+def seed_of(random_state: Any) -> int | np.random.Generator | None:
+    """Return what numpy's generators start from; a RandomState, scikit-learn's, draws a number."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if random_state is None or isinstance(random_state, np.random.Generator):
         return random_state
-    return np.random.default_rng(None if random_state is None else [random_state, *kind.encode()])
+    if not isinstance(random_state, (int, np.integer)) or random_state < 0:
+        raise ValueError(
+            f"random_state must be a whole number of 0 or more, a Generator, a RandomState or None; got "
+            f"{random_state!r}."
+        )
+    return int(random_state)
 
 
 def classes_of(z: Any) -> tuple[Labels, Codes]:

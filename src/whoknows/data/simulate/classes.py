@@ -15,6 +15,7 @@ from whoknows.data.simulate.arguments import (
     one_each,
     refuse_unless_count,
     refuse_unless_share,
+    seed_of,
     stream,
 )
 from whoknows.data.vocabulary import elements, show
@@ -52,7 +53,9 @@ def cluster_experts(
     classes, codes = classes_of(z)
     refuse_unless_count(n_annotators, "n_annotators=")
     refuse_unless_share(error, "error=")
-    rng = np.random.default_rng(random_state)
+    if len(X) != len(codes):
+        raise ValueError(f"Expected a row of X for each item of z, got {len(X)} rows and {len(codes)} items.")
+    rng = np.random.default_rng(seed_of(random_state))
     seed = int(rng.integers(2**31 - 1))
     cluster = KMeans(n_annotators, n_init=10, random_state=seed).fit_predict(
         StandardScaler().fit_transform(X)

@@ -18,15 +18,14 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.checks import check_annotations, check_classes, check_features, row_ids
-from whoknows.model.settings import Rule
-
-
-def check_setting(estimator: Any, name: str, rule: Rule) -> None:
-    """Refuse a setting that means nothing."""
-    (words, holds), value = rule, getattr(estimator, name)
-    if not holds(value):
-        raise ValueError(f"{name} must be {words}; got {value!r}.")
+from whoknows.estimators.checks import (
+    check_annotations,
+    check_classes,
+    check_features,
+    check_setting,
+    row_ids,
+)
+from whoknows.model.settings import YES_OR_NO
 
 
 def votes(said: Annotations) -> NDArray[np.intp]:
@@ -51,6 +50,7 @@ class Baseline(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from features and who said what; X and y as in `CrowdClassifier.fit`."""
+        check_setting(self, "standardize", YES_OR_NO)
         index = row_ids(X)
         X = check_features(self, X, reset=True)
         said = check_annotations(y, len(X), index=index)
