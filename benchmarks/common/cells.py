@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -50,6 +51,17 @@ class Table:
             tuple(row[column] for column in self.key) for row in self.rows() if failed_too or not row["error"]
         }
 
+    def missing(self, cells: Iterable[tuple], retry: bool = False, again: bool = False) -> list[tuple]:
+        """Return those of the cells that are to be computed: the file lacks them.
+
+        With ``retry`` also those that failed; with ``again`` all, and the file forgets what it has of them.
+        """
+        cells = list(cells)
+        if again:
+            self._forget({tuple(map(str, cell)) for cell in cells})
+        done = self.done(failed_too=not retry)
+        return [cell for cell in cells if tuple(map(str, cell)) not in done]
+
     def rows(self) -> list[dict[str, str]]:
         """All cells in the file, none without a file; a cell computed again counts once, as it is now."""
         if not self.path.exists():
@@ -77,6 +89,14 @@ class Table:
             file.flush()
             os.fsync(file.fileno())
 
+    def _forget(self, cells: set[tuple[str, ...]]) -> None:
+        """Write the file anew without these cells."""
+        kept = [row for row in self.rows() if tuple(row[column] for column in self.key) not in cells]
+        aside = Table(self.path.with_suffix(".part"), self.key, self.values)
+        aside.path.unlink(missing_ok=True)
+        aside.append(kept)
+        aside.path.replace(self.path)
+
     def _mend(self) -> None:
         """Cut off a last line that a killed run left half written."""
         content = self.path.read_bytes()
@@ -99,21 +119,19 @@ def run(
     jobs: int,
     cost: Callable[[tuple], float] = lambda group: 1.0,
     retry: bool = False,
+    again: bool = False,
 ) -> None:
     """Compute the cells (group × method) that the table lacks, groups in the order given.
 
     ``work(group, methods)`` gives one row a method; ``cost`` foretells how long a group takes, in any unit.
-    With ``retry``, cells that failed are tried again.
+    With ``retry``, cells that failed are tried again; with ``again``, all are computed anew.
     """
-    done = table.done(failed_too=not retry)
-    open_cells = [
-        (group, tuple(m for m in methods if tuple(map(str, (*group, m))) not in done)) for group in groups
-    ]
-    todo = [(group, missing) for group, missing in open_cells if missing]
+    missing = table.missing(((*group, method) for group in groups for method in methods), retry, again)
+    todo = [(group, tuple(cell[-1] for cell in cells)) for group, cells in groupby(missing, lambda c: c[:-1])]
     print(f"{table.path.name}: {len(groups) - len(todo)} of {len(groups)} groups are done.", flush=True)
     progress = Progress(sum(cost(group) for group, _ in todo), len(todo))
     finished = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(_compute)(work, group, missing, os.getpid()) for group, missing in todo
+        delayed(_compute)(work, group, mine, os.getpid()) for group, mine in todo
     )
     for group, rows in finished:
         named = dict(zip(table.key[:-1], group, strict=True))

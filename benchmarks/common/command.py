@@ -15,6 +15,9 @@ def parser(doc: str, out: str, repeats: int) -> argparse.ArgumentParser:
     command.add_argument("--repeats", type=_count, default=repeats, help=f"default {repeats}")
     command.add_argument("--jobs", type=_count, default=os.cpu_count(), help="processes; default one a core")
     command.add_argument("--retry", action="store_true", help="try cells again that failed before")
+    command.add_argument(
+        "--again", action="store_true", help="compute cells anew that are there; stopped, go on without it"
+    )
     command.add_argument("--out", type=Path, default=RESULTS / out, metavar="FOLDER", help="where results go")
     return command
 

@@ -14,8 +14,8 @@ from whoknows.data import sets
 KEY = ("set", "share", "repeat", "method")  # what names a row of the results
 SETS = ("labelme", "sentiment_polarity", "product_matching", "colposcopy_green")
 SHARES = (0.1, 0.3, 1.0)  # of the labelled items used
-DRAWS = 3  # of each share
-TIMES = {"colposcopy_green": 5}  # as many of a set with 29 test items, of which one draw says little
+DRAWS = 10  # of each share
+TIMES = {"colposcopy_green": 2}  # as many of a set with 29 test items, of which one draw says little
 HELD_OUT = 0.3  # of the items, where a set brings no test items of its own
 BRING_TEST = ("labelme",)  # sets that do: all their labels are one draw
 SCORES = tuple(

@@ -16,7 +16,7 @@ from benchmarks.common.command import RESULTS
 from benchmarks.common.tables import read
 from benchmarks.crowds.cases import KEY, SETS, SHARES
 from benchmarks.crowds.methods import METHODS
-from benchmarks.crowds.summary import BOTH, means
+from benchmarks.crowds.summary import BOTH, errors, means
 
 LOOKS = [  # a family a colour, a method a shape
     Look("AutoCrowdClassifier", charts.VERMILION, "circle", (1, 0), 2.8),
@@ -36,10 +36,12 @@ WIDTH, HEIGHT = 200, 190
 
 
 def curves(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row a point: set, share, what, name, accuracy; none where a draw is missing."""
+    """One row a point: set, share, what, name, accuracy, low, high; none where a draw is missing."""
     parts = []
     for what in BOTH:
-        table = means(rows, f"{what}_accuracy").stack().dropna().rename("accuracy").reset_index()
+        table = means(rows, f"{what}_accuracy").stack().dropna().rename("accuracy").to_frame()
+        error = errors(rows, f"{what}_accuracy").stack().reindex(table.index).fillna(0.0)
+        table = table.assign(low=table["accuracy"] - error, high=table["accuracy"] + error).reset_index()
         parts.append(table.rename(columns={"method": "name"}).assign(what=what))
     return pd.concat(parts, ignore_index=True)
 
@@ -65,7 +67,8 @@ def panel(data: pd.DataFrame, name: str, what: str) -> alt.LayerChart:
         rows = data[[METHODS[method].ours == ours for method in data["name"]]]
         base = alt.Chart(rows).encode(x=x, y=y, color=look["color"])
         line = base.mark_line().encode(strokeDash=look["strokeDash"], strokeWidth=look["strokeWidth"])
-        layers += [line, base.mark_point(filled=True, size=44, opacity=1).encode(shape=look["shape"])]
+        bar = base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q").title(None), y2="high:Q")
+        layers += [bar, line, base.mark_point(filled=True, size=44, opacity=1).encode(shape=look["shape"])]
     title = alt.TitleParams(name.replace("_", " "), fontSize=13, anchor="middle")
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=title)
 
@@ -80,8 +83,8 @@ def chart(rows: pd.DataFrame) -> alt.TopLevelMixin:
     ]
     grid = alt.concat(*panels, columns=len(names), spacing=20).resolve_scale(y="independent")
     how = (
-        "Consensus: on the items labelled. Classifier: on items without labels. Mean over draws; a method "
-        "that went past the time limit, failed or is not installed has no point."
+        "Consensus: on the items labelled. Classifier: on items without labels. Mean over draws, bars: "
+        "one standard error; a method that went past the time limit, failed or is not installed has no point."
     )
     shown = [look for look in LOOKS if look.name in set(data["name"])]
     whole = alt.hconcat(grid, charts.legend(shown, 230), spacing=24)

@@ -75,16 +75,28 @@ def crowdlab(X: np.ndarray, said: Annotations, X_new: np.ndarray, estimator: Any
     rows = np.flatnonzero(said.labelled)
     y = said[rows].to_matrix()
     vote = get_majority_vote_label(y, verbose=False)
-    unseen = np.zeros((len(rows), said.n_classes))
-    for train, left_out in StratifiedKFold(FOLDS).split(y, vote):
-        model = taught(X, said, rows[train], vote[train], estimator)
-        unseen[left_out] = model.predict_proba(X[rows[left_out]])
+    unseen = unseen_by_classifier(X, said, rows, vote, estimator)
     quality = get_label_quality_multiannotator(y, unseen, verbose=False)["label_quality"]
     consensus = quality["consensus_label"].to_numpy().astype(int)
     sure = quality["consensus_quality_score"].to_numpy()
     belief = np.repeat((1 - sure)[:, None] / (said.n_classes - 1), said.n_classes, axis=1)
     belief[np.arange(len(rows)), consensus] = sure
     return Answer(consensus, belief, taught(X, said, rows, consensus, estimator).predict_proba(X_new))
+
+
+def unseen_by_classifier(
+    X: np.ndarray, said: Annotations, rows: np.ndarray, classes: np.ndarray, estimator: Any = None
+) -> np.ndarray:
+    """What a classifier says of rows it was not taught by: (n_rows, n_classes), cross-validated.
+
+    As many folds as items of the larger class, where that is fewer than usual.
+    """
+    unseen = np.zeros((len(rows), said.n_classes))
+    folds = StratifiedKFold(min(FOLDS, int(np.unique(classes, return_counts=True)[1].max())))
+    for train, left_out in folds.split(rows, classes):
+        model = taught(X, said, rows[train], classes[train], estimator)
+        unseen[left_out] = model.predict_proba(X[rows[left_out]])
+    return unseen
 
 
 def annotator_lr(X: np.ndarray, said: Annotations, X_new: np.ndarray) -> Answer:

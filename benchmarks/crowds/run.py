@@ -7,8 +7,8 @@ classifier is scored on a set's own test items (labelme), which no method has se
 are one draw; else on 30 % of the items, held out from labelling, whose features every method has among those
 of all items. A method runs in a process of its own, on one thread, that does not know the truth.
 
-Results: crowds.csv, one row a cell, written as soon as it is there and not computed again; crowds.md, the
-same in words. The others are installed by pip install 'whoknows[peers]'; those that are not are left out.
+Results: crowds.csv, one row a cell, written as soon as it is there and not computed again. The others are
+installed by pip install 'whoknows[peers]'; those that are not are left out.
 """
 
 import os
@@ -20,6 +20,7 @@ from joblib import Parallel, delayed
 from benchmarks.common import machine
 from benchmarks.common.cells import Table
 from benchmarks.common.command import choice, parser
+from benchmarks.common.timings import ONE_THREAD
 from benchmarks.crowds.cases import DRAWS, KEY, SCORES, SETS, SHARES, make_case, n_draws, score
 from benchmarks.crowds.measure import measure
 from benchmarks.crowds.methods import METHODS
@@ -28,7 +29,6 @@ from whoknows.data import sets
 
 COST = ("seconds", "cpu_seconds", "peak_mb")
 VALUES = ("n_labelled", "n_test", *SCORES, *COST, "version", "error")
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 QUICK_SETS, QUICK_SHARES = ("colposcopy_green", "product_matching"), (0.1,)
 
 load = cache(sets.load)
@@ -83,9 +83,8 @@ def main():
         print(f"{package} is not installed and is left out. To have it: pip install 'whoknows[peers]'")
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes to come
     machine.record(options.out / "crowds.machine.json")
-    done = table(options.out).done(failed_too=not options.retry)
     every = cells(names, shares, repeats, options.methods)
-    todo = [cell for cell in every if tuple(map(str, cell)) not in done]
+    todo = table(options.out).missing(every, options.retry, options.again)
     print(f"crowds.csv: {len(every) - len(todo)} of {len(every)} cells are done.", flush=True)
     rows = Parallel(options.jobs, backend="threading", return_as="generator_unordered")(
         delayed(compute)(cell, options.limit) for cell in todo
@@ -93,7 +92,6 @@ def main():
     for row in rows:
         table(options.out).append([row])
         print(tell(row), flush=True)
-    (options.out / "crowds.md").write_text(page(options.out), encoding="utf-8")
     print(page(options.out))
 
 

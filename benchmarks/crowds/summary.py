@@ -5,11 +5,13 @@
 A *figure* is the accuracy of consensus or classifier on one set at one share, mean over draws. Ours is
 compared with the best of all others in the same run, for each figure anew: nobody could have chosen that one
 beforehand, so the comparison leans to their side. Over all shares of a set together less is left to chance.
+± is one standard error over draws, of the difference; draws of a set share items, so chance is a bit larger.
 """
 
 import argparse
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from benchmarks.common.command import RESULTS
@@ -22,16 +24,29 @@ OURS = "AutoCrowdClassifier"  # the one with nothing to choose
 BOTH = ("consensus", "classifier")
 RARE = ("product_matching",)  # one class is rare there: accuracy alone says little
 BY_VOTE = "colposcopy_green"  # its reference is the vote of its annotators, so the vote is always right
-NOTES = {BY_VOTE: " The reference is the annotators' own vote, so its consensus is shown but not judged."}
+NOTES = {
+    BY_VOTE: " The reference is the annotators' own vote, so its consensus is shown but not judged.",
+    "sentiment_polarity": " Of the consensus 0.2 points count as level: all who weigh annotators are near.",
+}
+LEVEL = {("sentiment_polarity", "consensus"): 0.2}  # points: there all who weigh annotators are that close
 NO_MATTER = 1e-7  # points: rounding of means
 NOT_RUN = "not run"
 
 
+def draws(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """One row a (set, share, repeat), one column a method."""
+    wide = rows.pivot(index=["set", "share", "repeat"], columns="method", values=column)
+    return wide[[method for method in METHODS if method in wide]]
+
+
 def means(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     """Mean over draws: one row a (set, share), one column a method; NaN unless there are all draws."""
-    wide = rows.pivot(index=["set", "share", "repeat"], columns="method", values=column)
-    wide = wide[[method for method in METHODS if method in wide]]
-    return wide.groupby(["set", "share"]).agg(lambda draws: draws.mean(skipna=False))
+    return draws(rows, column).groupby(["set", "share"]).agg(lambda draws: draws.mean(skipna=False))
+
+
+def errors(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Standard error of those means; NaN of a single draw."""
+    return draws(rows, column).groupby(["set", "share"]).sem()
 
 
 def words(rows: pd.DataFrame) -> pd.DataFrame:
@@ -49,7 +64,9 @@ def _word(error: str) -> str:
 
 
 def compared(rows: pd.DataFrame, whole: bool = False) -> pd.DataFrame:
-    """One row a figure that another method has: the best of them, theirs, ours, and by how many points.
+    """One row a figure that another method has: the best of them, theirs, ours, by how many points, ± what.
+
+    ``held`` says whether ours is at least equal.
 
     Where ours went past the limit or failed it has no points, and ``why`` says so. With ``whole`` a figure is
     the mean over all shares of a set.
@@ -68,8 +85,25 @@ def compared(rows: pd.DataFrame, whole: bool = False) -> pd.DataFrame:
             part = pd.DataFrame({"best": others.idxmax(axis=1), "theirs": others.max(axis=1)})
             part = part.assign(what=what, ours=table[OURS], why=why[OURS])
             part["points"] = 100 * (part["ours"] - part["theirs"])
+            gaps = 100 * draws(rows, f"{what}_accuracy").rsub(draws(rows, f"{what}_accuracy")[OURS], axis=0)
+            level = [LEVEL.get((name, what), NO_MATTER) for name in part.index.get_level_values("set")]
+            part["held"] = part["points"] >= -np.array(level)
+            part["error"] = [_error(gaps[best], figure) for figure, best in part["best"].items()]
             parts.append(part[part["why"] != NOT_RUN].reset_index())
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _error(gaps: pd.Series, figure: tuple[str, float] | str) -> float:
+    """Return the standard error of the mean of gaps, one a (set, share, repeat).
+
+    ``figure`` is a set and a share, or a set: then each draw's mean over the shares counts; a share drawn but
+    once has the same gap in every draw.
+    """
+    own = gaps.loc[figure]
+    if not isinstance(figure, str):
+        return float(own.sem())
+    by_share = own.unstack("share")
+    return float(by_share.fillna(by_share.iloc[0]).mean(axis=1).sem())
 
 
 def verdict(rows: pd.DataFrame) -> str:
@@ -77,7 +111,7 @@ def verdict(rows: pd.DataFrame) -> str:
     figures = compared(rows)
     if figures.empty:
         return f"No verdict: no figure of {OURS} stands beside one of another method."
-    held = figures["points"] >= -NO_MATTER
+    held = figures["held"]
     counts = [f"{what} at {each.sum()} of {len(each)}" for what, each in held.groupby(figures["what"])]
     answer = "yes" if held.all() else "no"
     return f"{OURS} at least equal to the best of the others: {answer} ({', '.join(counts[::-1])})."
@@ -88,9 +122,9 @@ def behind(rows: pd.DataFrame) -> str:
     figures = compared(rows)
     if figures.empty:
         return ""
-    lost = figures[~(figures["points"] >= -NO_MATTER)].sort_values("points", na_position="first")
+    lost = figures[~figures["held"]].sort_values("points", na_position="first")
     cells = [
-        f"{row.what} {row.share:.0%} {row.why or fixed(row.points, 1, '+')} ({row.best})"
+        f"{row.what} {row.share:.0%} {row.why or _points(row.points, row.error)} ({row.best})"
         for row in lost.itertuples()
     ]
     return f" Behind, in points: {'; '.join(cells)}." if cells else ""
@@ -105,8 +139,13 @@ def over_shares(rows: pd.DataFrame) -> pd.DataFrame:
     table = pd.DataFrame({OURS: [fixed(value, 4) for value in figures["ours"]]}, figures.index)
     table["best of the others"] = figures["best"]
     table["theirs"] = [fixed(value, 4) for value in figures["theirs"]]
-    table["points"] = [fixed(value, 1, "+") for value in figures["points"]]
+    table["points"] = [_points(*both) for both in zip(figures["points"], figures["error"], strict=True)]
     return table
+
+
+def _points(points: float, error: float) -> str:
+    """Points, and ± where there is more than one draw."""
+    return fixed(points, 1, "+") + ("" if pd.isna(error) else f" ± {fixed(error, 1)}")
 
 
 # --- tables to read -----------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from benchmarks.common.tables import read
 from benchmarks.paper import figure3, figures45, roc, unlabelled
 from benchmarks.paper.methods import NAMES
 from benchmarks.paper.summary import MEASURES, gains, study_curves, with_annotators
+from whoknows.data import sets
 
 # The paper's lines and ours; then our own variants.
 AGAINST = {
@@ -45,16 +46,6 @@ MODEL_LOOKS = {
 STUDIES = {
     "colposcopy": "colposcopy, six physicians",
     "simulated": "simulated study, 16 problems, five readers",
-}
-# Items and features, as the paper gives them.
-SHAPES = {
-    "ionosphere": (351, 34),
-    "dim": (4192, 14),
-    "housing": (506, 13),
-    "pima": (768, 8),
-    "bupa": (345, 6),
-    "wpbc24": (155, 32),
-    "wpbc60": (110, 32),
 }
 CAPITAL = {"accuracy": "Accuracy", "auc": "AUC"}
 PERCENT = alt.Axis(format="%", values=[0.2, 0.4, 0.6, 0.8, 1.0])
@@ -90,7 +81,7 @@ def figure3_chart(cells, measure, looks, title):
         charts.lines(
             data[data["set"] == name], styles, share_axis(), "mean", MEASURES[measure], band=True
         ).properties(width=235, height=185, title=heading(f"{name} ({shape[0]} items, {shape[1]} features)"))
-        for name, shape in SHAPES.items()
+        for name, shape in ((name, sets.EXPECTED[name][0]) for name in sets.PAPER)
         if name in set(data["set"])
     ]
     how = (

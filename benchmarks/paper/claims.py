@@ -167,8 +167,8 @@ ONE_LABEL = ("vote", "annotator", "tsvm")  # learn from a vote, or from one anno
 ROC = {"file": "figures45", "measure": "auc"}
 PRIOR = "ID is the same model without the graph prior: the prior helps, by as much as the figures say."
 RIDGE = (
-    "For a straight boundary the graph prior has little to add: directions of x in which neighbours are "
-    "alike are mostly those in which items spread most, and a ridge favours these already."
+    "For a straight boundary the graph prior has little to add: measured against how far items spread, it "
+    "prefers the directions in which they spread most, and a ridge favours these already."
 )
 BY_VOTE = (
     "The reference of the colposcopies is the readers' own vote, which favours what learns the vote; in the "
@@ -241,7 +241,7 @@ CLAIMS = (
             gains_from_unlabelled(OURS),
             "Scale, maps and graph are learnt from all items; held-out labels decide what each map counts.",
             "Maps learnt from all items add little, or help on some sets and mislead on others.",
-            "These sets hold no clusters for a graph to find; of sets that do, the last part tells.",
+            "On average unlabelled items of these sets change nothing; elsewhere they may be worth much.",
         ),
     ),
     Claim(

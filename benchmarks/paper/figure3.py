@@ -21,7 +21,7 @@ from whoknows.data import sets
 from whoknows.data.simulate import cluster_experts
 
 KEY = ("set", "repeat", "fold", "proportion", "method")
-N_ANNOTATORS = 5
+N_ANNOTATORS, REPEATS = 5, 5
 CHEAP_FIRST = ("wpbc60", "wpbc24", "bupa", "ionosphere", "housing", "pima", "dim")
 QUICK_SETS, QUICK_PROPORTIONS = ("wpbc60", "ionosphere"), (0.1, 0.5, 1.0)
 
@@ -55,7 +55,7 @@ def groups(names, repeats, proportions):
 
 
 def main():
-    command = parser(__doc__, "paper", repeats=5)
+    command = parser(__doc__, "paper", repeats=REPEATS)
     command.add_argument("--sets", type=choice(sets.PAPER), default=list(sets.PAPER))
     command.add_argument("--methods", type=choice(KINDS), default=KINDS)
     options = command.parse_args()
@@ -72,6 +72,7 @@ def main():
         jobs=options.jobs,
         cost=lambda group: sizes[group[0]] + 250,  # about what was measured
         retry=options.retry,
+        again=options.again,
     )
 
 

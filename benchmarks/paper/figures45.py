@@ -26,6 +26,7 @@ from whoknows.data import sets
 
 KEY = ("study", "problem", "repeat", "fold", "proportion", "method")
 ROC_AT = (0.2, 0.5, 1.0)
+REPEATS = 5  # of the colposcopies
 READERS = {"colposcopy": 6, "simulated": simulated_study.N_READERS}
 
 
@@ -57,7 +58,7 @@ def groups(study, problems, repeats, proportions):
 
 
 def main():
-    command = parser(__doc__, "paper", repeats=5)
+    command = parser(__doc__, "paper", repeats=REPEATS)
     command.add_argument("--studies", type=choice(READERS), default=list(READERS))
     command.add_argument("--methods", type=choice(KINDS), default=KINDS)
     options = command.parse_args()
@@ -73,7 +74,15 @@ def main():
     machine.record(options.out / "figures45.machine.json")
     for study in options.studies:
         methods = methods_for(READERS[study], options.methods)
-        run(table(options.out), plan[study], methods, figures45.work, jobs=options.jobs, retry=options.retry)
+        run(
+            table(options.out),
+            plan[study],
+            methods,
+            figures45.work,
+            jobs=options.jobs,
+            retry=options.retry,
+            again=options.again,
+        )
 
 
 if __name__ == "__main__":

@@ -140,6 +140,7 @@ def main():
         jobs=options.jobs,
         cost=lambda group: COSTS.get(group[0], 1.0),
         retry=options.retry,
+        again=options.again,
     )
 
 

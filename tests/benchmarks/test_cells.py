@@ -60,6 +60,21 @@ def test_failed_cells_are_tried_again_only_if_asked(table):
     assert [row["error"] for row in table.rows()] == ["", ""]
 
 
+def test_cells_are_computed_anew_if_asked_and_the_others_stay(table):
+    run(table, GROUPS, ["vote", "auto"], Work("auto"), jobs=1)
+    work = Work()
+    run(table, GROUPS[:1], ["auto"], work, jobs=1, again=True)
+    assert work.calls == [(("iris", 0), ("auto",))]
+    assert sorted(row["error"] for row in table.rows()) == ["", "", "", "bad luck"]
+    assert len(table.path.read_text().splitlines()) == 5  # a header, and every cell once
+
+
+def test_what_was_to_be_computed_anew_is_missing_until_it_is(table):
+    run(table, GROUPS, ["vote"], Work(), jobs=1)
+    assert table.missing([("iris", 1, "vote")], again=True) == [("iris", 1, "vote")]
+    assert table.missing([("iris", 0, "vote"), ("iris", 1, "vote")]) == [("iris", 1, "vote")]
+
+
 @pytest.mark.parametrize("cut", [1, 4, 9])
 def test_a_line_cut_short_by_a_killed_run_is_computed_again(table, cut):
     run(table, GROUPS, ["vote", "auto"], Work(), jobs=1)

@@ -64,6 +64,38 @@ def test_the_page_in_the_docs_is_what_the_results_give():
     assert given == page.PAGE.read_text("utf-8"), "docs/results.md is stale: run python -m benchmarks.page"
 
 
+README = {  # what its table calls a method
+    "logistic regression on the majority vote": "vote",
+    "transductive SVM on the majority vote": "tsvm",
+    "multi-annotator logistic regression, constant accuracies (ML original)": "ml-gaussian",
+    "the paper's LGP as printed": "lgp",
+    "`CrowdClassifier()`": "default",
+    "`AutoCrowdClassifier()`, what `whoknows fit` takes": "auto",
+}
+
+
+def test_the_readme_says_what_the_results_say():
+    text = (page.PAGE.parents[1] / "README.md").read_text("utf-8")
+    wide = page.comparable(page.RESULTS)
+    means = summary.cell_means(wide).mean()
+    for name, method in README.items():
+        points = "" if method == "vote" else f"{fixed(100 * (means[method] - means['vote']), 1, '+')} "
+        assert f"| {name} | {fixed(means[method], 3)} | {points}|" in text
+    lost = ~summary.won(summary.cell_means(wide), summary.OURS)
+    assert f"in {lost.sum()} of the {len(lost)} cells a baseline is better still" in text
+
+
+def test_the_readme_tells_of_real_crowds_what_the_results_tell():
+    text = (page.PAGE.parents[1] / "README.md").read_text("utf-8")
+    rows = page.PARTS["crowds"].read(page.RESULTS)
+    told = text[text.index("On four real crowds") : text.index("## Cite")]
+    for figure in page.crowds_summary.compared(rows, whole=True).itertuples():
+        assert fixed(figure.ours, 3) in told
+        assert fixed(figure.theirs, 3) in told
+    held = page.crowds_summary.compared(rows)["held"]
+    assert f"in {held.sum()} of {len(held)} figures" in " ".join(told.split())
+
+
 def test_its_pictures_are_there():
     links = page.LINK.findall(page.PAGE.read_text("utf-8"))
     assert [link for link in links if not (page.PAGE.parent / link).exists()] == []
