@@ -48,7 +48,7 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
 
 def panel(data: pd.DataFrame, name: str, what: str) -> alt.LayerChart:
     """Lines and points of one set; ours lie on top."""
-    look = charts.encodings(LOOKS)
+    look, words = charts.encodings(LOOKS), f"accuracy of the {what}"
     x = alt.X(
         "share:Q",
         title="labelled share of items",
@@ -58,7 +58,7 @@ def panel(data: pd.DataFrame, name: str, what: str) -> alt.LayerChart:
     axis = alt.Axis(tickCount=5, format=".3~f")
     y = alt.Y(
         "accuracy:Q",
-        title=f"accuracy of the {what}",
+        title=words,
         scale=alt.Scale(zero=False, nice=False, padding=10),
         axis=axis,
     )
@@ -67,7 +67,7 @@ def panel(data: pd.DataFrame, name: str, what: str) -> alt.LayerChart:
         rows = data[[METHODS[method].ours == ours for method in data["name"]]]
         base = alt.Chart(rows).encode(x=x, y=y, color=look["color"])
         line = base.mark_line().encode(strokeDash=look["strokeDash"], strokeWidth=look["strokeWidth"])
-        bar = base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q").title(None), y2="high:Q")
+        bar = base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q", title=words), y2="high:Q")
         layers += [bar, line, base.mark_point(filled=True, size=44, opacity=1).encode(shape=look["shape"])]
     title = alt.TitleParams(name.replace("_", " "), fontSize=13, anchor="middle")
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=title)
