@@ -278,6 +278,12 @@ def test_what_is_left_goes_into_fit():
     assert np.abs(bias - [5, -5, 0]).max() < 1
 
 
+def test_a_random_state_of_scikit_learn_is_a_seed_too():
+    first, again, other = (spammers([0, 1] * 50, random_state=np.random.RandomState(n)) for n in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
 # --- bad arguments --------------------------------------------------------------------------------------
 
 

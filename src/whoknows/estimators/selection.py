@@ -43,7 +43,7 @@ class Selection:
     parts : float
         Sixth smallest eigenvalue of the graph over all items: near zero where they fall into parts.
     left_out : int
-        Members that were tried and are not worth a fit to very many items.
+        Members that were tried and are not fitted: without a say, or not worth a fit to very many items.
     """
 
     members: list[Member]
