@@ -195,6 +195,16 @@ def test_members_are_told_apart_by_their_coins():
     assert "varies with x|one for each class|" in table
 
 
+def test_coins_that_are_alike_are_not_shown():
+    summary = summary_of("auto")
+    members = summary.given["members"]
+    alike = members | {"coins": ["one for each class"] * len(members["coins"])}
+    text = page(replace(summary, given=summary.given | {"members": alike}))
+    assert "one for each class" in page(summary)
+    assert "one for each class" not in text
+    assert re.search('<th class="num" scope="col">held out</th>', text)
+
+
 def test_features_made_of_texts_are_not_named():
     model, X, said = fitted("classes")
     text = page(summarize(model, X, said, features=["text_0", "text_7"], text=["no word"] * len(X)))

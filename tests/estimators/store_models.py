@@ -57,7 +57,7 @@ WEIGHT = np.linspace(0.5, 2, 60)
 NEAR = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
 FEW = [
     *(Member("linear", 3.0, True), Member("rbf 2", 10.0, False), Member("spectral", 10.0, True)),
-    Member("linear", 3.0, True, False, clusters=4),
+    *(Member("linear", 3.0, True, False, clusters=4), Member("none", 3.0, False, far_apart=True)),
 ]
 
 MODELS = {

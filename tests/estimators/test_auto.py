@@ -139,6 +139,28 @@ def test_members_are_told_apart_by_their_coins():
     assert rows[1].endswith("linear, variance 3, expertise varies with x")
 
 
+def test_members_are_told_apart_by_how_far_annotators_are():
+    alike, apart = Member("none", 3.0, False), Member("none", 3.0, False, far_apart=True)
+    rows = str(selection(alike, apart)).splitlines()[-2:]
+    ends = [row.split("expertise ")[1] for row in rows]
+    assert sorted(ends) == ["constant", "constant, annotators far apart"]
+
+
+@pytest.mark.parametrize(("accuracies", "are_apart"), [([0.55, 0.97], True), ([0.8], False)])
+def test_held_out_labels_tell_how_far_annotators_are_apart(accuracies, are_apart):
+    """Sixty annotators with twenty labels each: too few to learn it from each of them."""
+    rng = np.random.default_rng(3)
+    z = rng.integers(0, 2, 300)
+    accuracy, y = rng.choice(accuracies, 60), np.full((300, 60), np.nan)
+    for i, truth in enumerate(z):
+        who = rng.choice(60, 4, replace=False)
+        y[i, who] = np.where(rng.random(4) < accuracy[who], truth, 1 - truth)
+    members = [Member("none", 10.0, False, False, far_apart=apart) for apart in (False, True)]
+    found = AutoCrowdClassifier(members=members).fit(rng.normal(size=(300, 2)), y).selection_
+    assert (found.held_out[1] > found.held_out[0]) == are_apart
+    assert (found.on_labelled[1] > 0.7) == are_apart
+
+
 def meaning(log_lik, log_truth=0.0):
     """Members that say this of all labels, whatever the truth, and see the truth so: (n_items, n_members)."""
     shape = (*np.shape(log_lik), 2)

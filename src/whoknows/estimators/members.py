@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from whoknows.estimators.crowd import CrowdClassifier
-from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators
+from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, Population
 from whoknows.model.maps import ClusterMap, LinearMap, Map, NoMap, RbfMap, SpectralMap
 from whoknows.model.truth import LogisticTruth
 
@@ -20,6 +20,7 @@ MAPS: dict[str, Map] = {
 }
 SEEING = [name for name in MAPS if name != "none"]
 SMOOTH = [name for name in SEEING if name != "spectral"]  # its features have clusters in them already
+FAR_APART = Population(deviation_variance=2.0, deviation_shape=1000.0)  # too firm to be learnt away
 ROUGH = 1e-4  # tolerance that is enough to weigh members, and where a bound wiggles
 
 
@@ -39,6 +40,9 @@ class Member:
         Whether it may differ from class to class; of more than two classes it always may.
     clusters : int
         Where expertise varies: between so many clusters of items. 0: smoothly, with the map's features.
+    far_apart : bool
+        Whether annotators are taken to differ much. If not, how much is learnt, and where each of them gave
+        few labels that turns out to be little.
     """
 
     map: str
@@ -46,6 +50,7 @@ class Member:
     varies_with_x: bool
     two_coin: bool = True
     clusters: int = 0
+    far_apart: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a map that is none of those."""
@@ -59,17 +64,18 @@ class Member:
 
     @property
     def expertise(self) -> str:
-        """How expertise depends on x, in words."""
-        if not self.varies_with_x:
-            return "constant"
-        return f"by {self.clusters} clusters" if self.clusters else "varies with x"
+        """How expertise depends on x, and on who it is, in words."""
+        varies = f"by {self.clusters} clusters" if self.clusters else "varies with x"
+        apart = ", annotators far apart" if self.far_apart else ""
+        return (varies if self.varies_with_x else "constant") + apart
 
     def build(self, settings: Any, n_classes: int) -> CrowdClassifier:
         """Return the estimator, not fitted yet; where features share one unit, the graph keeps it."""
         kind = ConfusionAnnotators if n_classes > 2 or self.two_coin else BernoulliAnnotators
+        population = FAR_APART if self.far_apart else Population()
         return CrowdClassifier(
             LogisticTruth(variance=self.variance),
-            kind(varies_with_x=self.varies_with_x),
+            kind(varies_with_x=self.varies_with_x, population=population),
             MAPS[self.map],
             annotator_map=ClusterMap(self.clusters) if self.clusters else None,
             max_iter=settings.max_iter,
@@ -84,7 +90,8 @@ class Member:
 def default_members(n_classes: int) -> list[Member]:
     """Maps × prior variances, with expertise that varies with x, smoothly or by clusters, and that does not.
 
-    Of two classes also labels alone: where features say nothing of the truth, they should not be asked.
+    Of two classes also labels alone: where features say nothing of the truth, they should not be asked, and
+    all there is to learn is who is how good.
     """
     if n_classes == 2:
         grid = [
@@ -93,7 +100,7 @@ def default_members(n_classes: int) -> list[Member]:
             *product(SEEING, (1.0, 10.0), (False,), (False,)),
             *product(SEEING, (10.0,), (True, False)),
         ]
-        grid += product(["none"], (10.0,), (False,), (True, False))
+        grid += product(["none"], (10.0,), (False,), (True, False), (0,), (False, True))
     else:
         grid = [*product(SEEING, (3.0, 30.0, 100.0), (False,)), *product(SEEING, (30.0,), (True,))]
     return [Member(*cell) for cell in grid]

@@ -127,13 +127,13 @@ def _members(facts: Facts) -> Html:
         "map": members["map"],
         "prior variance": map(number, members["variance"]),
         "expertise": members["expertise"],
-        "coins": members["coins"],
+        **({"coins": members["coins"]} if len(set(members["coins"])) > 1 else {}),
         "": map(bar, members["weight"]),
         "weight": [percent(weight, 1) for weight in members["weight"]],
         "on truth": [percent(weight, 1) for weight in members["on_truth"]],
         "on labelled": [percent(weight, 1) for weight in members["on_labelled"]],
         "held out": map(number, members["held_out"]),
     }
-    return table(
-        tuple(columns), list(zip(*columns.values(), strict=True)), (1, 5, 6, 7, 8), cls="bars members"
-    )
+    words = {"map", "expertise", "coins", ""}
+    numbers = tuple(place for place, name in enumerate(columns) if name not in words)
+    return table(tuple(columns), list(zip(*columns.values(), strict=True)), numbers, cls="bars members")
