@@ -208,6 +208,21 @@ def test_nothing_hidden_is_everything():
     assert hide(labels) == Annotations.from_matrix(labels)
 
 
+def test_labels_that_stay_keep_their_confidence():
+    sure = np.linspace(0.1, 1, 400).reshape(100, 4)
+    whole = Annotations.from_matrix(constant_accuracies([0, 1] * 50, [0.9] * 4), confidence=sure)
+    part = hide(whole, items=0.5, per_item=2)
+    np.testing.assert_array_equal(part.confidence, sure[part.item, part.annotator])
+
+
+def test_the_truth_may_be_of_any_kind():
+    for z in ([1, "a"] * 5, [("a", 1), ("b", 2)] * 5):
+        labels = constant_accuracies(z, [1.0, 0.0])
+        assert labels.shape == (10, 2)
+        assert labels[:, 0].tolist() == z
+        assert labels[:, 1].tolist() == z[1:] + z[:1]
+
+
 def test_a_share_of_items_stays_labelled_by_all():
     said = hide(constant_accuracies(animals, [0.9] * 4), items=0.25)
     assert set(said.labels_per_item.tolist()) == {0, 4}

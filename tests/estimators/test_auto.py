@@ -184,6 +184,8 @@ def test_whether_expertise_varies_is_no_question_of_coins():
     members.append(Member("rbf 2", 3.0, True))
     gain, _ = gain_of_varying(members, meaning(np.tile([9.0, 1.0, 3.0], (5, 1))))
     assert gain == pytest.approx(2)
+    members.append(Member("linear", 3.0, False, far_apart=True))
+    assert gain_of_varying(members, meaning(np.tile([9.0, 1.0, 3.0, 9.0], (5, 1))))[0] == pytest.approx(2)
 
 
 def test_nor_of_how_the_truth_is_seen():

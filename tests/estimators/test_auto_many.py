@@ -102,7 +102,7 @@ def test_which_kind_of_expertise_is_settled_before_the_maps_are_tried(few_are_tr
     assert seen[0][1] >= seen[-1][1]  # what is foreseen is never less than what there is to do,
     assert seen[0][1] <= seen[-1][1] + 5  # and little more
     tried = seen[-1][0] - len(model.members_)
-    assert tried in ((8, 9) if n_classes == 2 else (4, 5))  # without or with a graph
+    assert tried in ((9, 10) if n_classes == 2 else (4, 5))  # without or with a graph
     assert model.selection_.varies is False
     assert np.abs(model.selection_.varying[0]) < 0.1
     assert (model.classes_[model.posterior_.argmax(axis=1)] == z).mean() > 0.9

@@ -71,6 +71,31 @@ def test_a_tie_goes_to_the_commoner_label_and_then_to_the_first():
     assert majority(votes(letters("ab", "ba"))).tolist() == [0, 0]
 
 
+def test_confidence_is_how_often_a_vote_counts():
+    rng = np.random.default_rng(0)
+    y, sure = rng.integers(2, size=(40, 3)), rng.integers(1, 4, size=(40, 3))
+    twice = np.array([[(sure * (y == k))[:, who] for k in (0, 1)] for who in range(3)])
+    said = Annotations.from_matrix(y, confidence=sure)
+    for model, expected in (
+        (MajorityVoteClassifier(), twice.sum(axis=0).T),
+        (SingleAnnotatorClassifier(1), twice[1].T),
+    ):
+        found = model.fit(rng.normal(size=(40, 1)), said).posterior_
+        np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
+
+
+def test_labels_that_do_not_count_are_as_if_never_given():
+    X, y = [[0.0], [1.0], [2.0]], [[0, 1, 1], [1, 1, 0], [0, 0, 0]]
+    said = Annotations.from_matrix(y, confidence=[[1, 0, 0], [1, 1, 1], [1, 1, 1]])
+    nan = float("nan")
+    for model in (MajorityVoteClassifier(), DawidSkene()):
+        found = model.fit(X, said).posterior_
+        np.testing.assert_array_equal(found, model.fit(X, [[0, nan, nan], *y[1:]]).posterior_)
+        assert found[0].argmax() == 0
+    with pytest.raises(ValueError, match="No label counts"):
+        MajorityVoteClassifier().fit(X, Annotations.from_matrix(y, confidence=np.zeros((3, 3))))
+
+
 def test_the_vote_teaches_a_logistic_regression_on_all_items_scale():
     X, y, _ = line_world()
     seen = ~np.isnan(y).all(axis=1)
@@ -193,6 +218,30 @@ def test_dawid_skene_is_what_plain_loops_compute():
     said = Annotations.from_matrix(y)
     for ours, plain in zip(steps(said, 8), plain_dawid_skene(said, 8), strict=True):
         np.testing.assert_allclose(ours, plain, atol=1e-8)
+
+
+def test_a_label_of_confidence_two_is_the_label_twice_in_dawid_skene():
+    """The log-likelihood of a label counts as often as its confidence says: EM in loops, as above."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(2, size=(30, 3)).astype(float)
+    said = Annotations.from_matrix(y)
+    counts = rng.integers(1, 4, said.n_annotations)
+    sure = replace(said, confidence=counts.astype(float))
+    often = replace(
+        said, **{name: np.repeat(getattr(said, name), counts) for name in ("item", "annotator", "label")}
+    )
+    for ours, plain in zip(steps(sure, 5), plain_dawid_skene(often, 5), strict=True):
+        np.testing.assert_allclose(ours, plain, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_class_that_nobody_gave_is_no_items_class(seed):
+    rng = np.random.default_rng(seed)
+    z = rng.integers(0, 2, 200)
+    y = np.where(rng.random((200, 10)) < 0.7, z[:, None], 1 - z[:, None])
+    model = DawidSkene().fit(rng.normal(size=(200, 1)), Annotations.from_matrix(y, labels=[0, 1, 2]))
+    assert model.prior_[2] == 0
+    assert not model.posterior_[:, 2].any()
 
 
 def test_the_likelihood_rises_to_a_maximum():

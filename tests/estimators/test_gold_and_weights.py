@@ -220,6 +220,30 @@ class TestForms:
             assert model.classes_.tolist() == [0, 1]
             np.testing.assert_allclose(model.posterior_, self.expected, atol=1e-12)
 
+    @pytest.mark.parametrize("ids", [IDS, np.random.default_rng(0).permutation(N)], ids=["text", "shuffled"])
+    @pytest.mark.parametrize(
+        "some", [slice(None), GOLD_ITEMS, GOLD_ITEMS[::-1]], ids=["all", "some", "turned"]
+    )
+    def test_ids_that_only_x_knows_are_as_good(self, ids, some):
+        frame, series = pd.DataFrame(X, index=ids), pd.Series(GOLD, index=ids)
+        for model in (CrowdClassifier("id", **QUICK), AutoCrowdClassifier(members=MEMBERS[:1], tol=1e-3)):
+            expected = model.fit(frame, Y, gold=GOLD).posterior_
+            np.testing.assert_array_equal(model.fit(frame, Y, gold=series.iloc[some]).posterior_, expected)
+
+    def test_so_are_places_where_x_has_ids(self):
+        model, frame = CrowdClassifier("id", **QUICK), pd.DataFrame(X, index=IDS)
+        expected = model.fit(frame, Y, gold=GOLD).posterior_
+        by_place = {i: Z[i] for i in GOLD_ITEMS}
+        np.testing.assert_array_equal(model.fit(frame, Y, gold=by_place).posterior_, expected)
+
+    def test_numbers_by_ids_of_x(self):
+        y, z = numbers()
+        ids = np.random.default_rng(0).permutation(N)
+        frame, last = pd.DataFrame(X, index=ids), pd.Series(z, index=ids)[::-1].iloc[:20]
+        found = CrowdRegressor().fit(frame, y, gold=last).predict(X)
+        by_place = np.where(np.arange(N) >= N - 20, z, np.nan)
+        np.testing.assert_array_equal(found, CrowdRegressor().fit(frame, y, gold=by_place).predict(X))
+
     def test_no_gold_at_all_changes_nothing(self):
         model = CrowdClassifier("id", **QUICK)
         plain = model.fit(X, Y).posterior_

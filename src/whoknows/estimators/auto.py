@@ -27,7 +27,7 @@ from whoknows.estimators.checks import (
     row_ids,
 )
 from whoknows.estimators.given import Given, fingerprint
-from whoknows.estimators.gold import gold_codes, with_classes_of
+from whoknows.estimators.gold import by_row, gold_codes, with_classes_of
 from whoknows.estimators.intervals import mixture
 from whoknows.estimators.learnt import Learnt, directions_of
 from whoknows.estimators.members import Member, default_members, kinds, on_other_maps
@@ -123,6 +123,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         check_setting(self, "members", ("a list of Member, one at least, or None", _may_be_averaged))
         index = row_ids(X)
         X = check_features(self, X, reset=True)
+        gold = by_row(gold, index, y)
         said = with_classes_of(gold, check_annotations(y, len(X), index=index))
         check_classes(said)
         weight = check_weight(sample_weight, X)

@@ -176,6 +176,11 @@ def check_annotations(y: Any, n_items: int, annotators: Any = None, index: Any =
     return said
 
 
+def brings_ids(y: Any) -> bool:
+    """Whether y names its items, or leaves that to X."""
+    return isinstance(y, Annotations) or _is_named(y) or row_ids(y) is not None
+
+
 def _check_same_rows(rows: list[Any], items: list[Any]) -> None:
     """Refuse ids of X and y that contradict each other.
 

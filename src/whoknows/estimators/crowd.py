@@ -17,7 +17,7 @@ from whoknows.estimators.answers import Answers
 from whoknows.estimators.checkpoint import NO_CHECKPOINT, NO_STEP, Checkpoint, Step
 from whoknows.estimators.checks import check_annotations, check_features, check_weight, row_ids
 from whoknows.estimators.given import Given, fingerprint
-from whoknows.estimators.gold import gold_codes, with_classes_of
+from whoknows.estimators.gold import by_row, gold_codes, with_classes_of
 from whoknows.estimators.learnt import Learnt, directions_of
 from whoknows.estimators.levels import check_labels
 from whoknows.estimators.one_model import OneModel, rows_of, stacked, typical_rows
@@ -191,6 +191,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         """
         index = row_ids(X)
         X = check_features(self, X, reset=True)
+        gold = by_row(gold, index, y)
         said = with_classes_of(gold, check_annotations(y, len(X), index=index))
         said = check_labels(said, self.truth, self.levels)
         given = Given(said, gold_codes(gold, said), check_weight(sample_weight, X), fingerprint(X))

@@ -11,9 +11,24 @@ import numpy as np
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import elements, factorize, show, sorted_if_possible
-from whoknows.estimators.checks import row_ids
+from whoknows.estimators.checks import brings_ids, row_ids
 
 SEVERAL = 3  # annotators who all say the same: that all are wrong is hardly chance
+
+
+def by_row(gold: Any, index: list[Any] | None, y: Any) -> Any:
+    """Return gold by place where it goes by the ids of X's rows, ``index``, and y brings none of its own."""
+    known = _as_mapping(gold)
+    if known is None or index is None:
+        return gold
+    is_series = not isinstance(gold, Mapping)
+    if is_series and list(known) == index:
+        return list(known.values())
+    place = {item: row for row, item in enumerate(index)}
+    may_be_places = not is_series and set(known) <= set(range(len(index)))
+    if brings_ids(y) or may_be_places or len(place) < len(index) or not set(known) <= set(place):
+        return gold
+    return {place[item]: value for item, value in known.items()}
 
 
 def with_classes_of(gold: Any, said: Annotations) -> Annotations:

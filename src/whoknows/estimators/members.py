@@ -90,8 +90,8 @@ class Member:
 def default_members(n_classes: int) -> list[Member]:
     """Maps × prior variances, with expertise that varies with x, smoothly or by clusters, and that does not.
 
-    Of two classes also labels alone: where features say nothing of the truth, they should not be asked, and
-    all there is to learn is who is how good.
+    Of two classes also labels alone: where features say nothing of the truth, they should not be asked. And
+    annotators who are far apart, on the plainest maps.
     """
     if n_classes == 2:
         grid = [
@@ -100,7 +100,8 @@ def default_members(n_classes: int) -> list[Member]:
             *product(SEEING, (1.0, 10.0), (False,), (False,)),
             *product(SEEING, (10.0,), (True, False)),
         ]
-        grid += product(["none"], (10.0,), (False,), (True, False), (0,), (False, True))
+        grid += product(["none"], (10.0,), (False,), (True, False))
+        grid += product(["linear", "none"], (10.0,), (False,), (True, False), (0,), (True,))
     else:
         grid = [*product(SEEING, (3.0, 30.0, 100.0), (False,)), *product(SEEING, (30.0,), (True,))]
     return [Member(*cell) for cell in grid]
@@ -113,6 +114,7 @@ def kinds(n_classes: int) -> list[Member]:
     return [
         *(Member("linear", 30.0, *kind) for kind in product((True, False), (True, False))),
         Member("linear", 30.0, True, False, clusters=8),
+        Member("linear", 30.0, False, False, far_apart=True),
     ]
 
 

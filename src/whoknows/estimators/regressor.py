@@ -22,7 +22,7 @@ from whoknows.estimators.checks import (
     only_what_counts,
     row_ids,
 )
-from whoknows.estimators.gold import check_gold_numbers
+from whoknows.estimators.gold import by_row, check_gold_numbers
 from whoknows.estimators.learnt import directions_of, graph_in_words
 from whoknows.estimators.pieces import resolve
 from whoknows.estimators.saved import Saved
@@ -165,7 +165,7 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
         check_some_labels(said)
         _check_numbers(said)
         weight = check_weight(sample_weight, X)
-        said, gold = only_what_counts(said, check_gold_numbers(gold, said), weight)
+        said, gold = only_what_counts(said, check_gold_numbers(by_row(gold, index, y), said), weight)
         learnt = _Learnt.of_items(self, X, said)
         monitor = Monitor(self.max_iter, self.tol, callback=callback)
         every = learnt.items(X, said, gold, weight)

@@ -179,16 +179,18 @@ def _is(member: Member, wanted: dict[str, Any]) -> bool:
 def gain_of_varying(members: list[Member], foretold: Foretold) -> tuple[float, float]:
     """Mean over items, and its standard error, of what x-dependent expertise adds, among those that see x.
 
-    Nothing else is compared: all see the truth alike, and kinds of coin that only one side has are left out.
+    Nothing else is compared: all see the truth alike, and kinds of annotators that only one side has (by
+    their coins, or by how far apart they are) are left out.
     """
+    kinds = {i: (m.two_coin, m.far_apart) for i, m in enumerate(members) if m.map != "none"}
     varying, constant = (
-        {i: m.two_coin for i, m in enumerate(members) if m.varies_with_x == varies and m.map != "none"}
+        {i: kind for i, kind in kinds.items() if members[i].varies_with_x == varies}
         for varies in (True, False)
     )
     both = set(varying.values()) & set(constant.values())
     if not both or len(foretold.log_truth) < 2:
         return np.nan, np.nan
     log_lik = foretold.log_lik_of_labels(stack(foretold.log_lik))
-    x, one = ([i for i, coins in side.items() if coins in both] for side in (varying, constant))
+    x, one = ([i for i, kind in side.items() if kind in both] for side in (varying, constant))
     gain = stacked(log_lik[:, x]) - stacked(log_lik[:, one])
     return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain)))

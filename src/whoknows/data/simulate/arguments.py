@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whoknows.data.vocabulary import elements, factorize, show
+from whoknows.data.vocabulary import factorize, show, sorted_if_possible, tight_array
 
 Labels = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -38,16 +38,18 @@ def seed_of(random_state: Any) -> int | np.random.Generator | None:
 
 def classes_of(z: Any) -> tuple[Labels, Codes]:
     """Sorted classes, and the code of each item's truth."""
-    missing = np.flatnonzero(factorize(z, "z").codes < 0)
+    found = factorize(z, "z")
+    missing = np.flatnonzero(found.codes < 0)
     if missing.size:
         raise ValueError(
             f"Expected the truth of every item in z, got none in row {missing[0]} "
             f"(counting from 0; {missing.size} in all). Leave such items out."
         )
-    classes, codes = np.unique(np.asarray(z), return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"Expected two classes or more in z, got {show(elements(classes)) or 'no items'}.")
-    return classes, codes
+    values = sorted_if_possible(found.values)
+    if len(values) < 2:
+        raise ValueError(f"Expected two classes or more in z, got {show(values) or 'no items'}.")
+    place = {value: code for code, value in enumerate(values)}
+    return tight_array(values), np.array([place[value] for value in found.values])[found.codes]
 
 
 def finite_numbers(values: Any, name: str) -> Floats:

@@ -94,8 +94,7 @@ def hide(
     if per_item is not None:
         refuse_unless_count(per_item, "per_item=")
         stays[stays] = _draw(said.item[stays], np.full(said.n_items, float(per_item)), rng)
-    triples = said.item[stays], said.annotator[stays], said.label[stays]
-    return Annotations(*triples, said.items, said.annotators, said.labels)
+    return said.only(stays)
 
 
 def _shares(seen: Any, n_annotators: int) -> Floats:

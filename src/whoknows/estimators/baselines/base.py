@@ -23,18 +23,20 @@ from whoknows.estimators.checks import (
     check_classes,
     check_features,
     check_setting,
+    only_what_counts,
     row_ids,
 )
 from whoknows.model.settings import YES_OR_NO
 
 
-def votes(said: Annotations) -> NDArray[np.intp]:
-    """How many labels of each class an item has: (n_items, n_classes)."""
+def votes(said: Annotations) -> NDArray[Any]:
+    """How many labels of each class an item has, each as many as its confidence: (n_items, n_classes)."""
     cell = said.item.astype(np.intp) * said.n_classes + said.label
-    return np.bincount(cell, minlength=said.n_items * said.n_classes).reshape(-1, said.n_classes)
+    cells = np.bincount(cell, said.confidence, minlength=said.n_items * said.n_classes)
+    return cells.reshape(-1, said.n_classes)
 
 
-def majority(counts: NDArray[np.intp]) -> NDArray[np.intp]:
+def majority(counts: NDArray[Any]) -> NDArray[np.intp]:
     """Class of most votes in each row of (n_items, n_classes).
 
     A tie goes to the class with more labels over all items; if these tie too, to the first of them.
@@ -55,6 +57,7 @@ class Baseline(ClassifierMixin, BaseEstimator):
         X = check_features(self, X, reset=True)
         said = check_annotations(y, len(X), index=index)
         check_classes(said)
+        said, _ = only_what_counts(said, None, None)
         scaler = StandardScaler(with_mean=self.standardize, with_std=self.standardize).fit(X)
         self._learn(scaler.transform(X), said)
         self._scaler, self.classes_, self.annotators_ = scaler, said.labels, said.annotators
@@ -82,8 +85,9 @@ class Baseline(ClassifierMixin, BaseEstimator):
             raise ValueError("sample_weight goes with a truth vector; labelled items count alike.")
         predicted = self.predict(X)
         said = check_annotations(y, len(predicted), self.annotators_, row_ids(X))
+        said = said.only(said.counts > 0)
         if said.n_annotations == 0:
-            raise ValueError("score on annotations needs at least one label; y has none.")
+            raise ValueError("score on annotations needs at least one label that counts; y has none.")
         agreed = said.labels[majority(votes(said))] == predicted
         return float(agreed[said.labelled].mean())
 

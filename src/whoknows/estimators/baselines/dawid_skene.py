@@ -23,8 +23,8 @@ class DawidSkene(TwoStep):
 
     The model of A. P. Dawid and A. M. Skene, Maximum likelihood estimation of observer error-rates using the
     EM algorithm, Applied Statistics 28 (1979): classes have a prior p(z = k), annotator t says l of an item
-    of class k with probability π_t[k, l], whatever x is. EM starts at the vote shares. Then each labelled
-    item teaches the classifier every class, weighted by the probability it has.
+    of class k with probability π_t[k, l], whatever x is. EM starts at the vote shares; labels count by their
+    confidence. Then each labelled item teaches the classifier every class, weighted by its probability.
 
     Parameters
     ----------
@@ -104,18 +104,19 @@ class DawidSkene(TwoStep):
 
 def dawid_skene(said: Annotations, monitor: Monitor, smoothing: float = 0.0) -> tuple[Array, Array, Array]:
     """Return p(z | labels), p(z) and π of items that all have labels, by EM from the vote shares."""
-    shares = votes(said) / said.labels_per_item[:, None]
+    counts = votes(said)
+    shares = counts / counts.sum(axis=1, keepdims=True)
     prior, confusion = _m_step(said, shares, smoothing)
     while True:
-        with np.errstate(divide="ignore"):  # a label that an annotator never gave is looked up by nobody
-            log_confusion = np.log(confusion)
-        evidence = segment_sum(log_confusion[said.annotator, :, said.label], said.item, said.n_items)
-        joint = np.log(np.maximum(prior, SMALLEST)) + evidence
+        with np.errstate(divide="ignore"):  # what nobody ever gave: a label looked up by nobody, a class
+            log_confusion, log_prior = np.log(confusion), np.log(prior)
+        each = said.counts[:, None] * log_confusion[said.annotator, :, said.label]
+        joint = log_prior + segment_sum(each, said.item, said.n_items)
         log_lik = logsumexp(joint, axis=1, keepdims=True)
         posterior = np.exp(joint - log_lik)
         prior, confusion = _m_step(said, posterior, smoothing)
-        log_prior = smoothing * log_confusion.sum() if smoothing else 0.0
-        if monitor.add(log_lik.sum() + log_prior, confusion):
+        of_smoothing = smoothing * log_confusion.sum() if smoothing else 0.0
+        if monitor.add(log_lik.sum() + of_smoothing, confusion):
             break
     monitor.finish()
     return posterior, prior, confusion
@@ -128,7 +129,8 @@ def _m_step(said: Annotations, posterior: Array, smoothing: float) -> tuple[Arra
     """
     T, K = said.n_annotators, said.n_classes
     cell = said.annotator.astype(np.intp) * K + said.label
-    counts = segment_sum(posterior[said.item], cell, T * K).reshape(T, K, K).transpose(0, 2, 1)
+    each = said.counts[:, None] * posterior[said.item]
+    counts = segment_sum(each, cell, T * K).reshape(T, K, K).transpose(0, 2, 1)
     given = np.bincount(cell, minlength=T * K).reshape(T, 1, K) > 0
     given |= ~given.any(axis=2, keepdims=True)
     counts = np.maximum(counts + smoothing, np.where(given, SMALLEST, 0.0))

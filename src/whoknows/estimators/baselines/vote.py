@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,8 @@ class MajorityVoteClassifier(TwoStep):
     annotators_ : (n_annotators,)
         Their ids.
     posterior_ : (n_items, n_classes)
-        Share of each class among an item's labels; of an item without labels, among all labels.
+        Share of each class among an item's labels, each counted by its confidence; of an item without labels,
+        among all labels.
     estimator_ : classifier
         The fitted one; its classes are positions in ``classes_``.
 
@@ -98,8 +98,7 @@ class SingleAnnotatorClassifier(MajorityVoteClassifier):
 
     def _learn(self, X: Array, said: Annotations) -> None:
         own = said.annotator == self._position(said)
-        alone = replace(said, item=said.item[own], annotator=said.annotator[own], label=said.label[own])
-        super()._learn(X, alone)
+        super()._learn(X, said.only(own))
 
     def _position(self, said: Annotations) -> int:
         """Where the annotator stands in the vocabulary; an error names those who have labels."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,7 +48,7 @@ class Vote:
                 mean = total / said.labels_per_item
             far = np.abs(mean - fit.consensus) > FAR * fit.doubt  # NaN is never far
             return cls(np.zeros((said.n_items, 0)), mean, far)
-        counts = votes(said)
+        counts = votes(replace(said, confidence=None))  # as somebody who reads the labels would count
         most = counts.max(axis=1)
         alone = (counts == most[:, None]).sum(axis=1) == 1
         value = np.where((most > 0) & alone, counts.argmax(axis=1), -1)
