@@ -134,6 +134,7 @@ def test_what_is_wrong_with_a_table_is_said_with_its_name(change, message, folde
     ("a,b,target\n1,2,0\n1,2\n", "expected 3 cells in row 2, got 2"),
     ("a,b,c\n1,2,0\n", "expected the columns 'target', got 'a', 'b', 'c'"),
     ("", "expected the columns 'target', got none"),
+    ("target\n0\n1\n", "expected columns of features beside 'target', got none"),
 ])  # fmt: skip
 def test_a_table_that_is_none_is_named(text, message, folder):
     (folder / "uci" / "pima.csv").write_text(text)

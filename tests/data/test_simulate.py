@@ -319,6 +319,8 @@ def test_a_random_state_of_scikit_learn_is_a_seed_too():
     (lambda: class_experts([0, 1], [0], elsewhere=2), "elsewhere= must be between 0 and 1; got 2"),
     (lambda: adversaries([0, 1], 1.5), r"n_annotators= must be a whole number of at least 1; got 1\.5"),
     (lambda: adversaries([0, 1], error=np.nan), "error= must be between 0 and 1; got nan"),
+    (lambda: adversaries([0, 1], error="x"), "error= must be between 0 and 1; got 'x'"),
+    (lambda: cluster_experts([[0], [1]], [0, 1], 3), "cluster, got 2 items and 3 annotators"),
     (lambda: spammers([0, 1], kind="loud"), "kind= must be 'uniform', 'prior' or 'constant'; got 'loud'"),
     (lambda: spammers([0, 1], 0), "n_annotators= must be"),
     (lambda: copycats([[0]], [[1]], share=3), "share= must be between 0 and 1; got 3"),

@@ -92,29 +92,52 @@ def test_without_selection_all_members_count_alike():
     X, y, _ = line_world(n_items=40)
     model = AutoCrowdClassifier(selection=False).fit(X, y)
     np.testing.assert_allclose(model.weights_, 1 / len(model.members_))
-    assert "No selection: every member has the same weight." in str(model.selection_)
+    assert "No selection: no label was held out, and every member has the same weight." in str(
+        model.selection_
+    )
 
 
-def test_too_few_labels_are_admitted():
-    members = default_members(2)
-    few = Selection(members, *np.full((3, len(members)), 1 / len(members)), np.zeros((2, len(members))))
-    assert "Not enough labels to tell the members apart" in str(few)
+@pytest.mark.parametrize("seed", range(3))
+def test_too_few_labels_are_admitted(moons, seed):
+    X, _, z, _ = moons
+    y = np.full((300, 4), np.nan)
+    few = np.random.default_rng(seed).permutation(300)[:5]
+    y[few] = z[few, None]
+    found = AutoCrowdClassifier(tol=1e-3).fit(X, y, gold={int(few[0]): z[few[0]]}).selection_
+    assert "Not enough labels to tell the members apart" in str(found)
+    assert found.varies is None
+    assert "graph" not in str(found).split("\n\n")[0]
 
 
 def selection(*members, **settings):
     weights = np.arange(1.0, len(members) + 1)
     weights /= weights.sum()
-    return Selection(list(members), weights, weights, weights, np.zeros((5, len(members))), **settings)
+    told = np.zeros((20, len(members))), np.ones(20)
+    return Selection(list(members), weights, weights, weights, *told, **settings)
 
 
 LINEAR, GRAPH = Member("linear", 3.0, True), Member("spectral", 3.0, True)
 
 
 def test_the_graph_is_said_to_be_tried_only_if_it_was():
-    assert "The graph carries 67%" in str(selection(LINEAR, GRAPH, parts=0.4))  # members named by the user
+    assert "The graph carries 67%: unlabelled items matter" in str(selection(LINEAR, GRAPH, graph=0.5))
+    assert "The graph carries 67%: unlabelled items add little" in str(selection(LINEAR, GRAPH, graph=0.7))
     assert "no graph was tried" in str(selection(LINEAR, LINEAR, parts=0.4))
     assert "graph" not in str(selection(LINEAR, LINEAR))
-    assert "The graph carries 0%" in str(selection(LINEAR, LINEAR, parts=0.01))  # tried, and left out since
+    assert "The graph carries 0%" in str(selection(LINEAR, LINEAR, graph=0.2))  # tried, and left out since
+    assert "graph" not in str(selection(GRAPH, GRAPH, parts=0.4))  # nothing to compare it with
+
+
+def test_what_the_graph_had_beforehand_is_its_part_of_what_is_not_straight():
+    bent = Member("rbf 2", 3.0, True)
+    for members, had in (
+        ([LINEAR, GRAPH], 0.5),
+        ([LINEAR, bent, GRAPH, GRAPH, Member("none", 3.0, False)], 1 / 3),
+        ([GRAPH, bent], 0.5),
+    ):
+        assert Selection.of(members, Foretold.nothing(len(members)), 2, 0.1).graph == pytest.approx(had)
+    for members in ([GRAPH], [LINEAR], [Member("none", 3.0, False)]):
+        assert np.isnan(Selection.of(members, Foretold.nothing(1), 2, 0.1).graph)
 
 
 @pytest.mark.parametrize(
@@ -167,30 +190,48 @@ def meaning(log_lik, log_truth=0.0):
     log_truth, log_labels = (
         np.broadcast_to(np.asarray(each)[..., None], shape) for each in (log_truth, log_lik)
     )
-    return Foretold(log_truth - np.log(2), log_labels, np.zeros(shape[:2]))
+    weights = np.ones((2, len(log_labels)))
+    return Foretold(log_truth - np.log(2), log_labels, np.zeros(shape[:2]), *weights)
 
 
 def test_whether_expertise_varies_is_asked_of_members_that_see_x():
     members = [Member("linear", 3.0, True), Member("none", 3.0, False)]
-    assert np.isnan(gain_of_varying(members, meaning(np.zeros((5, 2))))).all()
+    assert np.isnan(gain_of_varying(members, meaning(np.zeros((20, 2))))).all()
     members.append(Member("linear", 3.0, False))
-    gain, error = gain_of_varying(members, meaning(np.tile([3.0, 9.0, 1.0], (5, 1))))
+    gain, error = gain_of_varying(members, meaning(np.tile([3.0, 9.0, 1.0], (20, 1))))
     assert (gain, error) == (pytest.approx(2), pytest.approx(0))
 
 
 def test_whether_expertise_varies_is_no_question_of_coins():
     members = [Member("linear", 3.0, True, two_coin=False), Member("linear", 3.0, False)]
-    assert np.isnan(gain_of_varying(members, meaning(np.zeros((5, 2))))).all()
+    assert np.isnan(gain_of_varying(members, meaning(np.zeros((20, 2))))).all()
     members.append(Member("rbf 2", 3.0, True))
-    gain, _ = gain_of_varying(members, meaning(np.tile([9.0, 1.0, 3.0], (5, 1))))
+    gain, _ = gain_of_varying(members, meaning(np.tile([9.0, 1.0, 3.0], (20, 1))))
     assert gain == pytest.approx(2)
     members.append(Member("linear", 3.0, False, far_apart=True))
-    assert gain_of_varying(members, meaning(np.tile([9.0, 1.0, 3.0, 9.0], (5, 1))))[0] == pytest.approx(2)
+    assert gain_of_varying(members, meaning(np.tile([9.0, 1.0, 3.0, 9.0], (20, 1))))[0] == pytest.approx(2)
+
+
+def test_few_items_do_not_show_whether_expertise_varies():
+    members = [Member("linear", 3.0, True), Member("linear", 3.0, False)]
+    told = meaning(np.tile([3.0, 1.0], (19, 1)))
+    assert np.isnan(gain_of_varying(members, told)).all()
+
+
+def test_many_ways_of_varying_are_not_better_by_chance():
+    """Members that say whatever they say at random: forty of a side, one of the other."""
+    members = [*[Member("linear", 3.0, True)] * 40, Member("linear", 3.0, False)]
+    rng = np.random.default_rng(0)
+    gains = [gain_of_varying(members, meaning(rng.normal(size=(20, 41))))[0] for _ in range(40)]
+    alone = [gain_of_varying(members[39:], meaning(rng.normal(size=(20, 2))))[0] for _ in range(40)]
+    mixed = np.log(np.exp(rng.normal(size=(9999, 40))).mean(axis=1)).mean()  # what an even average is better
+    assert np.mean(gains) < mixed
+    assert abs(np.mean(alone)) < 3 * np.std(alone) / np.sqrt(40)
 
 
 def test_nor_of_how_the_truth_is_seen():
     members = [Member("rbf 2", 30.0, True), Member("linear", 3.0, False)]
-    told = meaning(np.tile([1.0, 1.0], (5, 1)), log_truth=np.tile([0.0, -3.0], (5, 1)))
+    told = meaning(np.tile([1.0, 1.0], (20, 1)), log_truth=np.tile([0.0, -3.0], (20, 1)))
     assert np.ptp(told.log_lik, axis=1) == pytest.approx(3)
     assert gain_of_varying(members, told)[0] == pytest.approx(0)
 
@@ -235,6 +276,29 @@ def test_stacking_maximises_the_held_out_likelihood_with_its_prior(prior):
 
     best = np.exp(minimize(negative, np.zeros(3)).x)
     np.testing.assert_allclose(stack(lik, even=0.2, prior=prior), best / best.sum(), atol=1e-3)
+
+
+def test_what_counts_twice_is_there_twice():
+    rng = np.random.default_rng(1)
+    lik, counts, spectral = rng.normal(size=(30, 4)), rng.integers(1, 4, 30), np.arange(4) > 2
+    lik[:, 3] += 0.2 * counts - 0.2  # better where it counts
+    often = np.repeat(lik, counts, axis=0)
+    np.testing.assert_allclose(stack(lik, 0.1, counts=counts.astype(float)), stack(often, 0.1))
+    np.testing.assert_allclose(weigh(lik, spectral, counts=counts.astype(float)), weigh(often, spectral))
+
+
+def test_weights_of_items_reach_the_choice_of_members():
+    """Items that hardly count choose hardly: as if they were not there."""
+    X, y, _ = line_world(n_items=60, share_labelled=1.0)
+    noise = np.arange(60) >= 30
+    y[noise] = np.random.default_rng(0).integers(0, 2, y[noise].shape)
+    members = [Member("linear", 10.0, False), Member("rbf 0.5", 30.0, False), Member("none", 10.0, False)]
+    model = AutoCrowdClassifier(members=members)
+    hardly = model.fit(X, y, sample_weight=np.where(noise, 1e-9, 1.0)).weights_
+    without = model.fit(X, np.where(noise[:, None], np.nan, y)).weights_
+    alike = model.fit(X, y).weights_
+    np.testing.assert_allclose(hardly, without, atol=0.12)  # held out in other parts
+    assert np.abs(hardly - alike).max() > 0.2
 
 
 def test_half_and_half_whatever_the_number_of_each_kind():
@@ -291,7 +355,8 @@ def test_who_understands_labels_need_not_know_the_truth():
     log_labels = np.log(np.where(np.arange(2) == heard[:, None], 0.9, 0.1))[:, None].repeat(3, axis=1)
     log_labels[:, 0] += 1  # the first one would have expected just these labels, whatever the truth
     members = [Member(name, 3.0, True) for name in names]
-    found = Selection.of(members, Foretold(log_truth, log_labels, np.zeros((200, 3))), 2, np.nan)
+    told = Foretold(log_truth, log_labels, np.zeros((200, 3)), *np.ones((2, 200)))
+    found = Selection.of(members, told, 2, np.nan)
     assert found.weights.argmax() == 0
     assert found.weights[0] > 0.9
     assert found.on_truth[1] > 0.9
@@ -335,6 +400,8 @@ def test_members_without_a_say_are_not_fitted():
 
 
 @pytest.mark.parametrize(("settings", "message"), [
+    ({"selection": "no"}, "selection must be True or False; got 'no'"),
+    ({"tol": "a"}, "tol must be a number of 0 or more; got 'a'"),
     ({"folds": 1}, "folds must be a whole number of 2 or more; got 1"),
     ({"folds": 2.5}, "folds must be a whole number of 2 or more; got 2.5"),
     ({"members": []}, r"members must be a list of Member, one at least, or None; got \[\]"),
@@ -349,6 +416,27 @@ def test_settings_that_mean_nothing_are_named(settings, message):
 def test_a_member_has_a_map_there_is():
     with pytest.raises(ValueError, match=r"map must be one of 'linear', 'rbf 0.5', .* got 'rbf'"):
         Member("rbf", 3.0, True)
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"variance": 0.0}, r"variance must be a number above 0; got 0\.0"),
+    ({"varies_with_x": "no"}, "varies_with_x must be True or False; got 'no'"),
+    ({"far_apart": 1}, "far_apart must be True or False; got 1"),
+    ({"clusters": -1}, "clusters must be a whole number of 0 or more; got -1"),
+    ({"map": "none"}, "varies needs a map that sees x, .* got map='none', varies_with_x=True"),
+    ({"varies_with_x": False, "clusters": 4}, "clusters need expertise that varies; got .* clusters=4"),
+])  # fmt: skip
+def test_a_member_that_means_nothing_is_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Member(**{"map": "linear", "variance": 3.0, "varies_with_x": True} | settings)
+
+
+def test_items_whose_labels_do_not_count_have_none(line):
+    X, y, _, model = line
+    said = Annotations.from_matrix(
+        y, confidence=np.where(np.arange(150) < 75, 1.0, 0.0)[:, None] * np.ones(3)
+    )
+    np.testing.assert_array_equal(model.posterior(X, said)[75:], model.predict_proba(X)[75:])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -455,7 +543,8 @@ def test_features_that_say_nothing_do_not_spoil_the_consensus():
         seeing = [m for m in default_members(2) if m.map not in ("none", "spectral") and m.variance > 1]
         spoilt, model = (AutoCrowdClassifier(members=m, tol=1e-4).fit(X, y) for m in (seeing, None))
         gains.append(np.mean(model.posterior_.argmax(1) == z) - np.mean(spoilt.posterior_.argmax(1) == z))
-        assert model.selection_.share(map="none") > 0.11  # more than an even share
+        alone = np.mean([member.map == "none" for member in model.selection_.members])
+        assert model.selection_.share(map="none") > 1.5 * alone  # more than an even share
     assert np.mean(gains) > 0.02
 
 

@@ -123,6 +123,8 @@ def _read_paper(name: str, path: Path) -> tuple[DataSet, Iterable[Floats]]:
     """Table of numbers with the truth in its last column; and the numbers to check."""
     table = _read_csv(path, "target")
     features = [column for column in table if column != "target"]
+    if not features:
+        raise ValueError(f"{path.name}: expected columns of features beside 'target', got none.")
     X, z = np.column_stack([_floats(table, feature) for feature in features]), _floats(table, "target")
     return DataSet(name, X, z.astype(int), features=tuple(features)), (X, z)
 
@@ -185,6 +187,8 @@ def _read_truth(path: Path, ids: Sequence[str]) -> NDArray[Any] | None:
 
 def _read_csv(path: Path, *needed: str) -> Table:
     """Columns of a table by name."""
+    if not path.exists():
+        raise FileNotFoundError(f"Expected the file {path}, which is not there: the set is not complete.")
     with path.open(newline="", encoding="utf-8") as file:
         header, *rows = list(csv.reader(file)) or [[]]
     if not set(needed) <= set(header):

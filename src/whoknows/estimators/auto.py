@@ -44,7 +44,7 @@ from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
 from whoknows.fit.solve import MANY, Fitted
 from whoknows.model.distances import block_by_block, enough_of
-from whoknows.model.settings import at_least
+from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, at_least
 
 TOL_OF_MANY = 3e-5  # for members' fits to so many: what the bound could still gain changes no answer
 LEAST_WEIGHT = 0.75  # of the heaviest member's, to be worth what a fit to all of many items costs
@@ -62,13 +62,14 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
     Parameters
     ----------
     selection : bool
-        False: every member counts alike, in a quarter of the time.
+        False: no label is held out, and members keep the say they have beforehand; in a quarter of the time.
     folds : int
         Parts the labelled items are cut into.
     members : list of Member, optional
         Models to average; None takes maps × prior variances × kinds of expertise.
     max_iter, tol, random_state, engine, device
-        As in `CrowdClassifier`.
+        As in `CrowdClassifier`; of more than two classes members stop at a ``tol`` of 1e-4, of many items at
+        3e-5, if not before.
 
     Attributes
     ----------
@@ -119,7 +120,9 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         ``callback`` (fits done, fits in all, seconds) is called after the fit of each member in each fold;
         those that a ``checkpoint`` remembers count.
         """
+        check_setting(self, "selection", YES_OR_NO)
         check_setting(self, "folds", at_least(2))
+        check_setting(self, "tol", NOT_NEGATIVE)
         check_setting(self, "members", ("a list of Member, one at least, or None", _may_be_averaged))
         index = row_ids(X)
         X = check_features(self, X, reset=True)
@@ -205,7 +208,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item: (n_items, n_classes)."""
         said = self._known_labels(X, y, unknown)
-        return self._consensus(self._checked(X), Given.labels(said))
+        return self._consensus(self._checked(X), Given.labels(said.only(said.counts > 0)))
 
     def expertise(
         self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9

@@ -283,8 +283,8 @@ def check_some_labels(said: Annotations) -> None:
     """Refuse annotations in which nobody says anything."""
     if said.n_annotations == 0:
         raise ValueError(
-            f"None of the {said.n_items} items has a label: nothing can be learnt. Check missing_label, and "
-            "that item ids of labels and features match."
+            f"None of the {said.n_items} items has a label: nothing can be learnt, from gold alone neither. "
+            "Check missing_label, and that item ids of labels and features match."
         )
 
 

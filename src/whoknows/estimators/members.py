@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from whoknows.estimators.checks import check_setting
 from whoknows.estimators.crowd import CrowdClassifier
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, Population
 from whoknows.model.maps import ClusterMap, LinearMap, Map, NoMap, RbfMap, SpectralMap
+from whoknows.model.settings import POSITIVE, YES_OR_NO, at_least
 from whoknows.model.truth import LogisticTruth
 
 MAPS: dict[str, Map] = {
@@ -53,9 +55,19 @@ class Member:
     far_apart: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a map that is none of those."""
+        """Refuse what means nothing."""
         if self.map not in MAPS:
             raise ValueError(f"map must be one of {', '.join(map(repr, MAPS))}; got {self.map!r}.")
+        check_setting(self, "variance", POSITIVE)
+        check_setting(self, "clusters", at_least(0))
+        for name in ("varies_with_x", "two_coin", "far_apart"):
+            check_setting(self, name, YES_OR_NO)
+        blind = self.varies_with_x and self.map == "none"
+        if blind or (self.clusters and not self.varies_with_x):
+            raise ValueError(
+                "Expertise that varies needs a map that sees x, and clusters need expertise that varies; got "
+                f"map={self.map!r}, varies_with_x={self.varies_with_x}, clusters={self.clusters}."
+            )
 
     @property
     def view(self) -> str:

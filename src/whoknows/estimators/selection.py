@@ -16,6 +16,7 @@ from whoknows.estimators.stacking import Foretold, half_and_half, stack, stacked
 # what then foretells labels best need not be right most often, and the average over members usually is.
 EVEN_OF_POINTS = 0.15
 WITHOUT_PARTS = 0.2  # sixth eigenvalue of a graph that has no clusters or thread to follow
+FEW = 20  # items: labels of fewer show nothing that could not be chance
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,16 @@ class Selection:
         item's others. Where these say enough, members that see nothing of x may be the best.
     log_lik : (n_items, n_members)
         Log-likelihood of each held-out item's labels under each member; no rows where nothing was held out.
+    counts : (n_items,)
+        How much each held-out item counts.
     varying : (gain, error)
         How much better members whose expertise varies with x, weighed among themselves, foretell a held-out
         item's labels than those in which it does not, the truth seen alike by all; in log-likelihood, and the
         standard error of that; NaN where it cannot be told.
     parts : float
         Sixth smallest eigenvalue of the graph over all items: near zero where they fall into parts.
+    graph : float
+        What members with a graph had on truth beforehand; NaN where none was tried, or no other.
     left_out : int
         Members that were tried and are not fitted: without a say, or not worth a fit to very many items.
     """
@@ -51,30 +56,35 @@ class Selection:
     on_truth: Array
     on_labelled: Array
     log_lik: Array
+    counts: Array
     varying: tuple[float, float] = (np.nan, np.nan)
     parts: float = np.nan
+    graph: float = np.nan
     left_out: int = 0
 
     @classmethod
     def of(cls, members: list[Member], foretold: Foretold, n_classes: int, parts: float) -> Selection:
         """Weigh members by what they say of items whose labels they did not see."""
         log_lik, even = foretold.log_lik, EVEN_OF_POINTS if n_classes > 2 else 0.0
-        weights = weigh(log_lik, np.array([member.map == "spectral" for member in members]), even)
-        counts = weights > 0
-        sees = counts & np.array([member.map != "none" for member in members])
-        judged = sees if sees.any() else counts
-        straight = np.array([member.map == "linear" for member in members])[judged]
+        maps = np.array([member.map for member in members])
+        weights = weigh(log_lik, maps == "spectral", even, foretold.weight)
+        has_say = weights > 0
+        sees = has_say & (maps != "none")
+        judged = sees if sees.any() else has_say
         on_truth, on_labelled = np.zeros((2, len(members)))
         log_lik_of_truth = foretold.log_lik_of_truth(weights)[:, judged]
-        on_truth[judged] = stack(log_lik_of_truth, even, half_and_half(straight))
-        on_labelled[counts] = stack(foretold.log_given[:, counts], even)
-        varying = gain_of_varying(members, foretold)
-        return cls(members, weights, on_truth, on_labelled, log_lik, varying, parts)
+        beforehand = half_and_half(maps[judged] == "linear")
+        on_truth[judged] = stack(log_lik_of_truth, even, beforehand, foretold.weight)
+        on_labelled[has_say] = stack(foretold.log_given[:, has_say], even, counts=foretold.label_weight)
+        varying, graph = gain_of_varying(members, foretold), _graph_beforehand(maps)
+        return cls(members, weights, on_truth, on_labelled, log_lik, foretold.weight, varying, parts, graph)
 
     @property
     def held_out(self) -> Array:
         """Mean log-likelihood of a held-out item's labels under each member, or NaN: (n_members,)."""
-        return self.log_lik.mean(axis=0) if len(self.log_lik) else np.full(len(self.weights), np.nan)
+        if not len(self.log_lik):
+            return np.full(len(self.weights), np.nan)
+        return np.average(self.log_lik, axis=0, weights=self.counts)
 
     @property
     def varies(self) -> bool | None:
@@ -84,15 +94,15 @@ class Selection:
 
     def with_a_say(self) -> Selection:
         """Return the members that count: a graph that has not earned its place need not be fitted."""
-        counts = self.weights > 0
+        has_say = self.weights > 0
         return replace(
             self,
-            members=[member for member, has_say in zip(self.members, counts, strict=True) if has_say],
-            weights=self.weights[counts],
-            on_truth=self.on_truth[counts],
-            on_labelled=self.on_labelled[counts],
-            log_lik=self.log_lik[:, counts],
-            left_out=self.left_out + int(np.sum(~counts)),
+            members=[member for member, says in zip(self.members, has_say, strict=True) if says],
+            weights=self.weights[has_say],
+            on_truth=self.on_truth[has_say],
+            on_labelled=self.on_labelled[has_say],
+            log_lik=self.log_lik[:, has_say],
+            left_out=self.left_out + int(np.sum(~has_say)),
         )
 
     def condensed(self, least: float) -> Selection:
@@ -111,7 +121,7 @@ class Selection:
             worth[self.on_truth.argmax()] = True
         says = np.array([self.weights, self.on_truth, self.on_labelled])
         for i in np.flatnonzero(worth):
-            kinds.setdefault(replace(self.members[i], variance=0.0), []).append(i)
+            kinds.setdefault(replace(self.members[i], variance=1.0), []).append(i)
         best = [max(alike, key=self.weights.__getitem__) for alike in kinds.values()]
         says = np.array([says[:, alike].sum(axis=1) for alike in kinds.values()]).T
         weights, on_truth, on_labelled = says / says.sum(axis=1, keepdims=True)
@@ -135,16 +145,16 @@ class Selection:
 
     def _sentences(self) -> Iterator[str]:
         if not len(self.log_lik):
-            yield "No selection: every member has the same weight."
+            yield "No selection: no label was held out, and every member has the same weight."
             return
         n_items = f"{len(self.log_lik):,}".replace(",", " ")
         yield f"Weights rest on the labels of {n_items} held-out items; no truth was used."
         if self.left_out:
             yield f"Members tried that add too little to be worth a fit: {self.left_out}."
-        if not self.left_out and len(self.weights) > 1 and np.ptp(self.weights) < 0.5 / len(self.weights):
-            yield "Not enough labels to tell the members apart: they count alike."
-        else:
-            yield from self._graph()
+        if len(self.log_lik) < FEW:
+            yield "Not enough labels to tell the members apart: what carries the weight may be chance."
+            return
+        yield from self._graph()
         if self.varies is not None:
             gain, error = self.varying
             finding = "expertise varies with x" if self.varies else "no sign that expertise varies with x"
@@ -153,13 +163,12 @@ class Selection:
 
     def _graph(self) -> Iterator[str]:
         """What the graph adds; nothing where there is none, and nobody looked whether one could help."""
-        spectral = np.array([member.map == "spectral" for member in self.members])
-        carries, even = self.on_truth[spectral].sum(), spectral.mean()
-        if not even and self.parts >= WITHOUT_PARTS:
-            yield f"The items fall into no parts (graph eigenvalue {self.parts:.2f}): no graph was tried."
-        elif even or np.isfinite(self.parts):  # members that carry next to nothing may have been left out
-            finding = "matter" if carries > even else "add little"
+        carries = sum(w for w, m in zip(self.on_truth, self.members, strict=True) if m.map == "spectral")
+        if np.isfinite(self.graph):
+            finding = "matter" if carries > self.graph else "add little"
             yield f"The graph carries {carries:.0%}: unlabelled items {finding} here."
+        elif not carries and self.parts >= WITHOUT_PARTS:
+            yield f"The items fall into no parts (graph eigenvalue {self.parts:.2f}): no graph was tried."
 
     def _table(self) -> Iterator[str]:
         yield f"{'weight':>7}{'on truth':>10}{'on labelled':>13}{'held out':>10}  member"
@@ -179,6 +188,8 @@ def _is(member: Member, wanted: dict[str, Any]) -> bool:
 def gain_of_varying(members: list[Member], foretold: Foretold) -> tuple[float, float]:
     """Mean over items, and its standard error, of what x-dependent expertise adds, among those that see x.
 
+    NaN of few items.
+
     Nothing else is compared: all see the truth alike, and kinds of annotators that only one side has (by
     their coins, or by how far apart they are) are left out.
     """
@@ -188,9 +199,19 @@ def gain_of_varying(members: list[Member], foretold: Foretold) -> tuple[float, f
         for varies in (True, False)
     )
     both = set(varying.values()) & set(constant.values())
-    if not both or len(foretold.log_truth) < 2:
+    if not both or len(foretold.log_truth) < FEW:
         return np.nan, np.nan
-    log_lik = foretold.log_lik_of_labels(stack(foretold.log_lik))
+    counts = foretold.weight
+    log_lik = foretold.log_lik_of_labels(stack(foretold.log_lik, counts=counts))
     x, one = ([i for i, kind in side.items() if kind in both] for side in (varying, constant))
-    gain = stacked(log_lik[:, x]) - stacked(log_lik[:, one])
-    return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain)))
+    gain = stacked(log_lik[:, x], counts) - stacked(log_lik[:, one], counts)
+    mean, share = np.average(gain, weights=counts), counts / counts.sum()
+    n = len(gain)
+    return float(mean), float(np.sqrt(n / (n - 1) * np.sum((share * (gain - mean)) ** 2)))
+
+
+def _graph_beforehand(maps: Array) -> float:
+    """What members with a graph have on truth before any label is seen; NaN if that is nothing, or all."""
+    seeing = maps[maps != "none"]
+    share = half_and_half(seeing == "linear")[seeing == "spectral"].sum() if len(seeing) else 0.0
+    return float(share) if 0 < share < 1 else np.nan

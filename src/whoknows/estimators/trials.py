@@ -53,7 +53,7 @@ class Candidate:
             items = self.items[fold]
             log_truth = self.learnt.log_predict(fitted, items)
             log_each = self.learnt.log_each_label(fitted, items)
-            return Foretold.by_member(log_truth, log_each, items.Y.item), fitted
+            return Foretold.by_member(log_truth, log_each, items.Y.item, items.weight), fitted
 
         return step.remember(found)
 

@@ -73,7 +73,10 @@ def one_each(values: Any, name: str) -> Floats:
 
 def refuse_unless_share(share: Any, name: str) -> None:
     """A probability or a share is between 0 and 1."""
-    share = np.asarray(share, dtype=float)
+    try:
+        share = np.asarray(share, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be between 0 and 1; got {share!r}.") from None
     bad = share[~((share >= 0) & (share <= 1))]
     if bad.size:
         raise ValueError(f"{name} must be between 0 and 1; got {bad[0]:g}.")

@@ -55,6 +55,11 @@ def cluster_experts(
     refuse_unless_share(error, "error=")
     if len(X) != len(codes):
         raise ValueError(f"Expected a row of X for each item of z, got {len(X)} rows and {len(codes)} items.")
+    if len(X) < n_annotators:
+        raise ValueError(
+            f"Expected an item at least for each annotator's cluster, got {len(X)} items and {n_annotators} "
+            "annotators. Ask for fewer with n_annotators=."
+        )
     rng = np.random.default_rng(seed_of(random_state))
     seed = int(rng.integers(2**31 - 1))
     cluster = KMeans(n_annotators, n_init=10, random_state=seed).fit_predict(
