@@ -58,7 +58,7 @@ class Table:
         """
         cells = list(cells)
         if again:
-            self._forget({tuple(map(str, cell)) for cell in cells})
+            self.forget({tuple(map(str, cell)) for cell in cells})
         done = self.done(failed_too=not retry)
         return [cell for cell in cells if tuple(map(str, cell)) not in done]
 
@@ -89,8 +89,10 @@ class Table:
             file.flush()
             os.fsync(file.fileno())
 
-    def _forget(self, cells: set[tuple[str, ...]]) -> None:
+    def forget(self, cells: set[tuple[str, ...]]) -> None:
         """Write the file anew without these cells."""
+        if not cells:
+            return
         kept = [row for row in self.rows() if tuple(row[column] for column in self.key) not in cells]
         aside = Table(self.path.with_suffix(".part"), self.key, self.values)
         aside.path.unlink(missing_ok=True)

@@ -24,6 +24,7 @@ LOOKS = [  # a family a colour, a method a shape
     Look("majority vote + LR", charts.GREY, "cross", (2, 2)),
     Look("majority vote + tuned LR", charts.GREY, "circle", (1, 0)),
     Look("Dawid-Skene + LR", charts.GREY, "diamond", (7, 3)),
+    Look("Dawid-Skene + tuned LR", charts.GREY, "square", (9, 3, 2, 3)),
     Look("crowd-kit DawidSkene", charts.BLUE, "triangle-up", (1, 0)),
     Look("crowd-kit OneCoin", charts.BLUE, "triangle-down", (4, 3)),
     Look("crowd-kit GLAD", charts.SKY, "triangle-right", (1, 0)),
@@ -67,7 +68,7 @@ def panel(data: pd.DataFrame, name: str, what: str) -> alt.LayerChart:
         rows = data[[METHODS[method].ours == ours for method in data["name"]]]
         base = alt.Chart(rows).encode(x=x, y=y, color=look["color"])
         line = base.mark_line().encode(strokeDash=look["strokeDash"], strokeWidth=look["strokeWidth"])
-        bar = base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q", title=words), y2="high:Q")
+        bar = base.mark_rule(opacity=0.7, strokeWidth=1.6).encode(y=alt.Y("low:Q", title=words), y2="high:Q")
         layers += [bar, line, base.mark_point(filled=True, size=44, opacity=1).encode(shape=look["shape"])]
     title = alt.TitleParams(name.replace("_", " "), fontSize=13, anchor="middle")
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=title)

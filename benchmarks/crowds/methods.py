@@ -3,8 +3,8 @@
 X has a row for every item a method may look at, labelled or not. A method without a classifier of its own
 gets the one of our baselines: columns of X to mean 0 and variance 1 over all items, then
 ``LogisticRegression(max_iter=1000)``, taught by the method's consensus. With many features its default C = 1
-is too weak a penalty, so the vote and CROWDLAB, which leans on its classifier, are also there with C chosen
-by cross-validation: "tuned LR".
+is too weak a penalty, so the vote, Dawid-Skene and CROWDLAB, which leans on its classifier, are also there
+with C chosen by cross-validation: "tuned LR".
 """
 
 from __future__ import annotations
@@ -43,6 +43,14 @@ def majority_vote(X: np.ndarray, said: Annotations, X_new: np.ndarray, estimator
     model = MajorityVoteClassifier(estimator).fit(X, said)
     consensus = majority(votes(said))[said.labelled]
     return Answer(consensus, model.posterior_[said.labelled], model.predict_proba(X_new))
+
+
+def dawid_skene(X: np.ndarray, said: Annotations, X_new: np.ndarray, estimator: Any) -> Answer:
+    """Fit a classifier to what Dawid and Skene make of the labels."""
+    belief = DawidSkene().fit(X, said).posterior_[said.labelled]
+    consensus = belief.argmax(axis=1)
+    model = taught(X, said, np.flatnonzero(said.labelled), consensus, estimator)
+    return Answer(consensus, belief, model.predict_proba(X_new))
 
 
 def taught(
@@ -165,6 +173,7 @@ METHODS = {
     "majority vote + LR": Method(majority_vote),
     "majority vote + tuned LR": Method(partial(majority_vote, estimator=TUNED)),
     "Dawid-Skene + LR": _estimator(DawidSkene, ours=False),
+    "Dawid-Skene + tuned LR": Method(partial(dawid_skene, estimator=TUNED)),
     "crowd-kit DawidSkene": _crowd_kit("DawidSkene"),
     "crowd-kit OneCoin": _crowd_kit("OneCoinDawidSkene"),
     "crowd-kit GLAD": _crowd_kit("GLAD"),

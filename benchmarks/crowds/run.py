@@ -22,7 +22,7 @@ from benchmarks.common.cells import Table
 from benchmarks.common.command import choice, parser
 from benchmarks.common.timings import ONE_THREAD
 from benchmarks.crowds.cases import DRAWS, KEY, SCORES, SETS, SHARES, make_case, n_draws, score
-from benchmarks.crowds.measure import measure
+from benchmarks.crowds.measure import ABSENT, measure
 from benchmarks.crowds.methods import METHODS
 from benchmarks.crowds.summary import page
 from whoknows.data import sets
@@ -59,6 +59,12 @@ def compute(cell, limit):
     return row if outcome.answer is None else row | score(case, outcome.answer)
 
 
+def installed_since(folder):
+    """Keys of the cells whose method was not installed then, and is now."""
+    rows = [row for row in table(folder).rows() if row["error"].startswith(ABSENT)]
+    return {tuple(row[column] for column in KEY) for row in rows if METHODS[row["method"]].is_installed}
+
+
 def tell(row):
     """One line about a row."""
     what = f"{row['set']} {row['share']:.0%} draw {row['repeat']}, {row['method']}"
@@ -84,6 +90,7 @@ def main():
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes to come
     machine.record(options.out / "crowds.machine.json")
     every = cells(names, shares, repeats, options.methods)
+    table(options.out).forget(installed_since(options.out))
     todo = table(options.out).missing(every, options.retry, options.again)
     print(f"crowds.csv: {len(every) - len(todo)} of {len(every)} cells are done.", flush=True)
     rows = Parallel(options.jobs, backend="threading", return_as="generator_unordered")(

@@ -171,8 +171,9 @@ RIDGE = (
     "prefers the directions in which they spread most, and a ridge favours these already."
 )
 BY_VOTE = (
-    "The reference of the colposcopies is the readers' own vote, which favours what learns the vote; in the "
-    "simulated study readers err together near the limit, and no method here can undo that."
+    "What we make of it: the reference of the colposcopies is the readers' own vote, which favours what "
+    "learns the vote, and with few images labelled there is little to tell readers apart by; in the "
+    "simulated study readers err together near the limit, which no method here can undo."
 )
 SEVERAL = "Several noisy labels of an item say more than one."
 CLAIMS = (

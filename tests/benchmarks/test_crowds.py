@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.common.tables import read
 from benchmarks.crowds import charts, measure, methods, summary
 from benchmarks.crowds.cases import KEY, Answer, make_case, read_given, score
-from benchmarks.crowds.run import cells, compute, table
+from benchmarks.crowds.run import cells, compute, installed_since, table
 from whoknows import Annotations
 from whoknows.data.sets import DataSet
 
@@ -249,13 +249,27 @@ def test_a_row_is_known_again_by_its_key(tmp_path):
     assert [tuple(map(str, cell)) in answered for cell in every] == [True, False]
 
 
+def test_a_package_installed_since_is_run(tmp_path):
+    """Of packages that are there one comes from this project, the other from nowhere."""
+    since, still = (row(method, 0, 0, error="not installed: x") for method in ("CrowdClassifier", "CROWDLAB"))
+    results(tmp_path, since, still, row("AutoCrowdClassifier", 0.9, 0.8))
+    keys = {key[-1] for key in installed_since(tmp_path)}
+    assert keys == {
+        method for method in ("CrowdClassifier", "CROWDLAB") if methods.METHODS[method].is_installed
+    }
+    assert "CrowdClassifier" in keys
+    table(tmp_path).forget(installed_since(tmp_path))
+    every = cells(["labelme"], [1.0], 1, ["AutoCrowdClassifier", "CrowdClassifier"])
+    assert table(tmp_path).missing(every) == every[1:]
+
+
 def test_ours_comes_first_and_the_best_is_bold(tmp_path):
     rows = results(tmp_path, row("CROWDLAB", 0.9, 0.8), row("AutoCrowdClassifier", 0.85, 0.8))
     shown = summary.set_table(rows, "accuracy", costs=True)
-    assert shown.index.tolist() == ["AutoCrowdClassifier", "CROWDLAB"]
-    assert shown["consensus 100%"].tolist() == ["0.850", "**0.900**"]
-    assert shown["classifier 100%"].tolist() == ["**0.800**", "**0.800**"]
-    assert shown["MB at 100%"].tolist() == ["10.0", "10.0"]
+    assert shown.index.tolist() == ["AutoCrowdClassifier", "CROWDLAB", "always the larger class"]
+    assert shown["consensus 100%"].tolist() == ["0.850", "**0.900**", "–"]
+    assert shown["classifier 100%"].tolist() == ["**0.800**", "**0.800**", "0.153"]  # 410 of 2 688 images
+    assert shown["MB at 100%"].tolist() == ["10.0", "10.0", "–"]
 
 
 @pytest.mark.parametrize(
@@ -274,7 +288,7 @@ def test_one_draw_without_an_answer_is_said_instead_of_a_mean(tmp_path, error, w
         row("crowd-kit GLAD", 0.95, 0.9, 0.1, 1),
     )
     shown = summary.set_table(rows, "accuracy")
-    assert shown["consensus 10%"].tolist() == ["**0.900**", "not run", word]
+    assert shown["consensus 10%"].tolist() == ["**0.900**", "not run", word, "–"]
     assert summary.verdict(rows).startswith("No verdict")
 
 

@@ -92,6 +92,9 @@ def test_the_readme_tells_of_real_crowds_what_the_results_tell():
     for figure in page.crowds_summary.compared(rows, whole=True).itertuples():
         assert fixed(figure.ours, 3) in told
         assert fixed(figure.theirs, 3) in told
+    seconds = page.crowds_summary.means(rows, "cpu_seconds").loc[("labelme", 1.0)]
+    assert f"{fixed(seconds['AutoCrowdClassifier'], 0)} s of the processor" in told
+    assert f"the next best takes {fixed(seconds['CROWDLAB + tuned LR'], 0)} (" in told
     held = page.crowds_summary.compared(rows)["held"]
     assert f"in {held.sum()} of {len(held)} figures" in " ".join(told.split())
 
@@ -125,6 +128,25 @@ def test_numbers_on_the_page_are_those_of_the_cells(results, tmp_path):
     (lost,) = (line for line in lines if line.startswith("| bupa") and "ML original" in line)
     assert [cell.strip() for cell in lost.split("|")[2:5]] == ["1 of 3", "ML original (1)", "4.0"]
     assert "| The paper's sets (Fig. 3) | 30 of 1750 | 3.0 h " in text
+
+
+def test_a_method_that_was_not_run_everywhere_leaves_a_part_incomplete(results):
+    """As a run that computes one method again leaves it if it is stopped."""
+    path = results / "paper" / "figure3.csv"
+    rows = pd.read_csv(path)
+    stopped = (rows["method"] == "auto") & (rows["fold"] > 0)
+    rows[~stopped].to_csv(path, index=False)
+    assert page.PARTS["figure3"].done(results) == 6  # one fold of two sets at three proportions
+    wide = page.comparable(results)
+    assert set(wide.index.get_level_values("fold")) == {0}
+
+
+def test_where_the_larger_class_gets_more_right_it_is_said(results, tmp_path):
+    assert "Always naming the larger class" not in page.page(results, tmp_path / "page.md")
+    cells(auto={"bupa": 0.57}).to_csv(results / "paper" / "figure3.csv", index=False)
+    assert "Always naming the larger class gets bupa (0.580) right" in page.page(
+        results, tmp_path / "page.md"
+    )
 
 
 def test_seconds_are_on_the_page(results, tmp_path):

@@ -60,10 +60,10 @@ def test_cells_won_by_chance_are_those_won_where_chance_has_no_say():
     wide = pd.DataFrame({name: 0.5 for name in ("auto", *summary.BASELINES)}, index)
     wide["auto"] += np.where(index.get_level_values("proportion") > 0.1, 0.1, 0.0)
     wide.loc["bupa", summary.BASELINES[-1]] = 0.7
-    assert summary.won_by_chance(wide, "auto") == (3, 3)
+    assert summary.won_by_chance(wide, "auto") == (3, 3, 3)
     assert summary.won(summary.cell_means(wide), "auto").sum() == 3
     wide.loc["bupa", summary.BASELINES[-1]] = np.random.default_rng(0).choice([0.5, 0.7], 30)
-    low, high = summary.won_by_chance(wide, "auto")
+    _, low, high = summary.won_by_chance(wide, "auto")
     assert 3 <= low < high <= 6
 
 

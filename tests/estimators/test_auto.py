@@ -63,7 +63,7 @@ def test_the_graph_gets_the_weight_where_items_lie_in_clusters(line, moons):
     def graph(model):
         return model.selection_.share(map="spectral")
 
-    assert graph(moons[3]) > 0.4 > graph(line[3])  # a sixth if all counted alike
+    assert graph(moons[3]) > 0.4 > graph(line[3])  # a seventh if all counted alike
     assert "unlabelled items matter here" in str(moons[3].selection_)
     X, _, z, model = moons
     plain = CrowdClassifier(map="linear").fit(X, moons[1])
@@ -160,6 +160,15 @@ def test_members_are_told_apart_by_their_coins():
     rows = str(selection(one, each)).splitlines()[-2:]
     assert rows[0].endswith("linear, variance 3, expertise varies with x, a coin for each class")
     assert rows[1].endswith("linear, variance 3, expertise varies with x")
+
+
+def test_whoever_has_much_of_any_say_is_in_the_table():
+    members = [Member("linear", float(v), True) for v in range(1, 21)]
+    says = np.full((3, 20), 0.02)
+    says[0, :10], says[1, 17], says[2, 19] = 0.08, 0.9, 0.9
+    rows = str(Selection(members, *says, np.zeros((20, 20)), np.ones(20))).split("member\n")[1].splitlines()
+    assert len(rows) == 8
+    assert [row.split("variance ")[1].split(",")[0] for row in rows[-2:]] == ["18", "20"]
 
 
 def test_members_are_told_apart_by_how_far_annotators_are():

@@ -173,12 +173,14 @@ class Selection:
     def _table(self) -> Iterator[str]:
         yield f"{'weight':>7}{'on truth':>10}{'on labelled':>13}{'held out':>10}  member"
         held_out, differ = self.held_out, len({m.two_coin for m in self.members}) > 1
-        for i in np.argsort(-self.weights)[:8]:
+        says = np.array([self.weights, self.on_truth, self.on_labelled])
+        heard = np.argsort(-says.max(axis=0), kind="stable")[:8]  # who has much of any say
+        for i in sorted(heard, key=lambda i: -self.weights[i]):
             m = self.members[i]
             coins = ", a coin for each class" if m.two_coin and differ else ""
             member = f"{m.map}, variance {m.variance:g}, expertise {m.expertise}{coins}"
-            says = f"{self.weights[i]:>7.1%}{self.on_truth[i]:>10.1%}{self.on_labelled[i]:>13.1%}"
-            yield f"{says}{held_out[i]:>10.3f}  {member}"
+            weight, on_truth, on_labelled = says[:, i]
+            yield f"{weight:>7.1%}{on_truth:>10.1%}{on_labelled:>13.1%}{held_out[i]:>10.3f}  {member}"
 
 
 def _is(member: Member, wanted: dict[str, Any]) -> bool:
