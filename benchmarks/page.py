@@ -101,7 +101,7 @@ all others, chosen anew for each figure, by the truth."""
 UNLABELLED = """\
 The same model and labels, with the items that nobody labelled and without them: dropped before the fit, from
 the scale, the map and the graph. A place is a set with so many labelled items; better and worse mean by more
-than two standard errors."""
+than two standard errors, which one place in twenty or so is by chance."""
 
 
 def tables(parts: dict[str, str]) -> str:

@@ -184,7 +184,8 @@ def unlabelled_chart(cells, looks):
     least, most = data["pairs"].min(), data["pairs"].max()
     how = (
         "The same model and labels, with the unlabelled items and without them. Bars: mean over "
-        f"{most if least == most else f'{least} to {most}'} draws; lines: one standard error."
+        f"{most if least == most else f'{least} to {most}'} draws; lines: one standard error. "
+        "Each panel has a scale of its own."
     )
     return charts.finish(grid, "What unlabelled items add to accuracy", [how])
 

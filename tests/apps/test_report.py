@@ -195,6 +195,17 @@ def test_members_are_told_apart_by_their_coins():
     assert "varies with x|one for each class|" in table
 
 
+@pytest.mark.parametrize(("varies", "words"), [
+    (None, "held out as a check cannot tell yet"), (False, "are foretold no better for it"), (True, None),
+])  # fmt: skip
+def test_regions_are_told_with_care_where_held_out_labels_do_not_show_them(varies, words):
+    summary = summary_of("auto")
+    assert any(profile["varies"] for profile in summary.profiles)
+    text = page(replace(summary, given=summary.given | {"varies": varies}))
+    assert ("held out as a check" in text) == (words is not None)
+    assert words is None or words in text
+
+
 def test_coins_that_are_alike_are_not_shown():
     summary = summary_of("auto")
     members = summary.given["members"]

@@ -119,6 +119,13 @@ def test_lines_say_whether_expertise_varies_without_jargon():
         assert not any("foretold" in line or "graph" in line for line in lines)
 
 
+def test_nobody_is_said_to_be_strong_anywhere_before_labels_can_tell():
+    summary = summary_of("auto")
+    few = replace(summary, given=summary.given | {"varies": None}).lines()
+    assert "The labels cannot tell yet whether anyone is better on some items than on others." in few
+    assert not any("strong where" in line for line in few)
+
+
 def test_items_are_not_called_items_twice():
     model, X, said = fitted("classes")
     ids = [f"item{i:03}" for i in range(len(X))]

@@ -45,9 +45,8 @@ def _in_words(summary: Summary, numbers: bool) -> Html:
         if varying
         else " Nobody was found to be much better on some items than on others."
     )
-    if summary.given["varies"] is False and varying:
-        words.append(
-            " But labels held out as a check are foretold no better for it: take what is said of regions "
-            "with care."
-        )
+    varies, several = summary.given["varies"], summary.given["members"] is not None
+    if several and varying and not varies:
+        doubt = "cannot tell yet" if varies is None else "are foretold no better for it"
+        words.append(f" But labels held out as a check {doubt}: take what is said of regions with care.")
     return el("p", words, cls="lead")

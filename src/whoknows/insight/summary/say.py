@@ -60,6 +60,9 @@ def _people(summary: Summary) -> Iterator[str]:
         yield f"{_measure(summary)}, best: {', '.join(said[:NAMED])}."
         yield f"Worst of {thousands(n)}: {', '.join(said[NAMED:])}."
     varies = [profile for profile in summary.profiles if profile["varies"]]
+    if summary.given["varies"] is None and summary.given["members"] is not None:
+        yield "The labels cannot tell yet whether anyone is better on some items than on others."
+        return
     if summary.given["varies"] is False or not (summary.given["varies"] or varies):
         yield "No sign that anyone is better on some items than on others."
         return
