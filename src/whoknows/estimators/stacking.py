@@ -149,7 +149,6 @@ def stack(
     weights = drawn / drawn.sum()
     lik = np.exp(log_lik - log_lik.max(axis=1, keepdims=True))
     for _ in range(ROUNDS):
-        share = weights * lik
-        weights = (counts[:, None] * share / share.sum(axis=1, keepdims=True)).sum(axis=0) + drawn
+        weights = weights * (lik.T @ (counts / (lik @ weights))) + drawn
         weights /= weights.sum()
     return weights
