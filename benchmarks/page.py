@@ -18,7 +18,7 @@ import pandas as pd
 from benchmarks.against import summary as against
 from benchmarks.common.command import RESULTS
 from benchmarks.common.machine import hardware
-from benchmarks.common.tables import fixed, markdown, read
+from benchmarks.common.tables import fixed, larger_class, markdown, read
 from benchmarks.crowds import cases
 from benchmarks.crowds import run as crowds
 from benchmarks.crowds import summary as crowds_summary
@@ -294,8 +294,8 @@ def lost_cells(results: Path) -> str:
 def constant(wide: pd.DataFrame) -> list[str]:
     """Say where always naming the larger class gets more right than ours; nothing if nowhere."""
     ours = summary.set_means(wide)[summary.OURS].drop("mean")
-    found = [f"{name} ({fixed(summary.larger_class(name), 3)})" for name in ours.index
-             if summary.larger_class(name) > ours[name]]  # fmt: skip
+    found = [f"{name} ({fixed(larger_class(name), 3)})" for name in ours.index
+             if larger_class(name) > ours[name]]  # fmt: skip
     few = "more than ours does on average, so that there is little to win there but the ranking (AUC)"
     return [f"Always naming the larger class gets {' and '.join(found)} right: {few}."] if found else []
 

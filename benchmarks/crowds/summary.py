@@ -15,17 +15,15 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.common.command import RESULTS
-from benchmarks.common.tables import fixed, markdown, read
+from benchmarks.common.tables import LARGER, fixed, larger_class, markdown, read
 from benchmarks.crowds.cases import KEY, SETS
 from benchmarks.crowds.measure import ABSENT, LATE
 from benchmarks.crowds.methods import METHODS
-from whoknows.data.sets import EXPECTED
 
 OURS = "AutoCrowdClassifier"  # the one with nothing to choose
 BOTH = ("consensus", "classifier")
 RARE = ("product_matching",)  # one class is rare there: accuracy alone says little
 BY_VOTE = "colposcopy_green"  # its reference is the vote of its annotators, who tie now and then
-LARGER = "always the larger class"
 NOTES = {
     BY_VOTE: " The reference is the annotators' own vote, so its consensus is shown but not judged.",
     "sentiment_polarity": " Within 0.2 points of the best its consensus counts as level, as aimed.",
@@ -172,8 +170,7 @@ def set_table(rows: pd.DataFrame, figure: str, costs: bool = False) -> pd.DataFr
         cell = wide.loc[(name, share)], why.loc[(name, share)]
         table[f"{head} at {share:.0%}"] = [_text(*cell, method, digits=1) for method in methods]
     if figure == "accuracy":
-        counts = np.array(EXPECTED[name][1])
-        share = fixed(counts.max() / counts.sum(), 3)
+        share = fixed(larger_class(name), 3)
         table.loc[LARGER] = [share if column.startswith("classifier") else "–" for column in table]
     return table
 

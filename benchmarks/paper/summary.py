@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.common.command import RESULTS
-from benchmarks.common.tables import fixed, markdown, read
+from benchmarks.common.tables import LARGER, fixed, larger_class, markdown, read
 from benchmarks.paper import figure3, figures45, unlabelled
 from benchmarks.paper.methods import NAMES
-from whoknows.data import sets
 
 OURS = "auto"
 BASELINES = ("vote", "annotator", "ml-gaussian", "tsvm")  # the paper's four
@@ -30,7 +29,6 @@ MEASURES = {"accuracy": "accuracy", "auc": "AUC"}
 ORDER = [key for key in NAMES if not key.startswith("annotator")]
 ORDER[1:1] = ["annotator", "annotator-best"]
 NO_MATTER = 1e-12  # rounding of means
-LARGER = "always the larger class"
 
 
 # --- Fig. 3: cells, wins, ranks, differences ------------------------------------------------------------
@@ -171,12 +169,6 @@ def sets_table(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
         shares = [larger_class(name) for name in table.columns.drop("mean")]
         table.loc[LARGER] = [*shares, np.mean(shares)]
     return table.map(lambda value: "–" if np.isnan(value) else fixed(value, 3)).rename_axis("method")
-
-
-def larger_class(name: str) -> float:
-    """Share of a set's larger class: what always naming it gets right."""
-    counts = np.array(sets.EXPECTED[name][1])
-    return float(counts.max() / counts.sum())
 
 
 def differences_table(cells: pd.DataFrame, measure: str, method: str = OURS) -> pd.DataFrame:

@@ -242,6 +242,12 @@ def test_columns_of_numbers_are_features_and_others_are_not(folder):
     assert data.text is None
 
 
+def test_a_crowd_without_its_annotations_is_not_complete(folder):
+    write_csv(folder / "crowd" / "bluebirds" / "items.csv", {"item": ids("bluebirds")})
+    with pytest.raises(FileNotFoundError, match=r"Expected the file .*annotations\.csv, .* not complete"):
+        load("bluebirds")
+
+
 def test_items_in_parquet_and_what_to_install_for_it(folder, monkeypatch):
     where = folder / "crowd" / "labelme"
     X, z = made_up("labelme")
