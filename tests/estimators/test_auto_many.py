@@ -5,8 +5,10 @@ import pytest
 
 from whoknows import AutoCrowdClassifier
 from whoknows.estimators import auto, members, plan
-from whoknows.estimators.members import Member
+from whoknows.estimators.auto import _in_stages
+from whoknows.estimators.members import Member, default_members, kinds
 from whoknows.estimators.selection import Selection
+from whoknows.estimators.stacking import Foretold
 from whoknows.estimators.trials import Candidate
 
 MEMBERS = [Member("linear", 3.0, False), Member("linear", 0.001, False), Member("rbf 2", 3.0, False)]
@@ -149,3 +151,18 @@ def test_gold_in_place_of_labels_settles_no_kind_of_expertise(few_are_tried):
     assert len(model.selection_.log_lik) == 20  # a third of all items with labels
     kinds = {(m.varies_with_x, m.two_coin) for m in model.selection_.members}
     assert len(kinds) > 1
+
+
+def test_kinds_are_chosen_by_items_as_they_count():
+    """One kind is far better on items that hardly count, another on those that do."""
+
+    class Told:
+        def foretold(self, members):
+            log_labels = np.full((40, len(members), 2), -1.0)
+            if members == kinds(2):
+                log_labels[:20, 2], log_labels[20:, 1] = -0.1, -0.5
+            weight = np.repeat([1e-6, 1.0], 20)
+            truth = np.log(np.full(log_labels.shape, 0.5))
+            return Foretold(truth, log_labels, np.zeros((0, len(members))), weight, np.zeros(0))
+
+    assert _in_stages(default_members(2), Told(), 2, np.nan).members[0] == kinds(2)[1]

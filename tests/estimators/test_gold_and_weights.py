@@ -483,3 +483,23 @@ class TestAuto:
         absent = self.auto().fit(X, said_in(quiet))
         np.testing.assert_allclose(nothing.weights_, absent.weights_, atol=1e-6)
         np.testing.assert_allclose(nothing.predict_proba(X), absent.predict_proba(X), atol=1e-6)
+
+
+def test_numbers_that_hardly_count_do_not_set_the_scale():
+    y, _ = numbers()
+    y[0] = 1e4
+    hardly, none = np.ones(N), np.ones(N)
+    hardly[0], none[0] = 1e-12, 0.0
+    found, wanted = (CrowdRegressor().fit(X, y, sample_weight=w) for w in (hardly, none))
+    np.testing.assert_allclose(found.noise_, wanted.noise_, rtol=0.01)
+    np.testing.assert_allclose(found.predict(X), wanted.predict(X), rtol=0.01)
+
+
+def test_confidence_counts_in_intervals_as_weight_does():
+    """Where the truth is known, four labels of the same kind, or one that counts four times."""
+    confidence = np.full(Y.shape, 4.0)
+    sure = CrowdClassifier("id", **QUICK).fit(X, Annotations.from_matrix(Y, confidence=confidence), gold=Z)
+    often = CrowdClassifier("id", **QUICK).fit(X, Y, gold=Z, sample_weight=np.full(N, 4.0))
+    for limit in ("expertise", "low", "high"):
+        of_sure, of_often = (getattr(model.ranking(), limit) for model in (sure, often))
+        np.testing.assert_allclose(of_sure, of_often, atol=1e-3)

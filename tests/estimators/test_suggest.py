@@ -8,8 +8,15 @@ import pytest
 from scipy.special import entr
 
 from tests.estimators.worlds import line_world, said_in
-from whoknows import Annotations, BernoulliAnnotators, ConfusionAnnotators, CrowdClassifier
+from whoknows import (
+    Annotations,
+    AutoCrowdClassifier,
+    BernoulliAnnotators,
+    ConfusionAnnotators,
+    CrowdClassifier,
+)
 from whoknows.estimators import suggest as module
+from whoknows.estimators.members import Member
 from whoknows.estimators.suggest import information, suggest
 
 NAMES = ["anna", "bob", "cleo"]
@@ -391,3 +398,19 @@ def test_every_kind_of_model_can_say_whom_to_ask(settings):
     found = suggest(CrowdClassifier(**settings).fit(X, said), X, said, 10)
     assert len(found) == 10
     assert (found.information > 0).all()
+
+
+def test_what_is_known_of_the_truth_is_what_auto_answers(monkeypatch):
+    """Members that see nothing of x have no say on items without labels, nor on whom to ask there."""
+    X, y, _ = line_world(60, share_labelled=0.5)
+    model = AutoCrowdClassifier(members=[Member("linear", 10.0, False), Member("none", 10.0, False)]).fit(
+        X, y
+    )
+    assert model.weights_[1] > 0 == model.selection_.on_truth[1]
+    seen = []
+    best_worth = module._Crowd.best_worth
+    monkeypatch.setattr(
+        module._Crowd, "best_worth", lambda crowd, Y, prob: seen.append(prob) or best_worth(crowd, Y, prob)
+    )
+    suggest(model, X, y, n=3)
+    np.testing.assert_allclose(seen[0], model.posterior(X, y))

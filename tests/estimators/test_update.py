@@ -447,3 +447,47 @@ def test_the_fit_takes_the_directions_its_labels_allow():
     assert CrowdClassifier(annotators=BernoulliAnnotators(directions=3)).fit(X, FIRST)._learnt.items(
         X
     ).Psi.shape == (100, 4)
+
+
+def two_parts(later):
+    """Labels of the world above, first all but these, then these."""
+    return some(~later & ~np.isnan(Y)), some(later & ~np.isnan(Y))
+
+
+def test_auto_members_that_were_fitted_anew_share_no_features_with_the_others():
+    """More labels let some depend on more directions; a linear map then has other axes. Clusters stay."""
+    rng = np.random.default_rng(1)
+    wide, few = rng.normal(size=(100, 8)) @ rng.normal(size=(8, 8)), np.arange(100) < 20
+    y = np.where(rng.random((100, 4)) < 0.85, Z[:, None], 1 - Z[:, None]).astype(float)
+    members = [Member("linear", 10.0, True, False), Member("linear", 10.0, True, False, clusters=4)]
+    model = AutoCrowdClassifier(members=members, selection=False)
+    model.fit(wide, np.where(few[:, None], y, np.nan)).update(wide, np.where(few[:, None], np.nan, y))
+    directions = [member._learnt.seen.directions for member in model.members_]
+    assert len(set(directions)) == 2
+    each = [member._prob(member._learnt.items(wide)) for member in model.members_]
+    np.testing.assert_allclose(model.predict_proba(wide), np.mean(each, axis=0))
+
+
+def test_who_turns_out_to_say_one_thing_always_is_modelled_as_in_a_new_fit():
+    always = np.column_stack([Y, np.ones(100)])
+    later = np.zeros(always.shape, dtype=bool)
+    later[8:, -1] = True
+    first, rest = (np.where(part, always, np.nan) for part in (~later, later))
+    updated, anew = CrowdClassifier(**LINEAR).fit(X, first).update(X, rest), CrowdClassifier(**LINEAR)
+    assert type(CrowdClassifier(**LINEAR).fit(X, first)._learnt.model.annotators) is BernoulliAnnotators
+    np.testing.assert_allclose(updated.posterior_, anew.fit(X, always).posterior_)
+
+
+def test_new_labels_that_do_not_count_are_as_if_never_given():
+    first, rest = two_parts(LATER)
+    stranger = np.full((100, 1), 1.0)
+    wider = np.column_stack([rest.to_matrix(), stranger])
+    names = [*range(Y.shape[1]), "new"]
+    sure = np.column_stack([np.ones(Y.shape), np.zeros(100)])
+    silent = Annotations.from_matrix(wider, annotators=names, labels=[0, 1], confidence=sure)
+    absent = Annotations.from_matrix(
+        np.column_stack([rest.to_matrix(), stranger * np.nan]), annotators=names, labels=[0, 1]
+    )
+    found = [CrowdClassifier(**LINEAR).fit(X, first).update(X, new) for new in (silent, absent)]
+    np.testing.assert_array_equal(found[0].posterior_, found[1].posterior_)
+    np.testing.assert_array_equal(found[0].expertise(X), found[1].expertise(X))

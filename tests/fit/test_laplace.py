@@ -105,7 +105,10 @@ def log_lik(kind, items, i, theta, xi):
 
 
 def by_brute_force(kind, items, at):
-    """Σ s sᵀ over items, s by differences: for each column of ξ, and for each row of θ but the crowd's."""
+    """Σ s sᵀ over items, s by differences: for each column of ξ, and for each row of θ but the crowd's.
+
+    A label of confidence c is c labels, each with a gradient s / c: c times its square.
+    """
     n_outputs = 1 if at.xi.ndim == 1 else at.xi.shape[1]
     of_truth = np.zeros((n_outputs, D + 1, D + 1))
     of_annotators = np.zeros((T, at.theta.shape[1], at.theta.shape[1]))
@@ -113,7 +116,9 @@ def by_brute_force(kind, items, at):
         d_xi = slope(lambda xi, i=i: log_lik(kind, items, i, at.theta, xi), at.xi).reshape(D + 1, -1)
         d_theta = slope(lambda theta, i=i: log_lik(kind, items, i, theta, at.xi), at.theta)
         of_truth += np.einsum("jk,lk->kjl", d_xi, d_xi)
-        of_annotators += np.einsum("tj,tl->tjl", d_theta[:T], d_theta[:T])
+        counts, mine = np.ones(T), items.Y.item == i
+        counts[items.Y.annotator[mine]] = items.Y.counts[mine]
+        of_annotators += np.einsum("t,tj,tl->tjl", 1 / counts, d_theta[:T], d_theta[:T])
     return of_truth, of_annotators
 
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from tests.estimators.worlds import said_in
+from tests.model.worlds import with_row
 from whoknows import AnchorGraph, CrowdClassifier, GaussianAnnotators, GraphTruth, KnnGraph
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
@@ -171,7 +172,7 @@ class TestNewItems:
         fresh = labels_on(np.arange(N), seed=6)
         found = TRUTH.posterior_at(KNOWN, X, fresh)
         for i in (LABELLED[0], LABELLED[30], REST[0], REST[50]):
-            changed = EVIDENCE.replace(np.array([i]), fresh, np.array([i]))
+            changed = with_row(EVIDENCE, i, fresh, i)
             mean, variance, _ = dense(COVARIANCE, changed)
             np.testing.assert_allclose(found[i], normal(mean, variance)[i], atol=1e-9)
 

@@ -277,12 +277,22 @@ def test_cross_fitting_gives_an_item_of_the_fit_its_held_out_prior():
     items = Items(FEATURES[seen], FEATURES[seen], Y[seen])
     model = Model(ConfusionAnnotators().for_classes(K), truth)
     fitted = solve(model, items, None, Monitor(500, 1e-6, exact=False), "crossfit")
-    silent = TableEvidence(np.zeros((1, K)))
+    says = np.arange(float(K))[None]
     own, moved = (
-        truth.posterior_at(fitted.truth, x, silent) for x in (items.Phi[[0]], items.Phi[[0]] + 1e-9)
+        truth.posterior_at(fitted.truth, x, TableEvidence(says))
+        for x in (items.Phi[[0]], items.Phi[[0]] + 1e-9)
     )
-    np.testing.assert_allclose(own, np.exp(fitted.truth.held_out[[0]]))
+    np.testing.assert_allclose(own, softmax(fitted.truth.held_out[[0]] + says, axis=1))
     assert np.abs(own - moved).max() > 1e-3
+
+
+def test_without_labels_an_item_of_the_fit_is_what_x_says():
+    truth = LogisticTruth(variance=100.0).for_classes(K).prepare(X, FEATURES)
+    items = Items(FEATURES, FEATURES, Y)[np.flatnonzero(Y.labelled)]
+    model = Model(ConfusionAnnotators().for_classes(K), truth)
+    fitted = solve(model, items, None, Monitor(500, 1e-6, exact=False), "crossfit")
+    found = truth.posterior_at(fitted.truth, items.Phi, TableEvidence(np.zeros((len(items.Phi), K))))
+    np.testing.assert_allclose(found, np.exp(truth.log_predict(fitted.truth, items.Phi)))
 
 
 def test_cross_fitting_needs_a_classifier():

@@ -375,10 +375,11 @@ class TestFit:
     def test_cross_fitting_gives_an_item_of_the_fit_its_held_out_prior(self):
         found, _ = fit("crossfit", OrderedTruth(variance=100.0), tol=1e-6)
         truth = prepared(OrderedTruth(variance=100.0))
-        silent, rows = TableEvidence(np.zeros((1, K))), np.flatnonzero(Y.labelled)
-        own = truth.posterior_at(found.truth, FEATURES[rows[:1]], silent)
-        np.testing.assert_allclose(own, np.exp(found.truth.held_out[:1]))
-        assert np.abs(own - np.exp(truth.log_predict(found.truth, FEATURES[rows[:1]]))).max() > 1e-3
+        says, rows = np.arange(float(K))[None], np.flatnonzero(Y.labelled)
+        own = truth.posterior_at(found.truth, FEATURES[rows[:1]], TableEvidence(says))
+        np.testing.assert_allclose(own, softmax(found.truth.held_out[:1] + says, axis=1))
+        seeing = truth.log_predict(found.truth, FEATURES[rows[:1]])
+        assert np.abs(own - softmax(seeing + says, axis=1)).max() > 1e-3
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 from sklearn.base import clone
 
+from tests.model.worlds import with_row
 from tests.reference.worlds import slope, with_ones
 from whoknows.data.annotations import Annotations
 from whoknows.fit.em import fit_em
@@ -276,13 +277,13 @@ class TestTruth:
         theta = some_theta(piece)
         old = piece.evidence(theta, FEATURES, Y)
         fresh = QuadraticEvidence(np.array([2.0]), np.array([5.0]), np.array([0.3]))
-        replaced = old.replace(np.array([3]), fresh, np.array([0]))
+        replaced = with_row(old, 3, fresh)
         exact = truth.posterior(xi, FEATURES, replaced)
         known = self.known(truth, xi, theta)
         found = truth.posterior_at(known, FEATURES[3:4], fresh)
         assert found.mean[0] == pytest.approx(exact.mean[3], abs=1e-8)
         assert found.variance[0] == pytest.approx(exact.variance[3], abs=1e-8)
-        without = old.replace(np.array([3]), QuadraticEvidence(*np.zeros((3, 1))), np.array([0]))
+        without = with_row(old, 3, QuadraticEvidence(*np.zeros((3, 1))))
         others = truth.posterior(xi, FEATURES, without).log_marginal
         assert truth.log_density(known, FEATURES[3:4], fresh)[0] == pytest.approx(
             exact.log_marginal - others, abs=1e-8

@@ -19,6 +19,7 @@ from whoknows.data.annotations import Annotations
 from whoknows.estimators.answers import Answers
 from whoknows.estimators.checkpoint import NO_CHECKPOINT, Checkpoint
 from whoknows.estimators.checks import (
+    all_or_nothing,
     check_annotations,
     check_classes,
     check_features,
@@ -105,6 +106,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         self.engine = engine
         self.device = device
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -254,14 +256,21 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         return [Voice(float(self.weights_[m] / total), self.members_[m], items[m]) for m in order]
 
     def _seen_by(self, X: Array, given: Given | None) -> list[Items]:
-        """Items as each member sees them; what truths with the same map see is made once."""
-        of_map: dict[str, Items] = {}
-        of_view: dict[str, Items] = {}
+        """Items as each member sees them; what truths with the same map see is made once.
+
+        After an update members with the same map may see other directions: some were fitted anew.
+        """
+        of_map: dict[tuple[str, int], Items] = {}
+        of_view: dict[tuple[str, int], Items] = {}
+        found = []
         for member, model in zip(self.selection_.members, self.members_, strict=True):
-            if member.view not in of_view:
-                of_view[member.view] = model._learnt.items(X, given, of_map.get(member.map))
-                of_map.setdefault(member.map, of_view[member.view])
-        return [of_view[member.view] for member in self.selection_.members]
+            directions = model._learnt.seen.directions
+            of_truth, of_both = (member.map, directions), (member.view, directions)
+            if of_both not in of_view:
+                of_view[of_both] = model._learnt.items(X, given, of_map.get(of_truth))
+                of_map.setdefault(of_truth, of_view[of_both])
+            found.append(of_view[of_both])
+        return found
 
     def _answers(self, method: str, X: Array, given: Given | None = None, *args: Any) -> Iterator[Array]:
         """What each member answers, (n_members, …), a block of items after the other."""
@@ -361,7 +370,7 @@ def _in_stages(chosen: list[Member], trials: Trials, n_classes: int, parts: floa
     """Weigh members of many items: which kind of expertise first, then which maps, with that kind."""
     first = kinds(n_classes)
     told = trials.foretold(first)
-    best = int(told.log_lik.sum(axis=0).argmax())
+    best = int((told.weight @ told.log_lik).argmax())
     maps = {member.map for member in chosen}
     others = [member for member in on_other_maps(first[best], n_classes) if member.map in maps]
     on_maps = Foretold.joined([told.of(best), trials.foretold(others)], axis=1)

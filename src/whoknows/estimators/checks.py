@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from datetime import date, timedelta
+from functools import wraps
 from numbers import Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +24,26 @@ from whoknows.model.distances import blocks_of
 from whoknows.model.settings import Rule
 
 MOST_FEATURES = 5_000
+COLUMNS = ("n_features_in_", "feature_names_in_")  # what checking X sets
+P, R = ParamSpec("P"), TypeVar("R")
+
+
+def all_or_nothing(fit: Callable[P, R]) -> Callable[P, R]:
+    """Let a ``fit`` that fails leave its estimator with the columns it knew before, as all else it knows."""
+
+    @wraps(fit)
+    def guarded(*args: P.args, **settings: P.kwargs) -> R:
+        known = vars(args[0])  # of the estimator
+        before = {name: known[name] for name in COLUMNS if name in known}
+        try:
+            return fit(*args, **settings)
+        except BaseException:
+            for name in COLUMNS:
+                known.pop(name, None)
+            known.update(before)
+            raise
+
+    return guarded
 
 
 def check_setting(estimator: Any, name: str, rule: Rule) -> None:

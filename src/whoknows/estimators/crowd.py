@@ -15,10 +15,16 @@ from whoknows._threads import one_thread
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.answers import Answers
 from whoknows.estimators.checkpoint import NO_CHECKPOINT, NO_STEP, Checkpoint, Step
-from whoknows.estimators.checks import check_annotations, check_features, check_weight, row_ids
+from whoknows.estimators.checks import (
+    all_or_nothing,
+    check_annotations,
+    check_features,
+    check_weight,
+    row_ids,
+)
 from whoknows.estimators.given import Given, fingerprint
 from whoknows.estimators.gold import by_row, gold_codes, with_classes_of
-from whoknows.estimators.learnt import Learnt, directions_of
+from whoknows.estimators.learnt import Learnt
 from whoknows.estimators.levels import check_labels
 from whoknows.estimators.one_model import OneModel, rows_of, stacked, typical_rows
 from whoknows.estimators.ranking import Ranking
@@ -161,6 +167,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         self.engine = engine
         self.device = device
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -284,24 +291,19 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         self, X: Array, new: Annotations, callback: Callback | None = None, engine: Engine | None = None
     ) -> Self:
         given = self._given.with_labels(new, X)
-        given = replace(given, said=check_labels(given.said, self.truth, self.levels))
-        said, seen = given.said, self._learnt.seen
-        as_before = (
-            given.items == self._given.items
-            and np.array_equal(said.labels, self.classes_)
-            and (
-                seen.of_annotators is not None
-                or directions_of(self._learnt.model.annotators, said) == seen.directions
-            )
-        )
-        if not as_before:
+        given = replace(given, said=check_labels(given.said, self.truth, self.levels)).counting()
+        said, learnt = given.said, self._learnt
+        as_before = given.items == self._given.items and np.array_equal(said.labels, self.classes_)
+        if not (as_before and learnt.serves(self.annotators, said)):
             return self._fit(X, given, callback, engine=engine)
         active = said.labels_per_annotator > 0
         before = self._fitted.of_annotators(rows_of(said.annotators, self.annotators_), active)
-        return self._fit(X, given, callback, learnt=self._learnt, before=before, engine=engine)
+        return self._fit(X, given, callback, learnt=learnt, before=before, engine=engine)
 
     def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
         """p(z | x) of each item, labels aside: (n_items, n_classes), columns as in ``classes_``.
+
+        With ``truth="gp"`` an item of the fit is known by its own labels too: there is no function of x.
 
         Parameters
         ----------

@@ -44,6 +44,14 @@ class Learnt:
         truth = truth.prepare(Mapped(X, seen.scaled), features, seen.seed)
         return cls(seen, Model(annotators, truth))
 
+    def serves(self, choice: Any, said: Annotations) -> bool:
+        """Whether a new fit would see items, and take annotators, alike; ``choice`` is what was asked for."""
+        annotators = self.model.annotators
+        kind = resolve_annotators(choice, self.model.truth, said)
+        sees_enough = self.seen.of_annotators is not None
+        same_view = sees_enough or directions_of(annotators, said) == self.seen.directions
+        return same_view and type(kind) is type(annotators)
+
     def items(self, X: Array, given: Given | None = None, alike: Items | None = None) -> Items:
         """Return what truth and annotators see of checked X, with what is known of it or nothing.
 

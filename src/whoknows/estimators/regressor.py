@@ -15,6 +15,7 @@ from whoknows._threads import one_thread
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import show
 from whoknows.estimators.checks import (
+    all_or_nothing,
     check_annotations,
     check_features,
     check_some_labels,
@@ -32,7 +33,7 @@ from whoknows.fit.engines import Serial
 from whoknows.fit.items import Items
 from whoknows.fit.lbfgs import fit_lbfgs
 from whoknows.fit.monitor import Callback, Monitor
-from whoknows.fit.objective import Model, Parameters
+from whoknows.fit.objective import Model, Parameters, evidence_of
 from whoknows.model.annotators.biased import BiasedAnnotators
 from whoknows.model.belief import Belief
 from whoknows.model.graph import AutoGraph
@@ -133,6 +134,7 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
         self.standardize = standardize
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -166,7 +168,7 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
         _check_numbers(said)
         weight = check_weight(sample_weight, X)
         said, gold = only_what_counts(said, check_gold_numbers(by_row(gold, index, y), said), weight)
-        learnt = _Learnt.of_items(self, X, said)
+        learnt = _Learnt.of_items(self, X, said, weight)
         monitor = Monitor(self.max_iter, self.tol, callback=callback)
         every = learnt.items(X, said, gold, weight)
         with one_thread:
@@ -271,11 +273,11 @@ class _Learnt:
     scale: float
 
     @classmethod
-    def of_items(cls, settings: CrowdRegressor, X: Array, said: Annotations) -> _Learnt:
+    def of_items(cls, settings: CrowdRegressor, X: Array, said: Annotations, weight: Array | None) -> _Learnt:
         truth, annotators = _resolve_truth(settings.truth), _resolve_annotators(settings.annotators)
         seen = Seen.of_items(settings, X, directions_of(annotators, said))
         truth = truth.prepare(seen.scaled(X), seen.views(X)[0], seen.seed)
-        return cls(seen, annotators, truth, *_mean_and_scale(said))
+        return cls(seen, annotators, truth, *_mean_and_scale(said, weight))
 
     @property
     def model(self) -> Model:
@@ -312,16 +314,18 @@ def _fit(model: Model, items: Items, monitor: Monitor, solver: str) -> _Fitted:
     theta = model.annotators.init(items.Psi.shape[1], items.Y.n_annotators)
     start = Parameters(theta, model.truth.init(items.Phi.shape[1]))
     found = SOLVERS[solver](model, [items], start, monitor, Serial())
-    evidence = items.complete(model.annotators.evidence(found.theta, items.Psi, items.Y))
+    evidence = evidence_of(items, model, found)
     posterior = model.truth.posterior(found.xi, items.Phi, evidence)
     return _Fitted(Belief(found.theta), model.truth.learnt(found.xi, posterior, evidence, items.Phi))
 
 
-def _mean_and_scale(said: Annotations) -> tuple[float, float]:
-    """Mean and standard deviation of the labels given; 1 where all are the same."""
+def _mean_and_scale(said: Annotations, weight: Array | None) -> tuple[float, float]:
+    """Mean and standard deviation of the labels given, as much as each counts; 1 where all are the same."""
     values = said.labels[said.label].astype(float)
-    scale = float(values.std())
-    return float(values.mean()), scale if scale > 1e-12 * np.abs(values).max(initial=0.0) else 1.0
+    counts = said.counts if weight is None else said.counts * weight[said.item]
+    mean = float(np.average(values, weights=counts))
+    scale = float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
+    return mean, scale if scale > 1e-12 * np.abs(values).max() else 1.0
 
 
 def _resolve_truth(choice: Any) -> LinearTruth:

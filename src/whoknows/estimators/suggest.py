@@ -111,7 +111,7 @@ def suggest(
     voices = model._voices(X, said)
     items = voices[0].items
     crowd = _Crowd.of(model, voices, costs, annotators)
-    prob = sum(voice.weight * voice.model._posterior(voice.items) for voice in voices)
+    prob = model.posterior(X, said, unknown="population")
     rows = _highest(crowd.best_worth(items.Y, prob), max(n, POOL))
     over = _Spread.of(items, rows, crowd.asked) if spread else None
     batch = _Batch.of(crowd, rows, prob[rows], items.Y[rows])

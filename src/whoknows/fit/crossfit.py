@@ -18,7 +18,7 @@ from whoknows.fit.em import log_marginal, m_step
 from whoknows.fit.engines import Engine
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
-from whoknows.fit.objective import Model, Parameters
+from whoknows.fit.objective import Model, Parameters, evidence_of
 from whoknows.model.belief import Belief
 from whoknows.model.posterior import CategoricalPosterior, Posterior
 from whoknows.model.settings import NotCompatible
@@ -60,7 +60,7 @@ def fit_crossfit(
         if monitor.add(held_out_likelihood, parameters.theta):
             break
     monitor.finish()
-    known = truth.cross_fitted(parameters.xi, *engine.sum(_held_out, work, truth, parameters.xi))
+    known = truth.cross_fitted(parameters.xi, *engine.sum(_held_out, work, model, parameters))
     return Belief(parameters.theta), known
 
 
@@ -79,17 +79,18 @@ def _expectation(
     """
     items, old, variances = work
     log_prior = model.truth.leave_one_out(parameters.xi, items.Phi, old, variances)
-    evidence = items.complete(model.annotators.evidence(parameters.theta, items.Psi, items.Y))
+    evidence = evidence_of(items, model, parameters)
     new = CategoricalPosterior.from_log_joint(log_prior + evidence.table, evidence.weight)
     return CategoricalPosterior(0.5 * (old.prob + new.prob), new.log_marginal, new.weight)  # type: ignore[union-attr]
 
 
 def _held_out(
-    work: tuple[Items, Posterior, Array], truth: LogisticTruth, xi: Array
-) -> tuple[list[Array], list[Array]]:
-    """Features of a chunk's items, and log p(z | x) of each without it."""
+    work: tuple[Items, Posterior, Array], model: Any, parameters: Parameters
+) -> tuple[list[Array], list[Array], list[Array]]:
+    """Features of a chunk's items, log p(z | x) of each without it, and what its labels say."""
     items, posterior, variances = work
-    return [items.Phi], [truth.leave_one_out(xi, items.Phi, posterior, variances)]
+    held_out = model.truth.leave_one_out(parameters.xi, items.Phi, posterior, variances)
+    return [items.Phi], [held_out], [evidence_of(items, model, parameters).table]
 
 
 def _curvature(work: tuple[Items, Posterior], truth: LogisticTruth, xi: Array) -> tuple[Array]:

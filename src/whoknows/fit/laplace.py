@@ -69,7 +69,8 @@ def information(items: Items, model: Model, parameters: Parameters) -> tuple[Arr
     """Σ s sᵀ of one chunk: (n_outputs, n_features, n_features), (n_annotators, n_columns, n_columns)."""
     truth: Any = model.truth
     items = items.here
-    once = replace(items, weight=None)  # an item that counts twice is the same gradient, twice
+    # An item that counts twice is the same gradient, twice; so is a label, whose gradient is twice as long.
+    once = replace(items, weight=None)
     posterior = e_step(once, model, parameters)
     counts = np.ones(len(items.Phi)) if items.weight is None else items.weight
     of_truth = np.zeros(0)
@@ -81,7 +82,8 @@ def information(items: Items, model: Model, parameters: Parameters) -> tuple[Arr
     order = items.Y.by_annotator.order
     for part in np.array_split(order, 1 + len(order) * n_columns * items.Y.n_classes // AT_ONCE):
         s = _label_gradients(once, model, parameters.theta, posterior, part)
-        weighted = s * counts[items.Y.item[part], None]
+        sure = items.Y.counts[part]
+        weighted = s * (counts[items.Y.item[part]] / np.where(sure > 0, sure, 1.0))[:, None]
         for t, rows in Groups.of(items.Y.annotator[part], items.Y.n_annotators):
             of_annotators[t] += s[rows].T @ weighted[rows]
     return of_truth, of_annotators

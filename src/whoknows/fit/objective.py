@@ -11,6 +11,7 @@ import numpy as np
 from whoknows._array import Array
 from whoknows.fit.items import Items
 from whoknows.model.annotators import AnnotatorModel, FreezingAnnotators
+from whoknows.model.evidence import Evidence
 from whoknows.model.posterior import Posterior
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import TruthModel
@@ -50,9 +51,14 @@ class Parameters:
         return Parameters(theta.reshape(self.theta.shape), xi.reshape(self.xi.shape))
 
 
+def evidence_of(items: Items, model: Model, parameters: Parameters) -> Evidence:
+    """What labels, and a truth that is known, say of each item."""
+    return items.complete(model.annotators.evidence(parameters.theta, items.Psi, items.Y))
+
+
 def e_step(items: Items, model: Model, parameters: Parameters) -> Posterior:
     """p̃(z) of Eqs. (7), (12): labels become evidence, evidence and truth a posterior."""
-    evidence = items.complete(model.annotators.evidence(parameters.theta, items.Psi, items.Y))
+    evidence = evidence_of(items, model, parameters)
     return model.truth.posterior(parameters.xi, items.Phi, evidence)
 
 

@@ -17,7 +17,7 @@ from whoknows.fit.laplace import Spread, spread
 from whoknows.fit.lbfgs import fit_lbfgs
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.narrow import Narrow
-from whoknows.fit.objective import Model, Parameters, e_step
+from whoknows.fit.objective import Model, Parameters, e_step, evidence_of
 from whoknows.fit.variational import fit_variational, has_bound
 from whoknows.model.annotators.population import CrowdBelief
 from whoknows.model.belief import Belief
@@ -273,6 +273,6 @@ def _zero(model: Model, size: _Size) -> Parameters:
 
 def _learnt(items: Items, model: Model, parameters: Parameters) -> tuple[list[Any]]:
     """Return what the truth keeps; where items hang together there is one chunk, and it matters."""
-    evidence = items.complete(model.annotators.evidence(parameters.theta, items.Psi, items.Y))
+    evidence = evidence_of(items, model, parameters)
     posterior = model.truth.posterior(parameters.xi, items.Phi, evidence)
     return ([model.truth.learnt(parameters.xi, posterior, evidence)],)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from whoknows._array import Array, Rows, like
+from whoknows._array import Array, like
 
 GOLD_PRECISION = 1e6  # of a real truth that is known: a thousandth of the unit labels come in
 
@@ -57,13 +57,6 @@ class QuadraticEvidence:
         return QuadraticEvidence(
             self.precision + known, self.pull + known * z, self.constant - 0.5 * known * z**2, weight
         )
-
-    def replace(self, rows: Rows, other: QuadraticEvidence, other_rows: Rows) -> QuadraticEvidence:
-        """Return a copy whose ``rows`` are ``other_rows`` of another evidence."""
-        replaced = QuadraticEvidence(self.precision.copy(), self.pull.copy(), self.constant.copy())
-        for name in ("precision", "pull", "constant"):
-            getattr(replaced, name)[rows] = getattr(other, name)[other_rows]
-        return replaced
 
     @property
     def table(self) -> Array:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.checks import (
+    all_or_nothing,
     check_annotations,
     check_classes,
     check_features,
@@ -50,6 +51,7 @@ class Baseline(ClassifierMixin, BaseEstimator):
 
     standardize: bool
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from features and who said what; X and y as in `CrowdClassifier.fit`."""
         check_setting(self, "standardize", YES_OR_NO)

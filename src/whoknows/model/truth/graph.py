@@ -143,9 +143,11 @@ class GraphTruth(Settings):
     def log_predict(self, known: Smoothed, X: Array) -> Array:
         """log P(z ≤ ½) and log P(z > ½), given what is known of the items of the fit: (n_items, 2).
 
-        An x that coincides with one of those items is that item.
+        An x that coincides with one of those items is that item; with several, what is known of them all.
         """
-        return _log_probability(self._at(known.posterior, X, *self._find(known, X)))
+        item, here = self._find(known, X)
+        alike = _over_twins(known.posterior, self._prepared.items(known.posterior))
+        return _log_probability(self._at(known.posterior, X, alike.mean[item], alike.variance[item], here))
 
     def posterior_at(self, known: Smoothed, X: Array, evidence: Evidence) -> Array:
         """p(z | x, labels) of each item by itself, exact given the annotators: (n_items, 2).
@@ -156,18 +158,19 @@ class GraphTruth(Settings):
         assert isinstance(evidence, QuadraticEvidence)
         evidence = _weighted(evidence)
         item, here = self._find(known, X, evidence)
-        prior = self._at(known.posterior, X, item, here)
+        own = known.posterior
+        prior = self._at(own, X, own.mean[item], own.variance[item], here)
         precision, pull = 1 / prior.variance + evidence.precision, prior.mean / prior.variance + evidence.pull
         precision[here] -= known.evidence.precision[item[here]]
         pull[here] -= known.evidence.pull[item[here]]
         return np.exp(_log_probability(GaussianPosterior(pull / precision, 1 / precision)))
 
-    def _at(self, posterior: GaussianPosterior, X: Array, item: Rows, here: Mask) -> GaussianPosterior:
-        """Return what is known of each x: of an item its posterior, of any other what the graph says."""
+    def _at(
+        self, posterior: GaussianPosterior, X: Array, mean: Array, variance: Array, here: Mask
+    ) -> GaussianPosterior:
+        """Return what is known of each x: of an item what is given, of any other what the graph says."""
         there = self._prepared.at(posterior, X)
-        mean, variance = there.mean.copy(), there.variance.copy()
-        mean[here], variance[here] = posterior.mean[item[here]], posterior.variance[item[here]]
-        return GaussianPosterior(mean, variance)
+        return GaussianPosterior(np.where(here, mean, there.mean), np.where(here, variance, there.variance))
 
     def _find(
         self, known: Smoothed, X: Array, evidence: QuadraticEvidence | None = None
@@ -201,6 +204,19 @@ def _weighted(evidence: QuadraticEvidence) -> QuadraticEvidence:
     if w is None:
         return evidence
     return QuadraticEvidence(w * evidence.precision, w * evidence.pull, w * evidence.constant)
+
+
+def _over_twins(posterior: GaussianPosterior, items: Array) -> GaussianPosterior:
+    """Mean and variance of each item's truth, averaged over those with the same x: an even mixture's."""
+    keys = _keys(items)
+    _, group, size = np.unique(keys, return_inverse=True, return_counts=True)
+    if len(size) == len(keys):
+        return posterior
+    mean, square = (
+        (np.bincount(group, values) / size)[group]
+        for values in (posterior.mean, posterior.mean**2 + posterior.variance)
+    )
+    return GaussianPosterior(mean, square - mean**2)
 
 
 def _log_probability(posterior: GaussianPosterior) -> Array:

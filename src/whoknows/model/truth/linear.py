@@ -5,19 +5,19 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.linalg
-from scipy.spatial import cKDTree
 
-from whoknows._array import Array, Mask
+from whoknows._array import Array
 from whoknows.model.belief import Belief
 from whoknows.model.evidence import Evidence, QuadraticEvidence
 from whoknows.model.graph import Graph
 from whoknows.model.posterior import GaussianPosterior, Posterior
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, NotCompatible, Rules, Settings, is_a, or_none
-from whoknows.model.truth.logistic import SAME_ITEM, LogisticTruth
+from whoknows.model.truth.logistic import LogisticTruth
+from whoknows.model.truth.twins import Twins
 
 LEAST_LEFT = 1e-10  # of what an item does not know from its own labels: rounding, not statistics
 
@@ -232,31 +232,19 @@ class LinearBelief(Belief):
         pull g p taken out again, exactly.
         """
         f, v = X @ self.mean, self.variance_along(X)
-        item, here = self._find(X, evidence)
+        item, here = self._twins.find(X, _in_numbers(evidence))
         precision, pull = self.evidence.precision[item], self.evidence.pull[item]
         counts = 1.0 if self.evidence.weight is None else self.evidence.weight[item]
         share = np.where(here, counts / (1 + self.noise * precision), 0.0)
         left = np.maximum(1 - v * share * precision, LEAST_LEFT)
         return (f - v * share * pull) / left, v / left
 
-    def _find(self, X: Array, evidence: QuadraticEvidence) -> tuple[Any, Mask]:
-        """Return which item of the fit each x is, and whether it is one; of twins, the one labelled so."""
-        twins = self._tree_of_both.query(_both(X, evidence), distance_upper_bound=SAME_ITEM)
-        alike = self._tree.query(X, distance_upper_bound=SAME_ITEM)
-        exact = np.isfinite(twins[0])
-        item = np.where(exact, twins[1], alike[1])
-        return item % len(self.items), exact | np.isfinite(alike[0])
-
     @cached_property
-    def _tree(self) -> cKDTree:
-        return cKDTree(self.items)
-
-    @cached_property
-    def _tree_of_both(self) -> cKDTree:
-        return cKDTree(_both(self.items, self.evidence))
+    def _twins(self) -> Twins:
+        return Twins(self.items, _in_numbers(self.evidence))
 
 
-def _both(X: Array, evidence: QuadraticEvidence) -> Array:
-    """Features and evidence side by side, both of order one."""
+def _in_numbers(evidence: QuadraticEvidence) -> Array:
+    """What labels say, in two numbers of order one: (n_items, 2)."""
     precision, pull = evidence.precision, evidence.pull
-    return np.column_stack([X, np.log1p(precision), pull / (1 + precision)])
+    return np.column_stack([np.log1p(precision), pull / (1 + precision)])

@@ -9,7 +9,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 import scipy.linalg
-from scipy.spatial import cKDTree
 
 from whoknows._array import Array, like, log_logistic, log_softmax, namespace, to_numpy
 from whoknows.model.belief import Belief, bounded_log_logistic, moderated, omega
@@ -17,8 +16,8 @@ from whoknows.model.evidence import Evidence
 from whoknows.model.graph import Graph
 from whoknows.model.posterior import CategoricalPosterior, Posterior
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, Rules, Settings, is_a, or_none
+from whoknows.model.truth.twins import Twins
 
-SAME_ITEM = 1e-9  # features no farther apart than this, the last digits of a matrix product, are one item's
 LEAST_LEFT = 0.02  # of an item's variance when it is left out: more leverage than this is not believed
 
 
@@ -167,9 +166,11 @@ class LogisticTruth(Settings):
         f = f - away * (q - p)
         return log_classes(f if xi.ndim == 2 else f[:, 0])
 
-    def cross_fitted(self, xi: Array, X: list[Array], held_out: list[Array]) -> CrossFitted:
+    def cross_fitted(
+        self, xi: Array, X: list[Array], held_out: list[Array], evidence: list[Array]
+    ) -> CrossFitted:
         """Keep ξ, and what it would say of the items of the fit without their labels."""
-        return CrossFitted(xi, None, np.vstack(X), np.vstack(held_out))
+        return CrossFitted(xi, None, np.vstack(X), np.vstack(held_out), _in_shares(np.vstack(evidence)))
 
     # --- variational -----------------------------------------------------------------------------
 
@@ -227,7 +228,7 @@ class LogisticTruth(Settings):
         """p(z | x, labels), Eqs. (7), (12), ξ integrated out likewise: (n_items, n_classes)."""
         log_prior = self.log_predict(known, X)
         if isinstance(known, CrossFitted):
-            log_prior = known.without_own_labels(X, log_prior)
+            log_prior = known.without_own_labels(X, log_prior, evidence.table)
         return CategoricalPosterior.from_log_joint(log_prior + evidence.table).prob
 
 
@@ -235,20 +236,29 @@ class LogisticTruth(Settings):
 class CrossFitted(Belief):
     """ξ, and for the items of the fit log p(z | x) as it would be without their own labels.
 
-    ``items`` (n_items, n_features) are their features, ``held_out`` is (n_items, n_classes).
+    ``items`` (n_items, n_features) are their features, ``held_out`` is (n_items, n_classes), and so is
+    ``says``, the truth of each going by its labels alone.
     """
 
     items: Array = field(default_factory=lambda: np.zeros((0, 1)))
     held_out: Array = field(default_factory=lambda: np.zeros((0, 2)))
+    says: Array = field(default_factory=lambda: np.zeros((0, 2)))
 
-    def without_own_labels(self, X: Array, log_prior: Array) -> Array:
-        """Replace the rows of ``log_prior`` that belong to items of the fit."""
-        distance, item = self._tree.query(X, distance_upper_bound=SAME_ITEM)
-        return np.where(np.isfinite(distance)[:, None], self.held_out[item % len(self.held_out)], log_prior)
+    def without_own_labels(self, X: Array, log_prior: Array, evidence: Array) -> Array:
+        """Replace the rows of ``log_prior`` that belong to items of the fit, of those that have labels."""
+        says = _in_shares(evidence)
+        item, here = self._twins.find(X, says)
+        labelled = (says != says[:, :1]).any(axis=1)
+        return np.where((here & labelled)[:, None], self.held_out[item], log_prior)
 
     @cached_property
-    def _tree(self) -> cKDTree:
-        return cKDTree(self.items)
+    def _twins(self) -> Twins:
+        return Twins(self.items, self.says)
+
+
+def _in_shares(evidence: Array) -> Array:
+    """exp(evidence) over its sum: (n_items, n_classes), all the same where there are no labels."""
+    return np.exp(log_softmax(evidence))
 
 
 def gram(X: Array) -> Array:
