@@ -347,3 +347,24 @@ def test_a_terminal_sees_wrapped_lines_and_colour_only_if_allowed(colour, tmp_pa
     last = re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", text).split("Error: ")[1].splitlines()
     assert len(last) > 1
     assert max(map(len, last)) <= 60
+
+
+def test_words_have_no_order_of_their_own(tmp_path):
+    scores = "item,annotator,label\na,x,1\na,y,2\nb,x,3\nb,y,3\nc,x,1\nc,y,1\n"
+    numbers = write(tmp_path / "numbers.csv", scores)
+    words = write(
+        tmp_path / "words.csv",
+        re.sub(r"(\d)", lambda n: ["low", "mid, or so", "high"][int(n[0]) - 1].join('""'), scores),
+    )
+    message = failure("agreement", words, "--scale", "ordinal", "--quiet", code=2)
+    assert "--scale ordinal needs numbers, or words in order (--levels low,medium,high)" in message
+    assert "labels are 'high', 'low', 'mid, or so'" in message
+    assert "needs numbers; labels are 'high'" in failure(
+        "agreement", words, "--scale", "interval", "--quiet", code=2
+    )
+    order = "--scale", "ordinal", "--levels", "low", "--levels", "mid, or so", "--levels", "high"
+    found = as_json("agreement", words, *order)["alpha"]
+    assert found == as_json("agreement", numbers, "--scale", "ordinal")["alpha"]
+    assert found != as_json("agreement", words)["alpha"]
+    assert "got 'mid, or so'" in failure("agreement", words, *order[:2], "--levels", "low,high", "-q", code=2)
+    assert "--levels goes with --scale ordinal" in failure("agreement", words, *order[2:], "-q", code=2)

@@ -282,3 +282,59 @@ def test_losing_many_labelled_items_is_a_warning(tmp_path):
     features.write_text("item,x\n" + "\n".join(f"i{i},{i % 2}.{i}" for i in range(20)) + "\n")
     said = run("fit", labels, "--features", features, "--model", "id", "--out", tmp_path / "o", "--quiet")
     assert "20 of 40 items with labels (50%) have no features" in " ".join(said.err.split())
+
+
+# --- items by name ---------------------------------------------------------------------------------------
+
+
+def renamed(files, folder, name="image_id"):
+    """The crowd's files with another word for the item, and numbers from 1 for its ids."""
+    for each in ("labels.csv", "features.csv", "truth.csv"):
+        text = (files / each).read_text("utf-8").replace("item", name, 1)
+        write(folder / each, re.sub(r"^i(\d+)", lambda found: str(int(found[1]) + 1), text, flags=re.M))
+    return folder / "labels.csv", "--column", f"item={name}", "--model", "id", "--quiet"
+
+
+def test_the_labels_word_for_the_item_is_looked_for_in_other_files(files, results, tmp_path):
+    given, out = renamed(files, tmp_path), tmp_path / "out"
+    more = "--features", tmp_path / "features.csv", "--gold", tmp_path / "truth.csv"
+    run("fit", *given, *more, "--out", out)
+    found = table(out / "consensus.csv")
+    assert [row["item"] for row in found] == [str(i + 1) for i in range(60)]
+    assert whoknows.load(out / "model.whoknows").n_features_in_ == 3  # not the ids
+    truth = {row["image_id"]: row["truth"] for row in table(tmp_path / "truth.csv")}
+    assert all(row["consensus"] == truth[row["item"]] for row in found)  # which gold tells of all
+
+
+@pytest.mark.parametrize("name", ["nameless.csv", "nameless.npy"])
+def test_rows_without_ids_are_not_taken_for_the_items_next_to_them(files, tmp_path, name):
+    given, path = renamed(files, tmp_path), tmp_path / name
+    X = read_features(files / "features.csv").X
+    if name.endswith("npy"):
+        np.save(path, X[:40])
+    else:
+        write(path, "\n".join(["size,weight,age", *(",".join(map(str, row)) for row in X[:40])]))
+    given = "fit", *given, "--features", path, "--out", tmp_path / "out"
+    message = failure(*given, code=3)
+    assert f"{path}: names no items, so its rows are items 0 to 39; but then 1 of 40 items" in message
+    assert "--id-column" in message
+    run(*given, "--allow-missing")
+
+
+def test_predictions_replace_neither_what_is_read_nor_a_file_of_the_fit(files, results, tmp_path):
+    X = read_features(files / "features.csv")
+    np.save(tmp_path / "X.npy", X.X)
+    ids = write(tmp_path / "ids.csv", "\n".join(["item", *X.ids.tolist()]))
+    before = contents(tmp_path), contents(results)
+    given = "predict", results, tmp_path / "X.npy", "--items", ids, "--out"
+    assert f"{ids}: is read, so it cannot be written too." in failure(*given, ids, "--quiet", code=2)
+    consensus = results / "consensus.csv"
+    assert f"{consensus}: is a file of the fit." in failure(*given, consensus, "--quiet", code=2)
+    assert (contents(tmp_path), contents(results)) == before
+
+
+def test_what_a_report_cannot_show_is_missed_before_the_fit(files, tmp_path, monkeypatch):
+    monkeypatch.setattr("whoknows.apps.cli.models.fit", None)  # not reached
+    given = "fit", files / "labels.csv", "--features", files / "features.csv", "--out", tmp_path / "out"
+    for option in ("--text", "--image"):
+        assert "nowhere" in failure(*given, option, "nowhere", "--quiet", code=3)

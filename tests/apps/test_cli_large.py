@@ -334,3 +334,15 @@ def test_blocks_with_empty_columns_and_odd_names(tmp_path):
     ]
     write_blocks(blocks, tmp_path / "t.parquet", {"vote": ["yes"]})
     assert pq.read_table(tmp_path / "t.parquet")["vote"].to_pylist() == [None, None, "=yes"]
+
+
+def test_the_consensus_of_every_item_is_converted(out_of_core, tmp_path, monkeypatch):
+    out, _ = out_of_core
+    summary = json.loads((out / "summary.json").read_text("utf-8"))
+    for name in summary["consensus"]:
+        summary["consensus"][name] = summary["consensus"][name][:7]  # as of more items than are summed up
+    copy = shutil.copytree(out, tmp_path / "copy")
+    write(copy / "summary.json", json.dumps(summary))
+    assert as_json("convert", copy, tmp_path / "all.csv")["written"] == 60
+    found = [(row["item"], row["consensus"]) for row in table(tmp_path / "all.csv")]
+    assert found == [(row["item"], row["consensus"]) for row in rows_of(out / "consensus.parquet")]

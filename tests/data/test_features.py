@@ -417,3 +417,12 @@ def test_estimators_take_numbers_as_large_as_files_may_hold_and_refuse_larger_on
     X[4, 1] = -1e308
     with pytest.raises(ValueError, match=r"up to 1e\+150 in X, got -1e\+308 in column 1, item of row 4"):
         CrowdClassifier().fit(X, y)
+
+
+def test_true_and_false_are_numbers_in_every_kind_of_file(tmp_path):
+    text = "item,large,size\na,True,1\nb,FALSE,2\nc,true,\n"
+    table = {"item": ["a", "b", "c"], "large": [True, False, True], "size": [1.0, 2.0, None]}
+    for path in (written(tmp_path, "f.csv", text), written(tmp_path, "f.parquet", table)):
+        found = read_features(path)
+        assert found.names == ("large", "size")
+        np.testing.assert_array_equal(found.X[:, 0], [1, 0, 1])

@@ -10,6 +10,8 @@ from tests.insight.summary_worlds import FEATURES, KINDS, NAMES, fitted, split_c
 from whoknows import CrowdClassifier
 from whoknows.insight import cohen_kappa, copying_suspects, krippendorff_alpha, percent_agreement
 from whoknows.insight.summary import Summary, summarize
+from whoknows.insight.summary.answer import to_twelve_digits
+from whoknows.insight.summary.plain import names
 
 CLASSES = tuple(kind for kind in KINDS if kind != "numbers")
 
@@ -336,3 +338,14 @@ def test_what_does_not_fit_is_refused(change, message):
 def test_other_json_is_refused(text, message):
     with pytest.raises(ValueError, match=message):
         Summary.from_json(text)
+
+
+def test_ids_that_are_large_numbers_stay_apart():
+    ids = [10000001.0, 10000002.0, 0.1 + 0.2]
+    assert names(np.array(ids)) == ids
+    assert names([float("nan"), (1, 2)]) == [None, "(1, 2)"]
+
+
+def test_amounts_keep_their_digits_whatever_their_size():
+    amounts = np.array([13345786.333333333, 1.7e9 + 1, 2.5e-9, np.nan])
+    assert to_twelve_digits(amounts) == [13345786.3333, 1700000001.0, 2.5e-9, None]

@@ -92,3 +92,44 @@ def test_repeated_rows_are_votes_where_the_majority_counts_and_must_be_equally_s
     assert (found.items.tolist(), found.confidence.tolist()) == (["b", "a"], [1, 0.5])
     path = write("l.csv", "item,annotator,label,sure\na,x,1,0.5\na,x,1,0.9\n")
     assert "labelled item 'a' twice (1 and 1)" in problem(path, columns=sure)
+
+
+# --- numbers in other spellings, and columns that are no annotators --------------------------------------
+
+
+def test_a_sign_for_no_label_is_found_however_the_number_is_written(write):
+    amounts = write("l.csv", "item,annotator,label\na,x,2.5\na,y,-1\nb,x,0.5\n")
+    for sign in (-1, "-1", "-1.0", " -1 "):
+        assert rows(read_labels(amounts, missing_label=sign)) == {("a", "x", 2.5), ("b", "x", 0.5)}
+    assert len(rows(read_labels(amounts, missing_label="1"))) == 3
+
+
+def test_numbers_written_in_two_ways_beside_a_word_are_noted(write):
+    found = read_labels(write("l.csv", "item,annotator,label\na,x,1\na,y,1.0\nb,x,unsure\nb,y,2\n"))
+    assert "2 labels differ only in how they are written: '1', '1.0'" in " ".join(found.notes)
+
+
+WIDE = "item,{},x,y\na,{},cat,dog\nb,{},dog,dog\nc,{},cat,cat\n"
+
+
+@pytest.mark.parametrize("name", ["truth", "True_Label", "gold_label"])
+def test_in_a_wide_table_truth_is_no_annotator(write, name):
+    found = read_labels(write("w.csv", WIDE.format(name, "cat", "dog", "")))
+    assert found.annotations.annotators.tolist() == ["x", "y"]
+    assert found.gold == {"a": "cat", "b": "dog"}
+
+
+@pytest.mark.parametrize("name", ["Text", "image"])
+def test_nor_is_what_is_known_about_the_item(write, name):
+    found = read_labels(write("w.csv", WIDE.format(name, "one", "two", "three")), format="wide")
+    assert found.annotations.annotators.tolist() == ["x", "y"]
+    assert found.annotations.labels.tolist() == ["cat", "dog"]
+    assert bool(found.text) == (name == "Text")
+
+
+def test_a_column_that_shares_no_label_with_any_other_is_noted(write):
+    found = read_labels(write("w.csv", WIDE.format("notes", "unsure", "", "check")))
+    assert "column 'notes' shares no label with any other" in " ".join(found.notes)
+    assert "shares no label" not in " ".join(
+        read_labels(write("w.csv", WIDE.format("z", *["cat"] * 3))).notes
+    )

@@ -77,12 +77,14 @@ def _table_with(column: str, source: Source) -> Path | None:
 
     A file is read for it only if its first or last part has the column's name in it: features can be large.
     """
+    return next((path for path in (source.items, source.features) if path and has_column(path, column)), None)
+
+
+def has_column(path: Path, name: str) -> bool:
+    """Whether a file is a table with a column of this name; of what can be read but once, no."""
     from whoknows.data.formats.content import open_content
 
-    for path in (source.items, source.features):
-        if path is not None and _mentions(path, column) and column in open_content(path).names:
-            return path
-    return None
+    return path.is_file() and _mentions(path, name) and name in open_content(path).names
 
 
 def _mentions(path: Path, word: str, size: int = 1 << 16) -> bool:

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from whoknows.apps.cli import inputs, options
+from whoknows.apps.cli import inputs, models, options
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.output import refuse_to_replace_input
+from whoknows.apps.cli.problems import USAGE, Problem
 from whoknows.apps.cli.say import Say
 from whoknows.apps.cli.tables import check_name, write
 from whoknows.apps.cli.words import count
 
 if TYPE_CHECKING:
+    from whoknows.data.annotations import Annotations
     from whoknows.insight import Agreement
 
 PAIRS = ("first", "second", "n_items", "agreement", "kappa")
@@ -31,6 +33,10 @@ def agreement(
             help="How far apart labels are in Krippendorff's alpha: alike or not, by rank, by value."
         ),
     ] = "nominal",
+    levels: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B,C", help="The labels in their order, lowest first; for --scale ordinal."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -52,6 +58,8 @@ def agreement(
     whoknows agreement labels.csv
 
     whoknows agreement scores.csv --scale ordinal --out pairs.csv
+
+    whoknows agreement grades.csv --scale ordinal --levels low,medium,high
     """
     from whoknows.insight import agreement_table, krippendorff_alpha
 
@@ -59,6 +67,7 @@ def agreement(
         check_name(out)
         refuse_to_replace_input([out], labels)
     said = inputs.read_who_said_what(inputs.Source.of(settings), say).annotations
+    said = _on_scale(said, scale, levels)
     with say.progress("Comparing every two annotators"):
         table = agreement_table(said)
         alpha = table.alpha if scale == "nominal" else krippendorff_alpha(said, scale)
@@ -71,6 +80,25 @@ def agreement(
     if out is not None:
         say.tell(f"{out}: {count(len(table.pairwise), 'pair')}.")
     say.answer({**_numbers(table), "scale": scale, "alpha": alpha, "pairs": pairs})
+
+
+def _on_scale(said: Annotations, scale: str, levels: list[str] | None) -> Annotations:
+    """Bring the labels into their order; words have none of their own."""
+    from whoknows.data.vocabulary import show
+
+    labels = said.labels.tolist()
+    if levels is not None and scale != "ordinal":
+        raise Problem(f"--levels goes with --scale ordinal; got --scale {scale}.", USAGE)
+    order = models.in_order(levels, labels)
+    if order is not None:
+        strange = [label for label in labels if label not in order]
+        if strange:
+            raise Problem(f"Expected every label among --levels {show(order)}; got {show(strange)}.", USAGE)
+        return said.recode(said.annotators, order)
+    if scale != "nominal" and any(isinstance(label, str) for label in labels):
+        wanted = "numbers, or words in order (--levels low,medium,high)" if scale == "ordinal" else "numbers"
+        raise Problem(f"--scale {scale} needs {wanted}; labels are {show(labels, 6)}.", USAGE)
+    return said
 
 
 def _numbers(table: Agreement) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def _convert_fit(fitted: Fitted, out: Path, to: To | None, say: Say) -> int:
     """Write the consensus of a fit as a table, or as predictions that Label Studio imports."""
     from whoknows.data.formats import write_predictions
 
-    consensus = fitted.summary().consensus
+    consensus = fitted.consensus()
     if to is None:
         write(consensus, out, say)
         return len(consensus["item"])

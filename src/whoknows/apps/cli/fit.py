@@ -100,12 +100,13 @@ def fit_files(settings: dict[str, Any], say: Say) -> Summary:
         crowd = inputs.read_crowd(source, say, whole=True)
         gold = inputs.read_truth(source, crowd, say)
         notes = [note.strip() for note in say.notes]
+        shown = _shown_of_items(source, crowd)  # before the fit: what is not there is missed now
         model = _build(settings, crowd, source.is_labels_alone(crowd.labels), say)
         large.take_up(checkpoint, resume, say)
         started = time.monotonic()
         _fit(model, crowd, gold, settings, checkpoint, say)
         say.note(f"Fitted in {time.monotonic() - started:.0f} s.")
-        summary = _sum_up(model, source, crowd, gold, notes, say)
+        summary = _sum_up(model, source, crowd, {"gold": gold, "notes": notes, **shown}, say)
         with writing(out):
             _write(draft, model, crowd, summary, say)
             heading = f"What was told and found. To do it again: whoknows fit --config {SETTINGS}"
@@ -132,23 +133,28 @@ def _refuse_to_write_into_features(out: Path, features: Path | None) -> None:
         raise Problem(f"{out}: is in the folder of the features. Choose another --out.", USAGE)
 
 
+def _shown_of_items(source: inputs.Source, crowd: inputs.Crowd) -> dict[str, Any]:
+    """Texts and images of the items, for the report; not of those whose features stay in their files."""
+    if crowd.in_files:
+        return {}
+    return {"text": about.texts_of(source, crowd), "images": about.images_of(source, crowd)}
+
+
 def _sum_up(
-    model: Any, source: inputs.Source, crowd: inputs.Crowd, gold: Any, notes: list[str], say: Say
+    model: Any, source: inputs.Source, crowd: inputs.Crowd, told: dict[str, Any], say: Say
 ) -> Summary:
     """Sum up the fit; of features that stay in their files, at some of the items."""
     from whoknows.insight.summary import summarize
 
-    joined, told = crowd.joined, {"gold": gold, "notes": notes}
+    joined = crowd.joined
     if crowd.in_files:
         if source.text or source.image or (source.items is not None and source.has_names):
             say.warn(NOT_SHOWN)
         some = large.Some.of(joined, crowd.ids, say)
         say.note(some.note)
         model, joined = some.of_model(model), some.joined
-        told = {"gold": some.by_id(gold), "notes": [*notes, some.note]}
+        told = {"gold": some.by_id(told["gold"]), "notes": [*told["notes"], some.note]}
         told["text"] = some.by_id(large.by_row(crowd.labels.text, crowd.ids))
-    else:
-        told |= {"text": about.texts_of(source, crowd), "images": about.images_of(source, crowd)}
     with say.progress("Summing up") as update:
         names = list(joined.names)
         return summarize(model, joined.X, joined.annotations, features=names, progress=update, **told)

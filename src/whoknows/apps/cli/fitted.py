@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -72,6 +73,15 @@ class Fitted:
             return Summary.from_json(path.read_text("utf-8"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise Problem(f"{path}: cannot be read ({error}).", BAD_INPUT) from None
+
+    def consensus(self) -> Mapping[str, Any]:
+        """Read the truth of every item, a column each; the summary of very many knows some of them."""
+        path = self.folder / CONSENSUS_OF_MANY
+        if not path.is_file():
+            return cast("Mapping[str, Any]", self.summary().consensus)
+        from whoknows.data.formats.arrow import read_arrow
+
+        return cast("Mapping[str, Any]", read_arrow(path.read_bytes(), path).to_pydict())
 
     @cached_property
     def settings(self) -> dict[str, Any]:

@@ -139,6 +139,13 @@ def read_crowd(source: Source, say: Say, recipe: Recipe | None = None, whole: bo
         say.note(f"  {some.note}")
         return Crowd(labels, some.joined, None, recipe)
     joined = join(labels, features)
+    if joined.lost and _counts_rows(features.notes) and not source.allow_missing:
+        raise Problem(
+            f"{source.features}: names no items, so its rows are items 0 to {len(joined.X) - 1}; but then "
+            f"{joined.notes[0].strip()}. Name the column of its ids with --id-column, or with --items a file "
+            "that has them row by row; --allow-missing leaves such labels out.",
+            BAD_INPUT,
+        )
     if joined.lost > MANY_LOST:
         say.warn(joined.notes[0])
         say.all(joined.notes[1:])
@@ -184,17 +191,26 @@ def read_numbers(source: Source, recipe: Recipe, say: Say) -> tuple[Features, Re
     if is_large(source.features, source.memory):
         how = source.id_column, source.vector, source.items, source.memory
         return of_numbers(open_large(source.features, *how, say), recipe, source.has_names, say)
+    id_column = source.id_column or _column_of_items(source, source.features)
     with say.progress(f"Reading {source.features.name}"):
         try:
-            read = read_features(source.features, source.id_column, vector=source.vector)
+            read = read_features(source.features, id_column, vector=source.vector)
         except FileProblem as error:
             if not recipe.features:
                 raise
             wanted = f"Expected the features of the fit: {show(recipe.features, 3)}."
             raise Problem(str(error).replace(TEXTS_NEED, wanted), BAD_INPUT) from None
         if source.items is not None and _counts_rows(read.notes):
-            read = read_features(source.features, source.id_column, ids=source.items, vector=source.vector)
+            read = read_features(source.features, id_column, ids=source.items, vector=source.vector)
     return of_numbers(read, recipe, source.has_names, say)
+
+
+def _column_of_items(source: Source, path: Path) -> str | None:
+    """Column of the items in the labels, as --column names it, if another table has one of that name."""
+    from whoknows.apps.cli.about import has_column
+
+    name = source.columns.get("item")
+    return name if name is not None and has_column(path, name) else None
 
 
 def _counts_rows(notes: tuple[str, ...]) -> bool:
@@ -221,11 +237,11 @@ def read_truth(source: Source, crowd: Crowd, say: Say) -> dict[Hashable, Hashabl
 
     said, own = crowd.joined.annotations, crowd.labels.gold
     if crowd.in_files:
-        read = own if source.gold is None else read_gold(source.gold)
+        read = own if source.gold is None else read_gold(source.gold, _gold_columns(source, source.gold))
         return _truth_by_row(read, crowd, source.gold or source.labels, say) if read else None
     items = said.items.tolist()
     if source.gold is not None:
-        known: Mapping[Hashable, Hashable] = read_gold(source.gold, said=said)
+        known: Mapping[Hashable, Hashable] = read_gold(source.gold, _gold_columns(source, source.gold), said)
     elif own:
         match, _ = match_ids(own, items)
         known = {match.get(item, item): label for item, label in own.items()}
@@ -241,6 +257,12 @@ def read_truth(source: Source, crowd: Crowd, say: Say) -> dict[Hashable, Hashabl
         )
     _tell_of_truth(len(gold), len(known), where, say)
     return gold
+
+
+def _gold_columns(source: Source, path: Path) -> dict[str, str]:
+    """Columns of a file of gold that go by another name than usual."""
+    name = _column_of_items(source, path)
+    return {} if name is None else {"item": name}
 
 
 def _truth_by_row(

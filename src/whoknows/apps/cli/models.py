@@ -45,7 +45,7 @@ def build(
     from whoknows import AutoCrowdClassifier, CrowdClassifier, CrowdRegressor
 
     common: dict[str, Any] = {"max_iter": max_iter, "random_state": seed}
-    order = _order(levels, labels)
+    order = in_order(levels, labels)
     if order is not None and model not in ("auto", "ordered"):
         raise Problem(f"--levels goes with --model ordered; got --model {model}.", USAGE)
     if order is not None or model == "ordered":
@@ -68,12 +68,13 @@ def _of_labels_alone(model: Word, common: dict[str, Any]) -> Any:
     return CrowdClassifier("id", ConfusionAnnotators(varies_with_x=False), "linear", **common)
 
 
-def _order(levels: list[str] | None, labels: list[Any]) -> list[Any] | None:
-    """Levels as the labels spell them: 1 and not "1" where labels are numbers."""
+def in_order(levels: list[str] | None, labels: list[Any]) -> list[Any] | None:
+    """Levels as the labels spell them: 1 and not "1" where labels are numbers; a label may have commas."""
     if not levels:
         return None
     known = {str(label): label for label in labels}
-    words = [word.strip() for given in levels for word in given.split(",")]
+    given = [[word] if word.strip() in known else word.split(",") for word in levels]
+    words = [word.strip() for several in given for word in several]
     return [known.get(word, word) for word in words]
 
 

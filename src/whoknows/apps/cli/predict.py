@@ -11,6 +11,7 @@ import typer
 from whoknows.apps.cli import inputs, options
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.features import BY_PLACE, of_texts
+from whoknows.apps.cli.fit import FILES
 from whoknows.apps.cli.fitted import Fitted, ModelArgument
 from whoknows.apps.cli.large import ids_at, stays_in_files
 from whoknows.apps.cli.output import refuse_to_replace_input
@@ -58,8 +59,11 @@ def predict(
     whoknows predict whoknows-out new_texts.csv --text body
     """
     check_name(out)
-    refuse_to_replace_input([out], features)
+    for read in filter(None, (features, items)):
+        refuse_to_replace_input([out], read)
     fitted = Fitted(model)
+    if out.absolute() in {fitted.folder.absolute() / name for name in FILES}:
+        raise Problem(f"{out}: is a file of the fit. Choose another --out.", USAGE)
     loaded = fitted.model()
     # Columns are put in order here; the model is given arrays, of which it would complain.
     names = tuple(map(str, vars(loaded).pop("feature_names_in_", ())))

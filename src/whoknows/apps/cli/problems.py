@@ -88,7 +88,8 @@ def describe(error: Exception) -> tuple[str, int]:
         )
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"{error.filename}: "
-        return f"{where}{error.strerror or error}.", CANNOT_WRITE if error.errno in _NO_ROOM else BAD_INPUT
+        what = str(error.strerror or error).rstrip(".")
+        return f"{where}{what}.", CANNOT_WRITE if error.errno in _NO_ROOM else BAD_INPUT
     if isinstance(error, (ValueError, FloatingPointError)) and _is_worded(error):
         return str(error), BAD_INPUT
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -177,5 +177,9 @@ def _consensus(summary: Summary, numbers: bool) -> Html:
         if shown == n
         else f"Consensus of the first {many(shown, 'item')}"
     )
-    note = el("p", "The consensus of every item is in consensus.csv beside this report.", cls="note")
+    note = el(
+        "p",
+        "The consensus of every item is in consensus.csv, or consensus.parquet, beside this report.",
+        cls="note",
+    )
     return fold(title, table(head, rows, (2, 3, *range(6, 6 + len(extra)))), note)

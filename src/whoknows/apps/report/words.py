@@ -49,8 +49,8 @@ def many(n: int, noun: str) -> str:
 
 
 def name(value: Any) -> str:
-    """Label or id; a label that is a number to six digits."""
-    return NOTHING if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    """Label or id; of a number what tells it from any other."""
+    return NOTHING if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def skill(value: float | None, numbers: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ def read_arrow(data: bytes, path: Path) -> Any:
     pa = import_pyarrow(path)
     from pyarrow import ipc, parquet
 
-    source = io.BytesIO(data)
+    source = pa.BufferReader(data)  # not io.BytesIO, which pyarrow's threads may outlive: the process aborts
     try:
         if data.startswith(PARQUET):
             table = parquet.read_table(source)

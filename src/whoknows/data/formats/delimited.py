@@ -143,7 +143,7 @@ def _read_fast(text: str, delimiter: str, width: int) -> list[Coded] | None:
     names = [str(place) for place in range(width)]
     try:
         table = pacsv.read_csv(
-            io.BytesIO(text.encode()),
+            pa.BufferReader(text.encode()),
             pacsv.ReadOptions(column_names=names, block_size=1 << 23),
             pacsv.ParseOptions(delimiter=delimiter, quote_char=False),
             pacsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),

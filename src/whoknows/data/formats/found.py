@@ -151,12 +151,26 @@ def _code(rows: Sequence[tuple[Hashable, Hashable, Hashable]]) -> tuple[Coded, C
 
 
 def _without(label: Coded, missing: Any) -> Coded:
-    """Labels of which one value, compared as text, means that there is none."""
-    sign = None if missing is None else str(missing).strip()
-    kept = [place for place, value in enumerate(label.values) if str(value).strip() != sign]
+    """Labels of which one value, as text or as a number, means that there is none."""
+    kept = [place for place, value in enumerate(label.values) if not _is_sign(value, missing)]
     code = np.full(len(label.values) + 1, -1, dtype=np.int32)
     code[kept] = np.arange(len(kept), dtype=np.int32)
     return Coded(code[label.codes], [label.values[place] for place in kept])
+
+
+def _is_sign(value: Any, sign: Any) -> bool:
+    """Whether a label is the sign that there is none: "-1" and -1.0 are both -1."""
+    if sign is None:
+        return False
+    return str(value).strip() == str(sign).strip() or _number(value) == _number(sign)
+
+
+def _number(value: Any) -> float:
+    """Value as a number, NaN (which equals nothing) if it is none."""
+    try:
+        return np.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return np.nan
 
 
 def _check_rows(columns: tuple[Coded, Coded, Coded], label: Coded, path: Path) -> None:
@@ -176,14 +190,18 @@ def _suspicions(said: Annotations) -> list[str]:
     """What looks like a slip of whoever wrote the file."""
     notes = []
     for ids, what in ((said.annotators, "annotators"), (said.labels, "labels")):
-        groups: dict[str, list[Any]] = {}
+        groups: dict[float | str, list[Any]] = {}
         for value in ids.tolist():
-            groups.setdefault(str(value).strip().casefold(), []).append(value)
+            number = _number(value)
+            alike_in = number if number == number else str(value).strip().casefold()
+            groups.setdefault(alike_in, []).append(value)
         alike = [value for group in groups.values() if len(group) > 1 for value in group]
         if alike:
             plain = all(isinstance(value, str) and value == value.strip() for value in alike)
+            written = any(_number(value) == _number(value) for value in alike if isinstance(value, str))
+            how = "how they are written" if written else "case" if plain else "case, spaces or type"
             notes.append(
-                f"{len(alike)} {what} differ only in {'case' if plain else 'case, spaces or type'}: "
+                f"{len(alike)} {what} differ only in {how}: "
                 f"{show(alike, 6)}; kept apart. Write them alike in the file if they mean the same"
             )
     odd = [value for value in said.labels.tolist() if looks_missing(value)]

@@ -101,10 +101,8 @@ def _roles(options: Options) -> dict[str, str]:
     return {role: name for role, name in options.columns.items() if role in ALIASES}
 
 
-def _take_gold(found: Found, table: Table, path: Path) -> None:
-    """True labels, and rows that are gold rather than somebody's label."""
-    assert found.columns is not None
-    item, annotator, label = found.columns
+def take_truth(found: Found, item: Coded, table: Table, path: Path) -> None:
+    """True labels of the items, in a column of their own."""
     for name in table.names:
         if name.strip().lower() in TRUTH:
             truth = table.labels(name)
@@ -114,6 +112,13 @@ def _take_gold(found: Found, table: Table, path: Path) -> None:
             found.note(
                 len(found.gold), f"item has its truth in {name!r}", f"items have their truth in {name!r}"
             )
+
+
+def _take_gold(found: Found, table: Table, path: Path) -> None:
+    """True labels, and rows that are gold rather than somebody's label."""
+    assert found.columns is not None
+    item, annotator, label = found.columns
+    take_truth(found, item, table, path)
     marks = [name for name in table.names if name.strip().lower() == "is_gold"]
     if not marks:
         return

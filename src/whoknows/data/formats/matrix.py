@@ -141,10 +141,17 @@ def _floats(cells: Sequence[str], strange: Strange, start: int) -> NDArray[np.fl
     for place, cell in enumerate(cells):
         if cell.strip().lower() not in _NOTHING:
             try:
-                numbers[place] = float(cell)
+                numbers[place] = _number(cell)
             except ValueError:
                 strange.add(cell, start + place + 1)
     return numbers
+
+
+def _number(cell: str) -> float:
+    """Number in a cell; true and false are 1 and 0, as in other kinds of files."""
+    truth = {"true": 1.0, "false": 0.0}
+    word = cell.strip().lower()
+    return truth[word] if word in truth else float(cell)
 
 
 def _of_arrow(table: Any, path: Path, id_column: str | None) -> Numbers:

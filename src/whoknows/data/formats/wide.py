@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.formats.cells import parse_ids, parse_labels, plain
 from whoknows.data.formats.content import Content, Table
 from whoknows.data.formats.found import Found
-from whoknows.data.formats.long import is_close, text_by_item
+from whoknows.data.formats.long import TRUTH, is_close, take_truth, text_by_item
 from whoknows.data.formats.problem import FileProblem, Path
 from whoknows.data.formats.spec import Format, Options, item_column, must_have
 from whoknows.data.vocabulary import Coded, Ids, factorize
@@ -26,7 +26,7 @@ def recognise(content: Content, options: Options) -> bool:
     if table is None or named or content.container.startswith("JSON"):
         return False
     item = options.columns.get("item") or item_column(table.names)
-    others = [name for name in table.names if name not in (item, options.columns.get("text", "text"))]
+    others = _people(table, options)
     if item is None or item not in table.names or len(others) < 2 or is_close(others):
         return False
     try:
@@ -47,8 +47,8 @@ def read(content: Content, options: Options) -> Found:
     for role, name in options.columns.items():
         must_have(table.names, name, f"column for the {role}", path)
     item = options.columns.get("item") or item_column(table.names)
-    text = options.columns.get("text", "text")
-    people = [name for name in table.names if name not in (item, text)]
+    text = options.columns.get("text") or _called(table, ("text",))
+    people = _people(table, options)
     if not people:
         raise FileProblem(path, "has no column besides the item; expected one for each annotator.")
     found = Found()
@@ -58,9 +58,36 @@ def read(content: Content, options: Options) -> Found:
     _refuse_repeated(items, path)
     found.columns = _melt(table, items, people)
     found.note_spaces([cell for name in people for cell in table.column(name).values])
-    if text in table.names and text != item:
+    if text is not None and text != item:
         found.text = text_by_item(items, table.values(text))
+    take_truth(found, items, table, path)
+    _note_strangers(found, table, people)
     return found
+
+
+def _called(table: Table, names: Sequence[str]) -> str | None:
+    """First column with one of these names, in any case."""
+    return next((name for name in table.names if name.strip().lower() in names), None)
+
+
+def _people(table: Table, options: Options) -> list[str]:
+    """Columns that are annotators: those that are not known for something else."""
+    item = options.columns.get("item") or item_column(table.names)
+    text = options.columns.get("text") or _called(table, ("text",))
+    besides = (*TRUTH, "image")
+    return [name for name in table.names if name not in (item, text) and name.strip().lower() not in besides]
+
+
+def _note_strangers(found: Found, table: Table, people: list[str]) -> None:
+    """Say which columns share no label with any other: they may be no annotators."""
+    said = {name: {str(value).strip() for value in table.column(name).values} for name in people}
+    for name, labels in said.items():
+        others = set().union(*(said[other] for other in people if other != name))
+        if labels and len(people) > 1 and not labels & others:
+            found.notes.append(
+                f"column {name!r} shares no label with any other and counts as an annotator; leave it out of "
+                "the file if it is none"
+            )
 
 
 def columns(said: Annotations) -> Mapping[Hashable, Ids]:

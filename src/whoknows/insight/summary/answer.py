@@ -74,12 +74,12 @@ def consensus_table(fit: Fit, vote: Vote, words: Words) -> Table:
     if fit.kind == "numbers":
         return {
             "item": words.ids,
-            "consensus": rounded(fit.consensus),
+            "consensus": to_twelve_digits(fit.consensus),
             "confidence": [None] * fit.n_items,
             "n_labels": n_labels,
-            "vote": rounded(vote.value),
+            "vote": to_twelve_digits(vote.value),
             "overruled": vote.overruled.tolist(),
-            "std": rounded(fit.doubt),
+            "std": to_twelve_digits(fit.doubt),
         }
     classes = [*names(fit.said.labels), None]
     return {
@@ -99,12 +99,14 @@ def class_columns(classes: list[Any]) -> list[str]:
     return columns if len(set(columns)) == len(columns) else [f"p_{name!r}" for name in classes]
 
 
-def rounded(values: Array) -> list[float | None]:
-    """Six decimals of small numbers, six digits of large ones; None where there is no number."""
-    large = np.maximum(np.nan_to_num(np.abs(values)), 1e-300)
-    digits = np.maximum(10.0 ** np.floor(np.log10(large)), 1.0)  # probabilities: all to the same place
-    listed: list[float] = (np.round(values / digits, 6) * digits).tolist()
-    return [value if value == value else None for value in listed]
+def rounded(probabilities: Array) -> list[float | None]:
+    """Six decimals; None where there is no number."""
+    return [value if value == value else None for value in np.round(probabilities, 6).tolist()]
+
+
+def to_twelve_digits(values: Array) -> list[float | None]:
+    """Amounts of any size, without the noise of sums; None where there is no number."""
+    return [float(f"{value:.12g}") if value == value else None for value in values.tolist()]
 
 
 def answer(fit: Fit, vote: Vote) -> Facts:

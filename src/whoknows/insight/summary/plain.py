@@ -38,10 +38,13 @@ def names(ids: Iterable[Any]) -> list[Any]:
     [1, 'b', "(2, 'c')"]
     """
     listed = ids.tolist() if isinstance(ids, np.ndarray) else ids
-    return [plain(each.item() if isinstance(each, np.generic) else _text(each)) for each in listed]
+    return [_name(each.item() if isinstance(each, np.generic) else each) for each in listed]
 
 
-def _text(value: Any) -> Any:
+def _name(value: Any) -> Any:
+    """Id as it is, to its last digit: rounded, two could become one."""
+    if isinstance(value, float) and not isfinite(value):
+        return None
     return value if isinstance(value, (bool, int, float, str)) else str(value)
 
 
