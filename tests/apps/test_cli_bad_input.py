@@ -92,7 +92,7 @@ def test_a_column_that_is_not_there(files):
     assert "There is no column 'picture' for the image" in failure(
         "fit", files / "labels.csv", *given, code=3
     )
-    message = failure("agreement", files / "labels.csv", "--column", "lable=label", code=3)
+    message = failure("agreement", files / "labels.csv", "--column", "lable=label", code=2)
     assert (
         "--column expects the roles 'item', 'annotator', 'label', 'text', 'confidence'; got 'lable'"
         in message

@@ -338,3 +338,15 @@ def test_what_a_report_cannot_show_is_missed_before_the_fit(files, tmp_path, mon
     given = "fit", files / "labels.csv", "--features", files / "features.csv", "--out", tmp_path / "out"
     for option in ("--text", "--image"):
         assert "nowhere" in failure(*given, option, "nowhere", "--quiet", code=3)
+
+
+def test_an_option_that_may_be_repeated_may_be_said_once_in_a_file(tmp_path):
+    labels = write(tmp_path / "l.csv", "item,annotator,grade\na,x,low\na,y,high\nb,x,mid\nb,y,mid\n")
+    once = write(
+        tmp_path / "once.toml", 'column = "label=grade"\nlevels = "low,mid,high"\nscale = "ordinal"\n'
+    )
+    often = write(
+        tmp_path / "often.toml",
+        'column = ["label=grade"]\nlevels = ["low", "mid", "high"]\nscale = "ordinal"\n',
+    )
+    assert as_json("agreement", labels, "--config", once) == as_json("agreement", labels, "--config", often)

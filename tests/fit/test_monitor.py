@@ -127,3 +127,10 @@ def test_a_tighter_tolerance_goes_on_longer_and_higher(solver):
 )
 def test_a_fit_can_be_stopped_at_its_first_iteration(solver):
     assert watched(solver, callback=lambda iteration, bound, seconds: iteration == 1).n_iter == 1
+
+
+def test_one_iteration_has_risen_from_nothing():
+    monitor = Monitor(1, 1e-6)
+    monitor.add(-5.0, np.zeros(1))
+    with pytest.warns(DidNotConverge, match=r"in max_iter=1 iterations\. Raise max_iter"):
+        monitor.finish()

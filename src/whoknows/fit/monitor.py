@@ -120,9 +120,11 @@ class Monitor:
     def finish(self) -> None:
         """Warn if the fit ran out of iterations."""
         if self.warn and not (self.converged or self.stopped):
+            rise = self._rise()
+            rose = f": the bound still rose by {rise:.2g} at the last" if np.isfinite(rise) else ""
             warnings.warn(
-                f"The fit did not converge in max_iter={self.max_iter} iterations: the bound still rose by "
-                f"{self._rise():.2g} at the last. Raise max_iter, or tol={self.tol:g} if that is enough.",
+                f"The fit did not converge in max_iter={self.max_iter} iterations{rose}. "
+                f"Raise max_iter, or tol={self.tol:g} if that is enough.",
                 DidNotConverge,
                 stacklevel=2,
             )

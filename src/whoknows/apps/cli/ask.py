@@ -66,7 +66,11 @@ def ask(
     fitted = Fitted(model)
     loaded = fitted.model()
     if not hasattr(loaded, "suggest"):
-        raise Problem(f"{model}: is a regression, for which whom to ask is not known.", BAD_INPUT)
+        raise Problem(
+            f"{model}: is a regression. Whom to ask next is in its report and summary.json; this command is "
+            "for classes.",
+            BAD_INPUT,
+        )
     known = loaded.annotators_.tolist()
     costs = _costs(cost, known)
     people = None if annotator is None else [_known(name, known, "--annotator") for name in annotator]

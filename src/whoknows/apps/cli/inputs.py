@@ -48,11 +48,17 @@ class Source:
     @property
     def columns(self) -> dict[str, str]:
         """Columns of the labels by role."""
+        from whoknows.data.formats.spec import ROLES
+        from whoknows.data.vocabulary import show
+
         pairs = [given.partition("=") for given in self.column or []]
         wrong = next((role for role, _, name in pairs if not name), None)
         if wrong is not None:
             raise Problem(f"--column expects ROLE=NAME, such as label=severity; got {wrong!r}.", USAGE)
         named = {role: name for role, _, name in pairs}
+        unknown = next((role for role in named if role not in ROLES), None)
+        if unknown is not None:
+            raise Problem(f"--column expects the roles {show(ROLES)}; got {unknown!r}.", USAGE)
         if self.text is not None and self.items is None and self.features is None:
             named.setdefault("text", self.text)
         return named

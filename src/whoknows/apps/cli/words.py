@@ -9,7 +9,6 @@ TEXTS_NEED = "Texts need TextFeatures."
 _FLAGS = (
     (r"columns=\{'(\w+)': '([^']*)'\}", r"--column \1='\2'"),
     (r"columns=\{'(\w+)': \.\.\.\}", r"--column \1=..."),
-    (r"columns= expects the keys", "--column expects the roles"),
     (
         r"columns=\{'item': \.\.\., 'annotator': \.\.\., 'label': \.\.\.\}",
         "--column item=... --column annotator=... --column label=...",
@@ -38,6 +37,9 @@ _FLAGS = (
     (r"\blevels='", "--levels '"),
     (r"\btruth='ordered'", "--model ordered"),
     (r"Use CrowdRegressor;", "Say --model regression;"),
+    (r"^CrowdRegressor needs", "--model regression needs"),
+    (r"use CrowdClassifier;", "take another --model;"),
+    (r"\bid_column=\.\.\.", "--id-column ..."),
     (r"\bmax_iter=(\d+) iterations", r"\1 iterations"),
     (r"Raise max_iter, or tol=\S+ if that is enough\.", "Raise --max-iter if that matters."),
 )
