@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from scipy.spatial import cKDTree
 
@@ -21,12 +23,25 @@ class Twins:
     """
 
     def __init__(self, X: Array, says: Array) -> None:
-        self._n_items = len(X)
-        self._alike, self._the_same = cKDTree(X), cKDTree(np.column_stack([X, says]))
+        self._X, self._says = X, says
 
     def find(self, X: Array, says: Array) -> tuple[Rows, Mask]:
         """Return which item each x is, and whether it is one: two (n_items,)."""
-        alike = self._alike.query(X, distance_upper_bound=SAME_ITEM)
-        same = self._the_same.query(np.column_stack([X, says]), distance_upper_bound=SAME_ITEM)
-        is_same = np.isfinite(same[0])
-        return np.where(is_same, same[1], alike[1]) % self._n_items, is_same | np.isfinite(alike[0])
+        item, here = _nearest(self._with_labels, np.column_stack([X, says]))
+        others = np.flatnonzero(~here)  # labelled in another way, or no items of the fit
+        if len(others):
+            item[others], here[others] = _nearest(self._by_features, X[others])
+        return item, here
+
+    @cached_property
+    def _with_labels(self) -> cKDTree:
+        return cKDTree(np.column_stack([self._X, self._says]))
+
+    @cached_property
+    def _by_features(self) -> cKDTree:
+        return cKDTree(self._X)
+
+
+def _nearest(tree: cKDTree, X: Array) -> tuple[Rows, Mask]:
+    distance, item = tree.query(X, distance_upper_bound=SAME_ITEM)
+    return item % tree.n, np.isfinite(distance)
