@@ -21,7 +21,8 @@ from whoknows.data import sets
 from whoknows.data.simulate import cluster_experts
 
 KEY = ("set", "repeat", "fold", "proportion", "method")
-N_ANNOTATORS, REPEATS = 5, 5
+N_ANNOTATORS, REPEATS = 5, 8
+LOOKED_AT = 5  # repeats run again and again on the way; the others once, when every default stood
 CHEAP_FIRST = ("wpbc60", "wpbc24", "bupa", "ionosphere", "housing", "pima", "dim")
 QUICK_SETS, QUICK_PROPORTIONS = ("wpbc60", "ionosphere"), (0.1, 0.5, 1.0)
 

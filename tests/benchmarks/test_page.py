@@ -127,7 +127,7 @@ def test_numbers_on_the_page_are_those_of_the_cells(results, tmp_path):
     assert "| +8.3 ± 0.0 points" in points
     (lost,) = (line for line in lines if line.startswith("| bupa") and "ML original" in line)
     assert [cell.strip() for cell in lost.split("|")[2:5]] == ["1 of 3", "ML original (1)", "4.0"]
-    assert "| The paper's sets (Fig. 3) | 30 of 1750 | 3.0 h " in text
+    assert "| The paper's sets (Fig. 3) | 30 of 2800 | 3.0 h " in text
 
 
 def test_a_method_that_was_not_run_everywhere_leaves_a_part_incomplete(results):
@@ -139,6 +139,15 @@ def test_a_method_that_was_not_run_everywhere_leaves_a_part_incomplete(results):
     assert page.PARTS["figure3"].done(results) == 6  # one fold of two sets at three proportions
     wide = page.comparable(results)
     assert set(wide.index.get_level_values("fold")) == {0}
+
+
+def test_repeats_that_were_looked_at_are_told_from_the_others(results, tmp_path):
+    assert "looked at on the way" not in page.page(results, tmp_path / "page.md")
+    early, late = cells(auto={("bupa", 0.2): 0.7}), cells(auto={"bupa": 0.6}).assign(repeat=figure3.LOOKED_AT)
+    pd.concat([early, late]).to_csv(results / "paper" / "figure3.csv", index=False)
+    text = page.page(results, tmp_path / "page.md")
+    assert "show 5 of 6 cells, mean rank 1.42 by themselves" in text  # in one cell behind two, level with one
+    assert "every default stood as it is, 3 of 6 cells, mean rank 2.50." in text
 
 
 def test_where_the_larger_class_gets_more_right_it_is_said(results, tmp_path):
