@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit, softmax
-from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import roc_auc_score
@@ -16,11 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.estimators.worlds import line_world, said_in
 from whoknows import (
-    Annotations,
-    AutoCrowdClassifier,
     BernoulliAnnotators,
     CrowdClassifier,
-    CrowdRegressor,
     DidNotConverge,
     GaussianAnnotators,
     GraphTruth,
@@ -30,9 +26,7 @@ from whoknows import (
     RbfMap,
     SpectralMap,
 )
-from whoknows.data.simulate import cluster_experts, constant_accuracies
-from whoknows.estimators.baselines import MajorityVoteClassifier
-from whoknows.estimators.members import Member
+from whoknows.data.simulate import cluster_experts
 
 MAPS = ["linear", "rbf", "spectral"]
 SETTINGS = [
@@ -386,79 +380,3 @@ class TestTheFit:
         )
         np.testing.assert_array_equal(once, again)
         assert np.abs(once - other).max() > 0
-
-
-# --- items that look alike ------------------------------------------------------------------------------
-
-
-def cornered(n=200):
-    """Items in four corners, three classes."""
-    rng = np.random.default_rng(0)
-    corner = rng.integers(0, 4, n)
-    z = np.where(rng.random(n) < 0.8, corner % 3, rng.integers(0, 3, n))
-    return np.eye(4)[corner], constant_accuracies(z, [0.7, 0.7, 0.65], random_state=1), rng.permutation(n)
-
-
-@pytest.mark.parametrize("map", ["linear", "clusters"])
-def test_of_twins_each_is_known_by_its_own_labels(map):
-    X, y, order = cornered()
-    model, other = CrowdClassifier("id", map=map).fit(X, y), CrowdClassifier("id", map=map)
-    np.testing.assert_allclose(other.fit(X[order], y[order]).posterior_, model.posterior_[order], atol=1e-9)
-    known = model._fitted.truth
-    joint = (
-        known.held_out
-        + model._learnt.model.annotators.evidence_at(
-            model._fitted.annotators, model._learnt.items(X).Psi, Annotations.from_matrix(y)
-        ).table
-    )
-    own = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
-    np.testing.assert_allclose(model.posterior_, own)
-
-
-@pytest.mark.parametrize("map", ["linear", "rbf"])
-def test_without_labels_the_posterior_of_an_item_of_the_fit_is_what_x_says(map):
-    X, y, _ = cornered()
-    model = CrowdClassifier("id", map=map).fit(X, y)
-    np.testing.assert_allclose(model.posterior(X, np.full(y.shape, np.nan)), model.predict_proba(X))
-    assert not np.allclose(model.posterior(X, y), model.predict_proba(X))
-
-
-def test_what_a_graph_says_of_twins_does_not_hang_on_their_order():
-    X = np.array([[0.0], [0.0], [1.0], [1.0], [5.0], [6.0]])
-    y = np.repeat([[0.0], [1.0], [0.0], [0.0], [1.0], [1.0]], 3, axis=1)
-    found = [
-        CrowdClassifier("gp").fit(X[o], y[o]).predict_proba([[0.0]])
-        for o in ([0, 1, 2, 3, 4, 5], [1, 0, 2, 3, 4, 5])
-    ]
-    np.testing.assert_allclose(*found, atol=1e-6)
-    known = CrowdClassifier("gp").fit(X, y)._fitted.truth.posterior
-    low, high = norm.cdf((known.mean[:2] - 0.5) / np.sqrt(known.variance[:2]))
-    assert low < found[0][0, 1] < high  # between what is known of either
-
-
-# --- a fit that fails -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        CrowdClassifier("id"),
-        CrowdRegressor(),
-        AutoCrowdClassifier(members=[Member("linear", 1.0, False)]),
-        MajorityVoteClassifier(),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_a_fit_that_fails_leaves_the_columns_of_the_one_before(model):
-    X, y, _ = line_world(40)
-    frame = pd.DataFrame(X, columns=[f"column {i}" for i in range(X.shape[1])])
-    before = model.fit(frame, y).predict(frame)
-    with pytest.raises((ValueError, TypeError), match=r"two are needed|numbers"):
-        model.fit(np.ones((40, 1)), np.full((40, 3), "yes"))
-    np.testing.assert_array_equal(model.predict(frame), before)
-    assert model.feature_names_in_.tolist() == frame.columns.tolist()
-    assert "n_features_in_" in vars(model)
-    fresh = clone(model)
-    with pytest.raises((ValueError, TypeError), match=r"two are needed|numbers"):
-        fresh.fit(np.ones((40, 1)), np.full((40, 3), "yes"))
-    assert "n_features_in_" not in vars(fresh)

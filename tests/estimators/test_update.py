@@ -449,11 +449,6 @@ def test_the_fit_takes_the_directions_its_labels_allow():
     ).Psi.shape == (100, 4)
 
 
-def two_parts(later):
-    """Labels of the world above, first all but these, then these."""
-    return some(~later & ~np.isnan(Y)), some(later & ~np.isnan(Y))
-
-
 def test_auto_members_that_were_fitted_anew_share_no_features_with_the_others():
     """More labels let some depend on more directions; a linear map then has other axes. Clusters stay."""
     rng = np.random.default_rng(1)
@@ -479,7 +474,7 @@ def test_who_turns_out_to_say_one_thing_always_is_modelled_as_in_a_new_fit():
 
 
 def test_new_labels_that_do_not_count_are_as_if_never_given():
-    first, rest = two_parts(LATER)
+    first, rest = some(~LATER), some(LATER)
     stranger = np.full((100, 1), 1.0)
     wider = np.column_stack([rest.to_matrix(), stranger])
     names = [*range(Y.shape[1]), "new"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import date, timedelta
 from functools import wraps
 from numbers import Real
@@ -35,13 +36,17 @@ def all_or_nothing(fit: Callable[P, R]) -> Callable[P, R]:
     def guarded(*args: P.args, **settings: P.kwargs) -> R:
         known = vars(args[0])  # of the estimator
         before = {name: known[name] for name in COLUMNS if name in known}
-        try:
-            return fit(*args, **settings)
-        except BaseException:
+
+        def restore() -> None:
             for name in COLUMNS:
                 known.pop(name, None)
             known.update(before)
-            raise
+
+        with ExitStack() as if_it_fails:
+            if_it_fails.callback(restore)
+            found = fit(*args, **settings)
+            if_it_fails.pop_all()
+        return found
 
     return guarded
 

@@ -102,6 +102,8 @@ def test_a_sign_for_no_label_is_found_however_the_number_is_written(write):
     for sign in (-1, "-1", "-1.0", " -1 "):
         assert rows(read_labels(amounts, missing_label=sign)) == {("a", "x", 2.5), ("b", "x", 0.5)}
     assert len(rows(read_labels(amounts, missing_label="1"))) == 3
+    codes = write("c.csv", "item,annotator,label\na,x,01\na,y,1\nb,x,none\n")
+    assert rows(read_labels(codes, missing_label=1)) == {("a", "x", "01"), ("b", "x", "none")}
 
 
 def test_numbers_written_in_two_ways_beside_a_word_are_noted(write):

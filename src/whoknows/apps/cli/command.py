@@ -23,11 +23,8 @@ def _take_config(ctx: typer.Context, path: Path | None) -> Path | None:
     if path is not None and not ctx.resilient_parsing:
         names = [p.name for p in ctx.command.params if p.name and p.name not in (*_EVERYWHERE, "help")]
         try:
-            given = read_config(path, names, _paths_of(ctx.command.callback))
-            repeated = {p.name for p in ctx.command.params if getattr(p, "multiple", False)}
-            for name in repeated & given.keys():  # said once, as it may be on the command line
-                given[name] = [given[name]] if isinstance(given[name], str) else given[name]
-            ctx.default_map = given
+            repeated = [p.name for p in ctx.command.params if p.name and getattr(p, "multiple", False)]
+            ctx.default_map = read_config(path, names, _paths_of(ctx.command.callback), repeated)
         except Problem as problem:
             raise typer.BadParameter(str(problem)) from None
     return path

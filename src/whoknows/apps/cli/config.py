@@ -15,7 +15,9 @@ from whoknows.apps.cli.problems import USAGE, Problem
 FOUND = "found"  # the table of a written file that holds facts and not settings
 
 
-def read_config(path: Path, names: Sequence[str], paths: Sequence[str]) -> dict[str, Any]:
+def read_config(
+    path: Path, names: Sequence[str], paths: Sequence[str], repeated: Sequence[str]
+) -> dict[str, Any]:
     """Read settings, each under the name of its option; a table called `found` is passed over.
 
     Parameters
@@ -25,6 +27,8 @@ def read_config(path: Path, names: Sequence[str], paths: Sequence[str]) -> dict[
         Options of the command, with underscores.
     paths : sequence of str
         Those of them that are paths: taken from the folder of the file, not the current one.
+    repeated : sequence of str
+        Those that may be said several times: once, one word is enough.
     """
     given = {key.replace("-", "_"): value for key, value in read_toml(path).items() if key != FOUND}
     for key, value in given.items():
@@ -35,6 +39,8 @@ def read_config(path: Path, names: Sequence[str], paths: Sequence[str]) -> dict[
             raise Problem(f"{path}: has {key!r}, which is no option.{hint} There are {known}.", USAGE)
         if isinstance(value, dict):  # as its option would have it
             given[key] = [f"{name}={each}" for name, each in value.items()]
+        elif isinstance(value, str) and key in repeated:
+            given[key] = [value]
         elif isinstance(value, str) and key in paths and value != "-":
             given[key] = os.path.join(path.parent, value)
     return given

@@ -13,6 +13,7 @@ from whoknows.apps.cli.fitted import Fitted
 from whoknows.apps.cli.output import SETTINGS, refuse_to_replace_input
 from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem
 from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.stream import write_blocks
 from whoknows.apps.cli.tables import STDOUT, check_name, destination, write
 from whoknows.apps.cli.words import count
 
@@ -92,10 +93,8 @@ def _convert_fit(fitted: Fitted, out: Path, to: To | None, say: Say) -> int:
     """Write the consensus of a fit as a table, or as predictions that Label Studio imports."""
     from whoknows.data.formats import write_predictions
 
-    consensus = fitted.consensus()
     if to is None:
-        write(consensus, out, say)
-        return len(consensus["item"])
+        return _write_consensus(fitted, out, say)
     if to != "label-studio":
         raise Problem(
             f"--to {to} is a layout of labels; the consensus of a fit has one label an item.", USAGE
@@ -104,5 +103,22 @@ def _convert_fit(fitted: Fitted, out: Path, to: To | None, say: Say) -> int:
     if fitted.found.get("format") != "label-studio":
         raise Problem(f"{fitted.path}: its labels did not come from Label Studio's JSON export.", BAD_INPUT)
     refuse_to_replace_input([out], source.labels)
+    consensus = fitted.consensus()
     columns = consensus["item"], consensus["consensus"], consensus["confidence"]
     return write_predictions(source.labels, out, *columns, columns=source.columns)
+
+
+def _write_consensus(fitted: Fitted, out: Path, say: Say) -> int:
+    """Write the consensus as a table; of very many items a block after the other."""
+    if fitted.consensus_of_many is None:
+        consensus = fitted.consensus()
+        write(consensus, out, say)
+        return len(consensus["item"])
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(fitted.consensus_of_many) as table:
+        kinds = {field.name: pa.array([], field.type) for field in table.schema_arrow}
+        with destination(out, say) as path:
+            write_blocks((block.to_pydict() for block in table.iter_batches(100_000)), path, kinds)
+        return int(table.metadata.num_rows)

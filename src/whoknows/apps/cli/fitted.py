@@ -74,14 +74,20 @@ class Fitted:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise Problem(f"{path}: cannot be read ({error}).", BAD_INPUT) from None
 
-    def consensus(self) -> Mapping[str, Any]:
-        """Read the truth of every item, a column each; the summary of very many knows some of them."""
+    @property
+    def consensus_of_many(self) -> Path | None:
+        """Table of the truth of every item, where features stayed in their files: the summary has some."""
         path = self.folder / CONSENSUS_OF_MANY
-        if not path.is_file():
+        return path if path.is_file() else None
+
+    def consensus(self) -> Mapping[str, Any]:
+        """Read the truth of every item, a column each."""
+        many = self.consensus_of_many
+        if many is None:
             return cast("Mapping[str, Any]", self.summary().consensus)
         from whoknows.data.formats.arrow import read_arrow
 
-        return cast("Mapping[str, Any]", read_arrow(path.read_bytes(), path).to_pydict())
+        return cast("Mapping[str, Any]", read_arrow(many.read_bytes(), many).to_pydict())
 
     @cached_property
     def settings(self) -> dict[str, Any]:

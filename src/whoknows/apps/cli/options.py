@@ -70,8 +70,8 @@ AllowMissingOption = Annotated[
     bool,
     _Reading(
         "--allow-missing",
-        help="Labels of items that are in no file of features, where these stay in their files, are left out "
-        "with a warning; refused if not given.",
+        help="Labels of items that are in no file of features, where these stay in their files or name no "
+        "items, are left out with a warning; refused if not given.",
     ),
 ]
 ResumeOption = Annotated[

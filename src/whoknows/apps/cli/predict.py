@@ -62,7 +62,7 @@ def predict(
     for read in filter(None, (features, items)):
         refuse_to_replace_input([out], read)
     fitted = Fitted(model)
-    if out.absolute() in {fitted.folder.absolute() / name for name in FILES}:
+    if out.exists() and out.absolute() in {fitted.folder.absolute() / name for name in FILES}:
         raise Problem(f"{out}: is a file of the fit. Choose another --out.", USAGE)
     loaded = fitted.model()
     # Columns are put in order here; the model is given arrays, of which it would complain.

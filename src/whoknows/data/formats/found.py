@@ -151,7 +151,7 @@ def _code(rows: Sequence[tuple[Hashable, Hashable, Hashable]]) -> tuple[Coded, C
 
 
 def _without(label: Coded, missing: Any) -> Coded:
-    """Labels of which one value, as text or as a number, means that there is none."""
+    """Labels of which one value, compared as text or, of numbers, by value, means that there is none."""
     kept = [place for place, value in enumerate(label.values) if not _is_sign(value, missing)]
     code = np.full(len(label.values) + 1, -1, dtype=np.int32)
     code[kept] = np.arange(len(kept), dtype=np.int32)
@@ -159,10 +159,12 @@ def _without(label: Coded, missing: Any) -> Coded:
 
 
 def _is_sign(value: Any, sign: Any) -> bool:
-    """Whether a label is the sign that there is none: "-1" and -1.0 are both -1."""
+    """Whether a label is the sign that there is none: -1.0 is "-1"; of words, "01" is not "1"."""
     if sign is None:
         return False
-    return str(value).strip() == str(sign).strip() or _number(value) == _number(sign)
+    return str(value).strip() == str(sign).strip() or (
+        not isinstance(value, str) and _number(value) == _number(sign)
+    )
 
 
 def _number(value: Any) -> float:

@@ -145,9 +145,12 @@ class GraphTruth(Settings):
 
         An x that coincides with one of those items is that item; with several, what is known of them all.
         """
-        item, here = self._find(known, X)
-        alike = _over_twins(known.posterior, self._prepared.items(known.posterior))
-        return _log_probability(self._at(known.posterior, X, alike.mean[item], alike.variance[item], here))
+        place: dict[bytes, int] = {}
+        keys = _keys(self._prepared.items(known.posterior))
+        group = np.array([place.setdefault(key, len(place)) for key in keys], dtype=np.intp)
+        found = np.array([place.get(key, -1) for key in _keys(X)], dtype=np.intp)
+        mean, variance = _mixed(known.posterior, group)
+        return _log_probability(self._at(known.posterior, X, mean[found], variance[found], found >= 0))
 
     def posterior_at(self, known: Smoothed, X: Array, evidence: Evidence) -> Array:
         """p(z | x, labels) of each item by itself, exact given the annotators: (n_items, 2).
@@ -172,9 +175,7 @@ class GraphTruth(Settings):
         there = self._prepared.at(posterior, X)
         return GaussianPosterior(np.where(here, mean, there.mean), np.where(here, variance, there.variance))
 
-    def _find(
-        self, known: Smoothed, X: Array, evidence: QuadraticEvidence | None = None
-    ) -> tuple[Rows, Mask]:
+    def _find(self, known: Smoothed, X: Array, evidence: QuadraticEvidence) -> tuple[Rows, Mask]:
         """Return which item of the fit each x is, and whether it is one; of twins, the one labelled so.
 
         Where only items with labels are remembered, one without is nobody's twin: it is like a new one.
@@ -182,10 +183,10 @@ class GraphTruth(Settings):
         items = self._prepared.items(known.posterior)
         place = dict(zip(_keys(items)[::-1], range(len(items))[::-1], strict=True))  # of twins the first
         item = np.array([place.get(key, -1) for key in _keys(X)], dtype=np.intp)
-        if evidence is not None and len(place) < len(items):
+        if len(place) < len(items):
             labelled = dict(zip(_keys(items, known.evidence), range(len(items)), strict=True))
             item = np.array([labelled.get(key, x) for key, x in zip(_keys(X, evidence), item, strict=True)])
-        if evidence is not None and not self.needs_all:
+        if not self.needs_all:
             item = np.where(evidence.precision > 0, item, -1)
         return item, item >= 0
 
@@ -206,17 +207,11 @@ def _weighted(evidence: QuadraticEvidence) -> QuadraticEvidence:
     return QuadraticEvidence(w * evidence.precision, w * evidence.pull, w * evidence.constant)
 
 
-def _over_twins(posterior: GaussianPosterior, items: Array) -> GaussianPosterior:
-    """Mean and variance of each item's truth, averaged over those with the same x: an even mixture's."""
-    keys = _keys(items)
-    _, group, size = np.unique(keys, return_inverse=True, return_counts=True)
-    if len(size) == len(keys):
-        return posterior
-    mean, square = (
-        (np.bincount(group, values) / size)[group]
-        for values in (posterior.mean, posterior.mean**2 + posterior.variance)
-    )
-    return GaussianPosterior(mean, square - mean**2)
+def _mixed(posterior: GaussianPosterior, group: Rows) -> tuple[Array, Array]:
+    """Mean and variance of an even mixture of the items of each group: two (n_groups,)."""
+    size = np.bincount(group)
+    mean = np.bincount(group, posterior.mean) / size
+    return mean, np.bincount(group, posterior.variance + (posterior.mean - mean[group]) ** 2) / size
 
 
 def _log_probability(posterior: GaussianPosterior) -> Array:
