@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer
 
 from whoknows import Annotations, CrowdClassifier, DidNotConverge
 from whoknows.data.simulate import cluster_experts
-from whoknows.estimators.suggest import suggest
+from whoknows.estimators.ask.batch import suggest
 
 START, BATCH, END = 50, 25, 1000
 BUDGETS = np.arange(START, END + 1, BATCH)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from whoknows.data.sets import EXPECTED
+from whoknows.io.benchmark_sets import EXPECTED
 
 TEXT = {"warnings": str, "error": str, "order": str}
 LARGER = "always the larger class"

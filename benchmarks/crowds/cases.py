@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import f1_score, roc_auc_score
 
 from whoknows import Annotations
-from whoknows.data import sets
+from whoknows.io import benchmark_sets as sets
 
 KEY = ("set", "share", "repeat", "method")  # what names a row of the results
 SETS = ("labelme", "sentiment_polarity", "product_matching", "colposcopy_green")

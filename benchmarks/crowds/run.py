@@ -25,7 +25,7 @@ from benchmarks.crowds.cases import DRAWS, KEY, SCORES, SETS, SHARES, make_case,
 from benchmarks.crowds.measure import ABSENT, measure
 from benchmarks.crowds.methods import METHODS
 from benchmarks.crowds.summary import page
-from whoknows.data import sets
+from whoknows.io import benchmark_sets as sets
 
 COST = ("seconds", "cpu_seconds", "peak_mb")
 VALUES = ("n_labelled", "n_test", *SCORES, *COST, "version", "error")

@@ -17,8 +17,8 @@ from benchmarks.common.command import choice, parser
 from benchmarks.paper import figure3
 from benchmarks.paper.methods import KINDS, METHODS, methods_for
 from benchmarks.paper.protocol import FOLDS, PROPORTIONS, SEED, VALUES, evaluate, split
-from whoknows.data import sets
 from whoknows.data.simulate import cluster_experts
+from whoknows.io import benchmark_sets as sets
 
 KEY = ("set", "repeat", "fold", "proportion", "method")
 N_ANNOTATORS, REPEATS = 5, 8

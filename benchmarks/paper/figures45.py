@@ -22,7 +22,7 @@ from benchmarks.common.command import choice, parser
 from benchmarks.paper import figures45, simulated_study
 from benchmarks.paper.methods import KINDS, METHODS, methods_for
 from benchmarks.paper.protocol import FOLDS, PROPORTIONS, VALUES, evaluate, split
-from whoknows.data import sets
+from whoknows.io import benchmark_sets as sets
 
 KEY = ("study", "problem", "repeat", "fold", "proportion", "method")
 ROC_AT = (0.2, 0.5, 1.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, GaussianAnnotators
 from whoknows.estimators.baselines import MajorityVoteClassifier, SingleAnnotatorClassifier, ml_original
-from whoknows.estimators.tsvm import TransductiveSVM
+from whoknows.estimators.baselines.tsvm import TransductiveSVM
 
 MOST_ANNOTATORS = 6
 

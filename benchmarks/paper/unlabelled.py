@@ -26,8 +26,8 @@ from benchmarks.common.command import choice, parser
 from benchmarks.paper import figure3, unlabelled
 from benchmarks.paper.protocol import FOLDS, SEED, VALUES, Draw, evaluate
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
-from whoknows.data import sets
 from whoknows.data.simulate import constant_accuracies, hide
+from whoknows.io import benchmark_sets as sets
 
 KEY = ("set", "repeat", "labelled", "unlabelled", "method")
 MODELS = {

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.common import machine
 from whoknows import Annotations, DidNotConverge
 from whoknows.fit.dask import DaskEngine
-from whoknows.fit.engines import ITEMS_A_CHUNK, Kept, Serial
+from whoknows.fit.engines import ITEMS_A_CHUNK, Chunks, Serial
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
@@ -62,7 +62,7 @@ def measure(engine, cpu, n_items, n_chunks, solver, n_iterations):
     """What was learnt, seconds an iteration, by the wall and of processors, and until chunks were there."""
     sizes = np.diff(np.linspace(0, n_items, n_chunks + 1).astype(int)).tolist()
     started = time.perf_counter()
-    kept = Kept(engine.keep(make, list(enumerate(sizes, start=1)), CLASSES[solver]), engine)
+    kept = Chunks(engine.keep(make, list(enumerate(sizes, start=1)), CLASSES[solver]), engine)
     loaded = time.perf_counter() - started
     wall, work = [], []
 

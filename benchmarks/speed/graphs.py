@@ -29,7 +29,7 @@ from whoknows import (
     LogisticTruth,
     SpectralMap,
 )
-from whoknows.data.sets import load
+from whoknows.io.benchmark_sets import load
 
 GRAPHS = {"exact": KnnGraph(), "faiss": KnnGraph(search="faiss"), "anchors": AnchorGraph()}
 ACCURACIES = (0.9, 0.8, 0.7, 0.7, 0.6)  # of the simulated annotators

@@ -73,7 +73,7 @@ def work(world, folder, limit):
 
 def opened(folder, tell):
     """Features in the Parquet files of a folder; ``tell`` hears of each row group that is read."""
-    from whoknows.data.parquet import ParquetFeatures
+    from whoknows.io.parquet import ParquetFeatures
 
     return ParquetFeatures(folder, progress=lambda row, n_rows: tell(row))
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whoknows.data.annotations import Annotations
-    from whoknows.estimators.auto import AutoCrowdClassifier
-    from whoknows.estimators.crowd import CrowdClassifier
+    from whoknows.estimators.auto.ensemble import AutoCrowdClassifier
+    from whoknows.estimators.classifier import CrowdClassifier
+    from whoknows.estimators.persistence.model_file import load
     from whoknows.estimators.regressor import CrowdRegressor
-    from whoknows.estimators.store import load
     from whoknows.fit.monitor import DidNotConverge
     from whoknows.model.annotators import (
         BernoulliAnnotators,
@@ -26,8 +26,8 @@ __version__ = "0.1.0"
 # Name → where it lives. Imported on first use, so that the command line starts at once.
 _HOMES = {
     "Annotations": "data.annotations",
-    "AutoCrowdClassifier": "estimators.auto",
-    "CrowdClassifier": "estimators.crowd",
+    "AutoCrowdClassifier": "estimators.auto.ensemble",
+    "CrowdClassifier": "estimators.classifier",
     "CrowdRegressor": "estimators.regressor",
     "LogisticTruth": "model.truth",
     "GraphTruth": "model.truth",
@@ -44,7 +44,7 @@ _HOMES = {
     "PrecomputedGraph": "model.graph",
     "NotCompatible": "model.settings",
     "DidNotConverge": "fit.monitor",
-    "load": "estimators.store",
+    "load": "estimators.persistence.model_file",
 }
 
 __all__ = [

@@ -15,8 +15,8 @@ import pytest
 
 import whoknows
 from tests.apps.cli import ALL_FILES, as_json, contents, failure, make_crowd, run, table, write
-from whoknows.apps.cli.models import by_rise
-from whoknows.apps.cli.problems import (
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import (
     BAD_INPUT,
     CANNOT_WRITE,
     FAILED,
@@ -24,9 +24,9 @@ from whoknows.apps.cli.problems import (
     NOBODY_READS,
     USAGE,
 )
-from whoknows.apps.cli.say import Say
-from whoknows.data.features import read_features
-from whoknows.data.formats import read_labels
+from whoknows.apps.cli.models import by_rise
+from whoknows.io.features import read_features
+from whoknows.io.labels import read_labels
 
 COMMANDS = ("demo", "fit", "predict", "report", "ask", "agreement", "compare", "convert", "simulate")
 
@@ -297,7 +297,7 @@ def test_the_page_lists_the_exit_codes():
 
 def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("whoknows.apps.cli.say.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("whoknows.apps.cli.console.time.monotonic", lambda: now[0])
     with Say().progress("Fitting") as update:
         for done in range(1, 21):
             now[0] += 0.6

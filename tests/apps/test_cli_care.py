@@ -13,8 +13,8 @@ import pytest
 import whoknows
 from tests.apps.cli import as_json, contents, failure, fit_small, run, table, write
 from whoknows.apps.cli.bar import Clock
-from whoknows.apps.cli.say import Pace, Say
-from whoknows.data.features import read_features
+from whoknows.apps.cli.console import Pace, Say
+from whoknows.io.features import read_features
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +244,7 @@ def test_messages_are_for_a_shell(files, results, tmp_path):
 @pytest.fixture
 def clock(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("whoknows.apps.cli.say.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("whoknows.apps.cli.console.time.monotonic", lambda: now[0])
     return now
 
 

@@ -13,9 +13,9 @@ import pytest
 
 import whoknows
 from tests.apps.cli import ALL_FILES, as_json, contents, failure, run, table, write
-from whoknows.data.features import read_features
-from whoknows.data.formats import read_labels
-from whoknows.data.texts import TextFeatures
+from whoknows.io.features import read_features
+from whoknows.io.labels import read_labels
+from whoknows.io.texts import TextFeatures
 
 PIXEL = "iVBORw0KGgo="  # how a PNG begins
 

@@ -11,10 +11,10 @@ import pytest
 
 from tests.apps.cli import ALL_FILES, LARGE_FILES, as_json, failure, run, table, write
 from whoknows.apps.cli import large
-from whoknows.apps.cli.problems import Problem
-from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import CommandError
 from whoknows.apps.cli.stream import write_blocks
-from whoknows.data.features import read_features
+from whoknows.io.features import read_features
 
 
 def rows_of(path):
@@ -304,7 +304,7 @@ def test_sizes():
     ]
     assert 1 << 26 < large.bytes_of(None) < 1 << 46
     for size in ("", "GB", "0", "-1GB", "1PB"):
-        with pytest.raises(Problem, match="--memory expects a size"):
+        with pytest.raises(CommandError, match="--memory expects a size"):
             large.bytes_of(size)
 
 

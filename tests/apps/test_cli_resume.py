@@ -16,7 +16,7 @@ RESULTS = ("model.whoknows", "consensus.parquet", "annotators.csv", "settings.to
 # States of solvers are kept every few iterations, not every few seconds.
 WHOKNOWS = """
 from whoknows.apps.cli import main
-from whoknows.estimators import checkpoint
+from whoknows.estimators.persistence import checkpoint
 checkpoint.PAUSE = 0.02
 main()
 """
@@ -61,7 +61,7 @@ def test_after_kill_9_resume_ends_with_the_same_results(files, parts, tmp_path):
 def interrupted(files, parts, out, *more):
     """Interrupt a fit in this process once two steps are done."""
     with pytest.MonkeyPatch.context() as patched:
-        from whoknows.estimators import checkpoint
+        from whoknows.estimators.persistence import checkpoint
 
         pack, done = checkpoint._pack, []
 

@@ -12,8 +12,8 @@ import pytest
 from tests.insight.summary_worlds import KINDS, fitted, split_crowd, summary_of
 from whoknows import BernoulliAnnotators, CrowdClassifier
 from whoknows.apps.report import page, write
-from whoknows.data.formats import FileProblem
 from whoknows.insight.summary import Summary, summarize
+from whoknows.io.labels import FileError
 
 HOSTILE = "<script>window.pwned = 1</script><img src=x onerror=alert(1)>\"'&"
 SECTIONS = [
@@ -244,5 +244,5 @@ def test_the_old_report_stays_if_the_new_one_fails(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path):
-    with pytest.raises(FileProblem, match="cannot be written"):
+    with pytest.raises(FileError, match="cannot be written"):
         write(summary_of("alone"), tmp_path / "nowhere" / "r.html")

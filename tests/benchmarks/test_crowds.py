@@ -16,7 +16,7 @@ from benchmarks.crowds import charts, measure, methods, summary
 from benchmarks.crowds.cases import KEY, Answer, make_case, read_given, score
 from benchmarks.crowds.run import cells, compute, installed_since, table
 from whoknows import Annotations
-from whoknows.data.sets import DataSet
+from whoknows.io.benchmark_sets import DataSet
 
 
 def small_set(n_classes=2, split=None):

@@ -108,14 +108,14 @@ class AnnotatorContract:
     def test_sums_over_chunks_add_up(self, case, n_chunks):
         theta = some_theta(case.piece)
         items = WORLD.items
-        whole = case.piece.expected_log_lik(theta, items.Psi, items.Y, POSTERIOR)
-        table = case.piece.evidence(theta, items.Psi, items.Y).table
+        whole = case.piece.expected_log_lik(theta, items.X_annotators, items.Y, POSTERIOR)
+        table = case.piece.evidence(theta, items.X_annotators, items.Y).table
         value, gradient, tables = 0.0, 0.0, []
         for chunk, rows in zip(items.chunks(n_chunks), items.Y.chunks(n_chunks), strict=True):
             part = CategoricalPosterior(POSTERIOR.prob[rows])
-            v, g = case.piece.expected_log_lik(theta, chunk.Psi, chunk.Y, part)
+            v, g = case.piece.expected_log_lik(theta, chunk.X_annotators, chunk.Y, part)
             value, gradient = value + v, gradient + g
-            tables.append(case.piece.evidence(theta, chunk.Psi, chunk.Y).table)
+            tables.append(case.piece.evidence(theta, chunk.X_annotators, chunk.Y).table)
         assert len(tables) == n_chunks
         assert value == pytest.approx(whole[0], abs=1e-10)
         np.testing.assert_allclose(gradient, whole[1], atol=1e-10)

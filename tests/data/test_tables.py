@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from tests.data.test_annotations import annotations, exactly
 from whoknows.data import Annotations
-from whoknows.data.tables import not_numbers
+from whoknows.data.dataframes import not_numbers
 
 nan = np.nan
 make_table = pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table])

@@ -23,7 +23,7 @@ from whoknows import (
     RbfMap,
     SpectralMap,
 )
-from whoknows.estimators.members import Member
+from whoknows.estimators.auto.members import Member
 from whoknows.model.maps import ClusterMap
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, CrowdRegressor, PrecomputedGraph
-from whoknows.estimators.members import Member
+from whoknows.estimators.auto.members import Member
 from whoknows.model.maps import ClusterMap, SpectralMap
 
 CORNERS = np.array([[4.0, 4.0], [-4.0, 4.0], [-4.0, -4.0], [4.0, -4.0]])
@@ -61,14 +61,14 @@ def test_labels_then_tell_more_than_with_expertise_along_a_line():
 def test_the_truth_sees_what_it_saw_before(map):
     X, y, _, _ = world()
     ours, plain = (model.fit(X, y)._learnt for model in (by_clusters(map), CrowdClassifier("id", map=map)))
-    np.testing.assert_array_equal(ours.items(X).Phi, plain.items(X).Phi)
-    assert ours.items(X).Psi.shape == (600, 5)
+    np.testing.assert_array_equal(ours.items(X).X_truth, plain.items(X).X_truth)
+    assert ours.items(X).X_annotators.shape == (600, 5)
 
 
 def test_few_labels_do_not_cut_the_map_short():
     X, y, _, _ = world()
     few = np.where(np.arange(600)[:, None] < 8, y, np.nan)
-    assert by_clusters().fit(X, few)._learnt.items(X).Psi.shape[1] == 5
+    assert by_clusters().fit(X, few)._learnt.items(X).X_annotators.shape[1] == 5
 
 
 def test_the_same_map_twice_is_the_same_model():
@@ -147,9 +147,9 @@ def test_members_with_one_map_share_what_the_truth_sees():
     X, y, _, _ = world(300)
     model = AutoCrowdClassifier(members=MEMBERS).fit(X, y)
     smooth, clusters, constant = model._seen_by(X, None)
-    assert clusters.Phi is smooth.Phi
+    assert clusters.X_truth is smooth.X_truth
     assert constant is smooth
-    assert clusters.Psi.shape[1] == 5
+    assert clusters.X_annotators.shape[1] == 5
 
 
 @pytest.mark.parametrize("seed", [None, np.random.RandomState(0)], ids=["none", "state"])

@@ -6,7 +6,7 @@ from sklearn.datasets import make_moons
 
 from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
-from whoknows.estimators.members import Member, default_members
+from whoknows.estimators.auto.members import Member, default_members
 
 pytestmark = pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")
 

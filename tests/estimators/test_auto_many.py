@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from whoknows import AutoCrowdClassifier
-from whoknows.estimators import auto, members, plan
-from whoknows.estimators.auto import _in_stages
-from whoknows.estimators.members import Member, default_members, kinds
-from whoknows.estimators.selection import Selection
-from whoknows.estimators.stacking import Foretold
-from whoknows.estimators.trials import Candidate
+from whoknows.estimators.auto import ensemble as auto
+from whoknows.estimators.auto import members, splits
+from whoknows.estimators.auto.cross_validation import Candidate
+from whoknows.estimators.auto.ensemble import _in_stages
+from whoknows.estimators.auto.members import Member, default_members, kinds
+from whoknows.estimators.auto.selection import Selection
+from whoknows.estimators.auto.stacking import HeldOutScores
 
 MEMBERS = [Member("linear", 3.0, False), Member("linear", 0.001, False), Member("rbf 2", 3.0, False)]
 
@@ -25,7 +26,7 @@ def world(n_items=500, seed=0):
 
 @pytest.fixture
 def few_are_tried(monkeypatch):
-    monkeypatch.setattr(plan, "MOST_TRIED", 100)
+    monkeypatch.setattr(splits, "MOST_TRIED", 100)
 
 
 def test_members_are_weighed_on_some_of_the_labelled_items(few_are_tried):
@@ -163,6 +164,6 @@ def test_kinds_are_chosen_by_items_as_they_count():
                 log_labels[:20, 2], log_labels[20:, 1] = -0.1, -0.5
             weight = np.repeat([1e-6, 1.0], 20)
             truth = np.log(np.full(log_labels.shape, 0.5))
-            return Foretold(truth, log_labels, np.zeros((0, len(members))), weight, np.zeros(0))
+            return HeldOutScores(truth, log_labels, np.zeros((0, len(members))), weight, np.zeros(0))
 
     assert _in_stages(default_members(2), Told(), 2, np.nan).members[0] == kinds(2)[1]

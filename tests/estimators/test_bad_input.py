@@ -23,7 +23,7 @@ from whoknows import (
     NotCompatible,
     PrecomputedGraph,
 )
-from whoknows.estimators.checks import check_annotations, check_classes, check_features, row_ids
+from whoknows.estimators.inputs.validation import check_annotations, check_classes, check_features, row_ids
 
 
 @pytest.fixture

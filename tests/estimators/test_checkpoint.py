@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from whoknows import AutoCrowdClassifier, CrowdClassifier
-from whoknows.data.formats import FileProblem
-from whoknows.estimators import checkpoint, plan
-from whoknows.estimators.checkpoint import ABOUT, Checkpoint, forget
-from whoknows.estimators.members import Member
+from whoknows.estimators.auto import splits
+from whoknows.estimators.auto.members import Member
+from whoknows.estimators.persistence import checkpoint
+from whoknows.estimators.persistence.checkpoint import ABOUT, Checkpoint, forget
 from whoknows.fit import solve, variational
 from whoknows.fit.monitor import DidNotConverge
+from whoknows.io.labels import FileError
 from whoknows.model import distances
 
 MEMBERS = [Member("linear", 3.0, True), Member("rbf 2", 10.0, False), Member("spectral", 3.0, False)]
@@ -180,7 +181,7 @@ def test_the_consensus_of_many_items_is_remembered_piece_by_piece(which, folder,
 
 
 def test_members_side_by_side(folder, monkeypatch):
-    monkeypatch.setattr(plan, "MOST_TRIED", 40)
+    monkeypatch.setattr(splits, "MOST_TRIED", 40)
     X, y = world()
     make = lambda: AutoCrowdClassifier(members=MEMBERS, tol=1e-4)  # noqa: E731
     plain = make().fit(X, y)
@@ -196,7 +197,7 @@ def test_members_side_by_side(folder, monkeypatch):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_members_tried_in_stages(n_classes, folder, monkeypatch):
-    monkeypatch.setattr(plan, "MOST_TRIED", 40)
+    monkeypatch.setattr(splits, "MOST_TRIED", 40)
     X, y = world(n_classes)
     make = lambda: AutoCrowdClassifier(tol=1e-3)  # noqa: E731
     plain = make().fit(X, y)
@@ -258,7 +259,7 @@ def test_the_checkpoint_of_another_fit_is_refused(remembered):
         "settings\\.": lambda: make(random_state=1).fit(X, y, checkpoint=folder),
         "settings and labels": lambda: AutoCrowdClassifier().fit(X, other, checkpoint=folder),
     }.items():
-        with pytest.raises(FileProblem, match=f"another fit, with other {what}.*Remove the folder to start"):
+        with pytest.raises(FileError, match=f"another fit, with other {what}.*Remove the folder to start"):
             fit()
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     make(engine=None, device=None).fit(X, y, checkpoint=folder)
@@ -267,7 +268,7 @@ def test_the_checkpoint_of_another_fit_is_refused(remembered):
 def test_another_version_is_refused(remembered, monkeypatch):
     X, y, folder = remembered
     monkeypatch.setattr("whoknows.__version__", "99.0")
-    with pytest.raises(FileProblem, match=r"with other version of whoknows \(.*; this is 99\.0\)"):
+    with pytest.raises(FileError, match=r"with other version of whoknows \(.*; this is 99\.0\)"):
         CrowdClassifier("id", map="linear").fit(X, y, checkpoint=folder)
 
 
@@ -275,7 +276,7 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path):
     X, y = world()
     (tmp_path / "thesis.txt").write_text("years of work")
     for taken in (tmp_path, tmp_path / "thesis.txt"):
-        with pytest.raises(FileProblem, match="is taken: expected a checkpoint, an empty folder or none"):
+        with pytest.raises(FileError, match="is taken: expected a checkpoint, an empty folder or none"):
             CrowdClassifier("id", map="linear").fit(X, y, checkpoint=taken)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
@@ -305,7 +306,7 @@ def test_a_checkpoint_that_does_not_say_what_it_is_of_is_refused(remembered):
     X, y, folder = remembered
     for text in ("", "[]", "[1]", "{", "{}"):
         (folder / ABOUT).write_text(text)
-        with pytest.raises(FileProblem, match="Remove the folder to start anew"):
+        with pytest.raises(FileError, match="Remove the folder to start anew"):
             CrowdClassifier("id", map="linear").fit(X, y, checkpoint=folder)
 
 

@@ -7,8 +7,8 @@ from sklearn.base import clone
 
 from tests.estimators.worlds import line_world
 from whoknows import AutoCrowdClassifier, CrowdClassifier, CrowdRegressor
+from whoknows.estimators.auto.members import Member
 from whoknows.estimators.baselines import MajorityVoteClassifier
-from whoknows.estimators.members import Member
 
 
 @pytest.mark.parametrize(

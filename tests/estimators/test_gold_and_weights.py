@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, CrowdRegressor
-from whoknows.estimators.members import Member
+from whoknows.estimators.auto.members import Member
 
 N = 70
 X, Y, Z = line_world(N, accuracies=(0.9, 0.8, 0.65, 0.2), seed=3)  # the last says the opposite

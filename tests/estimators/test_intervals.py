@@ -18,11 +18,11 @@ from tests.estimators.test_update import three_classes
 from tests.estimators.worlds import line_world
 from tests.reference.worlds import slope
 from whoknows import Annotations, AutoCrowdClassifier, BernoulliAnnotators, CrowdClassifier
-from whoknows.estimators.given import Given
+from whoknows.estimators.auto.members import Member
+from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.intervals import check_level, class_interval, mixture, sigma_points
-from whoknows.estimators.learnt import Learnt
-from whoknows.estimators.members import Member
-from whoknows.fit.laplace import Spread
+from whoknows.estimators.prepared_model import PreparedModel
+from whoknows.fit.laplace import Covariances
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import LogisticTruth
 
@@ -186,7 +186,7 @@ def test_gp_says_why_it_has_no_interval_and_still_knows_its_annotators():
 def test_two_classes_go_as_far_as_the_log_odds_do():
     """Low and high are the logistic of f ± k · sd, with f = ξᵀφ and sd² = φᵀ S φ."""
     model = fitted("vb")
-    Phi, S = model._learnt.items(X).Phi, model._spread.truth[0]
+    Phi, S = model._learnt.items(X).X_truth, model._spread.truth[0]
     f, sd = Phi @ model._fitted.truth.mean, np.sqrt(np.einsum("ij,jk,ik->i", Phi, S, Phi))
     _, low, high = model.predict_proba(X, return_interval=True, level=0.8)
     reach = norm.ppf(0.9)
@@ -202,7 +202,7 @@ def test_more_classes_go_as_far_as_each_against_all_others(size, doubt):
     Phi = np.column_stack([rng.normal(size=(n, D)), np.ones(n)])
     truth = LogisticTruth().for_classes(K).prepare(Phi[:, :-1], Phi)
     xi, root = size * rng.normal(size=(D + 1, K)), doubt * rng.normal(size=(K, D + 1, D + 1))
-    spread = Spread(root @ root.swapaxes(1, 2), np.zeros((0, 0, 0)))
+    spread = Covariances(root @ root.swapaxes(1, 2), np.zeros((0, 0, 0)))
     prob = np.exp(truth.log_prob(xi, Phi @ xi))
     _, low, high = class_interval(truth, xi, spread, Phi, prob, level=0.683)
 
@@ -230,11 +230,14 @@ def test_sigma_points_are_exact_for_linear_log_odds():
 @pytest.mark.parametrize("name", ["vb", "em"])
 def test_expertise_of_one_coin_goes_as_far_as_its_log_odds(name):
     model = fitted(name)
-    Psi, theta = model._learnt.items(X).Psi, model._fitted.annotators.mean
+    X_annotators, theta = model._learnt.items(X).X_annotators, model._fitted.annotators.mean
     _, low, high = model.expertise(X, return_interval=True, level=0.8)
     for t in range(3):
         S = model._spread.annotators[t]
-        eta, reach = Psi @ theta[t], norm.ppf(0.9) * np.sqrt(np.einsum("ij,jk,ik->i", Psi, S, Psi))
+        eta, reach = (
+            X_annotators @ theta[t],
+            norm.ppf(0.9) * np.sqrt(np.einsum("ij,jk,ik->i", X_annotators, S, X_annotators)),
+        )
         np.testing.assert_allclose(low[:, t], expit(eta - reach), rtol=1e-7)
         np.testing.assert_allclose(high[:, t], expit(eta + reach), rtol=1e-7)
 
@@ -285,7 +288,7 @@ def test_one_never_seen_is_one_of_the_crowd(name):
     if name != "auto":
         items = model._learnt.items(X)
         crowd = model._learnt.model.annotators.expertise(
-            model._fitted.annotators, items.Psi, model.predict_proba(X)
+            model._fitted.annotators, items.X_annotators, model.predict_proba(X)
         )[:, -1]
         np.testing.assert_array_equal(known, crowd)
 
@@ -366,11 +369,15 @@ def draw(settings, rng, n_labelled=150, n_annotators=6, per_item=6, n_items=400)
     asked = np.zeros((n_items, n_annotators + 1), dtype=bool)
     asked[:n_labelled, :-1] = np.argsort(rng.random((n_labelled, n_annotators)), axis=1) < per_item
     blank = Annotations.from_matrix(np.where(asked, 0.0, np.nan), labels=[0, 1])
-    learnt = Learnt.of_items(settings, X, blank)
-    items = learnt.items(X, Given.labels(blank))
-    xi = rng.multivariate_normal(np.zeros(items.Phi.shape[1]), np.linalg.inv(learnt.model.truth.precision))
-    theta = annotators_of(learnt.model.annotators.population, (n_annotators + 1, items.Psi.shape[1]), rng)
-    prob, expertise = expit(items.Phi @ xi), expit(items.Psi @ theta.T)
+    learnt = PreparedModel.of_items(settings, X, blank)
+    items = learnt.items(X, TrainingData.labels(blank))
+    xi = rng.multivariate_normal(
+        np.zeros(items.X_truth.shape[1]), np.linalg.inv(learnt.model.truth.precision)
+    )
+    theta = annotators_of(
+        learnt.model.annotators.population, (n_annotators + 1, items.X_annotators.shape[1]), rng
+    )
+    prob, expertise = expit(items.X_truth @ xi), expit(items.X_annotators @ theta.T)
     z = rng.random(n_items) < prob
     y = np.where(rng.random(expertise.shape) < expertise, z[:, None], ~z[:, None])
     said = Annotations.from_matrix(np.where(asked, y.astype(float), np.nan), labels=[0, 1])

@@ -6,10 +6,10 @@ import pytest
 from pyarrow import parquet
 
 from whoknows import AutoCrowdClassifier, CrowdClassifier
-from whoknows.data.parquet import ParquetFeatures
-from whoknows.estimators import plan
-from whoknows.estimators.members import Member
-from whoknows.estimators.remembered import Remembered
+from whoknows.estimators.auto import splits
+from whoknows.estimators.auto.members import Member
+from whoknows.estimators.inputs.row_cache import RowCache
+from whoknows.io.parquet import ParquetFeatures
 from whoknows.model import distances
 
 MEMBERS = [
@@ -84,7 +84,7 @@ def test_a_memory_map_is_read_block_by_block(make, tmp_path):
 @pytest.mark.parametrize("make", [MODELS["auto"], MODELS["spectral"]], ids=["auto", "spectral"])
 def test_very_many_items_are_known_by_some_and_one_pass_in_memory_and_in_files(make, tmp_path, monkeypatch):
     monkeypatch.setattr(distances, "ENOUGH", 150)
-    monkeypatch.setattr(plan, "MOST_TRIED", 60)
+    monkeypatch.setattr(splits, "MOST_TRIED", 60)
     expected = answers(make().fit(X, Y), X, NEW)
     assert_alike(answers(make().fit(in_files(tmp_path, X), Y), X, NEW), expected, 1e-12)
     right = expected[0].argmax(axis=1) == Z
@@ -112,12 +112,12 @@ def test_files_of_another_width_are_refused(tmp_path):
 
 def test_rows_held_in_memory_are_not_read_again(tmp_path):
     files = in_files(tmp_path, X)
-    held = Remembered.of(files, np.array([3, 77, 400]))
+    held = RowCache.of(files, np.array([3, 77, 400]))
     for file in files.files:
         (tmp_path / file).unlink()
     np.testing.assert_array_equal(held[np.array([77, 3])], X[[77, 3]])
     assert held.shape == X.shape
-    assert Remembered.of(X, np.array([3])) is X
+    assert RowCache.of(X, np.array([3])) is X
 
 
 # --- tensors ---------------------------------------------------------------------------------------

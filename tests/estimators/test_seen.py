@@ -14,8 +14,14 @@ from whoknows import (
     PrecomputedGraph,
     SpectralMap,
 )
-from whoknows.estimators.learnt import Learnt
-from whoknows.estimators.seen import Mapped, Scale, Seen, skewed_amounts, with_roots
+from whoknows.estimators.inputs.preprocessing import (
+    Preprocessing,
+    Scale,
+    TransformedRows,
+    skewed_amounts,
+    with_roots,
+)
+from whoknows.estimators.prepared_model import PreparedModel
 from whoknows.model import distances
 
 RNG = np.random.default_rng(0)
@@ -26,7 +32,7 @@ Y = np.column_stack([(AMOUNT > 1).astype(float)] * 2)
 
 
 def seen(standardize, X=X):
-    return Seen.of_items(CrowdClassifier("id", map="linear", standardize=standardize), X, X.shape[1])
+    return Preprocessing.of_items(CrowdClassifier("id", map="linear", standardize=standardize), X, X.shape[1])
 
 
 def test_skewed_amounts_are_long_tailed_and_never_below_zero():
@@ -105,7 +111,7 @@ def test_columns_are_standardised_as_scikit_learn_does():
 
 def test_rows_made_of_others_are_made_when_they_are_taken():
     taken = []
-    rows = Mapped(X, lambda part: (taken.append(len(part)), part[:, :2] * 2)[1])
+    rows = TransformedRows(X, lambda part: (taken.append(len(part)), part[:, :2] * 2)[1])
     assert len(rows) == N
     assert taken == []
     assert rows.shape == (N, 2)
@@ -119,13 +125,13 @@ def test_rows_made_of_others_are_made_when_they_are_taken():
 def test_of_many_items_scale_and_map_are_learnt_from_a_sample(monkeypatch, map, standardize):
     settings = CrowdClassifier("id", map=map, standardize=standardize, random_state=3)
     monkeypatch.setattr(distances, "ENOUGH", 120)
-    many = Seen.of_items(settings, X, 2)
-    few = Seen.of_items(settings, distances.enough_of(X, many.seed), 2)
-    given = Seen.of_items(settings, X, 2, sample=distances.enough_of(X, many.seed))
+    many = Preprocessing.of_items(settings, X, 2)
+    few = Preprocessing.of_items(settings, distances.enough_of(X, many.seed), 2)
+    given = Preprocessing.of_items(settings, X, 2, sample=distances.enough_of(X, many.seed))
     np.testing.assert_array_equal(many.view(X), few.view(X))
     np.testing.assert_array_equal(many.view(X), given.view(X))
     monkeypatch.setattr(distances, "ENOUGH", N)
-    assert not np.allclose(Seen.of_items(settings, X, 2).scale.mean, many.scale.mean)
+    assert not np.allclose(Preprocessing.of_items(settings, X, 2).scale.mean, many.scale.mean)
 
 
 @pytest.mark.parametrize("truth", ["id", LogisticTruth(AnchorGraph(anchors=20))], ids=["id", "lgp"])
@@ -140,9 +146,9 @@ def test_many_items_are_never_taken_into_memory_at_once(monkeypatch, truth):
         largest.append(len(part))
         return part
 
-    lazy = Learnt.of_items(settings, Mapped(X, taken), said)
+    lazy = PreparedModel.of_items(settings, TransformedRows(X, taken), said)
     assert max(largest) <= 120
-    eager = Learnt.of_items(settings, X, said)
+    eager = PreparedModel.of_items(settings, X, said)
     np.testing.assert_allclose(lazy.model.truth.precision, eager.model.truth.precision, rtol=1e-9)
     np.testing.assert_allclose(lazy.seen.view(X), eager.seen.view(X), rtol=1e-9)
     assert lazy.seen.features.graph.sums.n_items == N

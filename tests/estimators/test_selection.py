@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from whoknows.estimators.members import Member
-from whoknows.estimators.selection import Selection, gain_of_varying
-from whoknows.estimators.stacking import PRIOR_ITEMS, Foretold, half_and_half, stack, weigh
+from whoknows.estimators.auto.members import Member
+from whoknows.estimators.auto.selection import Selection, gain_of_varying
+from whoknows.estimators.auto.stacking import PRIOR_ITEMS, HeldOutScores, half_and_half, stack, weigh
 
 
 def selection(*members, **settings):
@@ -37,9 +37,9 @@ def test_what_the_graph_had_beforehand_is_its_part_of_what_is_not_straight():
         ([LINEAR, bent, GRAPH, GRAPH, Member("none", 3.0, False)], 1 / 3),
         ([GRAPH, bent], 0.5),
     ):
-        assert Selection.of(members, Foretold.nothing(len(members)), 2, 0.1).graph == pytest.approx(had)
+        assert Selection.of(members, HeldOutScores.nothing(len(members)), 2, 0.1).graph == pytest.approx(had)
     for members in ([GRAPH], [LINEAR], [Member("none", 3.0, False)]):
-        assert np.isnan(Selection.of(members, Foretold.nothing(1), 2, 0.1).graph)
+        assert np.isnan(Selection.of(members, HeldOutScores.nothing(1), 2, 0.1).graph)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def meaning(log_lik, log_truth=0.0):
         np.broadcast_to(np.asarray(each)[..., None], shape) for each in (log_truth, log_lik)
     )
     weights = np.ones((2, len(log_labels)))
-    return Foretold(log_truth - np.log(2), log_labels, np.zeros(shape[:2]), *weights)
+    return HeldOutScores(log_truth - np.log(2), log_labels, np.zeros(shape[:2]), *weights)
 
 
 def test_whether_expertise_varies_is_asked_of_members_that_see_x():
@@ -191,8 +191,8 @@ def foretold(n_items=200, n_members=3, n_classes=2, seed=0):
     rng, item = np.random.default_rng(seed), np.arange(2 * n_items) // 2
     log_truth = np.log(rng.dirichlet(np.ones(n_classes), (n_items, n_members)))
     log_each = rng.normal(size=(2 * n_items, n_members, n_classes))
-    return Foretold.joined(
-        [Foretold.by_member(log_truth[:, m], log_each[:, m], item) for m in range(n_members)], axis=1
+    return HeldOutScores.joined(
+        [HeldOutScores.by_member(log_truth[:, m], log_each[:, m], item) for m in range(n_members)], axis=1
     )
 
 
@@ -222,7 +222,7 @@ def test_who_understands_labels_need_not_know_the_truth():
     log_labels = np.log(np.where(np.arange(2) == heard[:, None], 0.9, 0.1))[:, None].repeat(3, axis=1)
     log_labels[:, 0] += 1  # the first one would have expected just these labels, whatever the truth
     members = [Member(name, 3.0, True) for name in names]
-    told = Foretold(log_truth, log_labels, np.zeros((200, 3)), *np.ones((2, 200)))
+    told = HeldOutScores(log_truth, log_labels, np.zeros((200, 3)), *np.ones((2, 200)))
     found = Selection.of(members, told, 2, np.nan)
     assert found.weights.argmax() == 0
     assert found.weights[0] > 0.9
@@ -257,7 +257,7 @@ def test_a_label_given_the_others_is_a_quotient_of_sums_over_the_truth(n_classes
     rng, item = np.random.default_rng(3), np.array([0, 0, 0, 1, 2, 2])
     truth = rng.dirichlet(np.ones(n_classes), 3)
     each = rng.random((6, n_classes))
-    found = Foretold.by_member(np.log(truth), np.log(each), item)
+    found = HeldOutScores.by_member(np.log(truth), np.log(each), item)
     for j, i in enumerate(item):
         others = [k for k in np.flatnonzero(item == i) if k != j]
         without = [truth[i, z] * np.prod(each[others, z]) for z in range(n_classes)]
@@ -292,7 +292,7 @@ def test_a_graph_that_did_not_earn_its_place_has_no_say_on_labelled_items():
 def test_without_a_held_out_item_members_keep_the_say_they_have_beforehand():
     members = [Member(name, 3.0, True) for name in ("linear", "rbf 2", "rbf 0.5")]
     members.append(Member("none", 3.0, False))
-    found = Selection.of(members, Foretold.nothing(4), 2, np.nan)
+    found = Selection.of(members, HeldOutScores.nothing(4), 2, np.nan)
     assert found.weights == pytest.approx([1 / 4] * 4)
     assert found.on_truth == pytest.approx([0.5, 0.25, 0.25, 0])
     assert found.on_labelled == pytest.approx([1 / 4] * 4)

@@ -5,7 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.estimators.worlds import not_ours
 from whoknows import AutoCrowdClassifier, CrowdClassifier
-from whoknows.estimators.members import Member
+from whoknows.estimators.auto.members import Member
 
 ESTIMATORS = [
     AutoCrowdClassifier(members=[Member("linear", 10.0, True), Member("spectral", 10.0, False)]),

@@ -39,8 +39,9 @@ from whoknows import (
     SpectralMap,
     load,
 )
-from whoknows.data.formats import FileProblem
-from whoknows.estimators.store import archive, save
+from whoknows.estimators.persistence import archive
+from whoknows.estimators.persistence.model_file import save
+from whoknows.io.labels import FileError
 
 ROOT = Path(__file__).parents[2]
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -190,7 +191,7 @@ def test_only_a_fitted_model_can_be_saved(tmp_path):
 def test_what_a_file_cannot_hold_is_named_and_the_old_file_stays(setting, words, tmp_path):
     path = tmp_path / "model.whoknows"
     path.write_text("old")
-    with pytest.raises(FileProblem, match=words):
+    with pytest.raises(FileError, match=words):
         copy.deepcopy(fitted()).set_params(**setting).save(path)
     assert path.read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 1
@@ -199,18 +200,18 @@ def test_what_a_file_cannot_hold_is_named_and_the_old_file_stays(setting, words,
 def test_settings_that_hold_themselves_are_refused(tmp_path):
     levels = []
     levels.append(levels)
-    with pytest.raises(FileProblem, match="nested so deep"):
+    with pytest.raises(FileError, match="nested so deep"):
         copy.deepcopy(fitted()).set_params(levels=levels).save(tmp_path / "model.whoknows")
 
 
 def test_a_folder_that_is_not_there_is_a_file_problem(tmp_path):
-    with pytest.raises(FileProblem, match="cannot be written"):
+    with pytest.raises(FileError, match="cannot be written"):
         fitted().save(tmp_path / "nowhere" / "model.whoknows")
 
 
 def test_a_model_too_large_to_be_loaded_is_not_saved(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "LIMIT", 10_000)
-    with pytest.raises(FileProblem, match="cannot hold a model of this size"):
+    with pytest.raises(FileError, match="cannot hold a model of this size"):
         fitted().save(tmp_path / "model.whoknows")
     assert list(tmp_path.iterdir()) == []
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import whoknows
 from tests.estimators.store_models import X, answers, assert_same, expected, fitted
 from whoknows import CrowdClassifier, load
-from whoknows.data.formats import FileProblem
-from whoknows.estimators.store import archive
+from whoknows.estimators.persistence import archive
+from whoknows.io.labels import FileError
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def npy(array, **kwargs):
 
 
 def refused(path, words, **kwargs):
-    with pytest.raises(FileProblem, match=words) as caught:
+    with pytest.raises(FileError, match=words) as caught:
         load(path, **kwargs)
     assert str(caught.value).startswith(str(path))
 
@@ -281,10 +281,10 @@ def test_a_sparse_matrix_cannot_reach_outside_of_itself(tmp_path):
 
 
 def refused_or_the_same(path, whole):
-    """Nothing but a `FileProblem`, or the model that was saved."""
+    """Nothing but a `FileError`, or the model that was saved."""
     try:
         model = load(path)
-    except FileProblem:
+    except FileError:
         return
     model.save(path)
     assert path.read_bytes() == whole
@@ -348,5 +348,5 @@ def test_any_json_is_refused_or_a_model(saved, way, value):
         return content
 
     path = forge(saved.with_name("forged.whoknows"), members_of(saved), edit)
-    with suppress(FileProblem):
+    with suppress(FileError):
         assert isinstance(load(path), CrowdClassifier)

@@ -15,9 +15,9 @@ from whoknows import (
     ConfusionAnnotators,
     CrowdClassifier,
 )
-from whoknows.estimators import suggest as module
-from whoknows.estimators.members import Member
-from whoknows.estimators.suggest import information, suggest
+from whoknows.estimators.ask import batch as module
+from whoknows.estimators.ask.batch import information, suggest
+from whoknows.estimators.auto.members import Member
 
 NAMES = ["anna", "bob", "cleo"]
 KINDS = ["bernoulli", BernoulliAnnotators(two_coin=True), "gaussian", ConfusionAnnotators()]
@@ -56,9 +56,11 @@ def speech(model, X, said):
     """p(y | z) of every pair, from expertise on items whose truth is told: (n_items, T, K, K)."""
     items, K = model._voices(X, said)[0].items, len(model.classes_)
     pieces, belief = model._learnt.model.annotators, model._fitted.annotators
-    told = [pieces.expertise(belief, items.Psi, np.tile(row, (len(X), 1)))[:, :-1] for row in np.eye(K)]
+    told = [
+        pieces.expertise(belief, items.X_annotators, np.tile(row, (len(X), 1)))[:, :-1] for row in np.eye(K)
+    ]
     right = np.stack(told, axis=2)
-    off = pieces.confusion(belief, items.Psi)[:-1] * (1 - np.eye(K))
+    off = pieces.confusion(belief, items.X_annotators)[:-1] * (1 - np.eye(K))
     mistakes = off / off.sum(axis=2, keepdims=True)
     return right[..., None] * np.eye(K) + (1 - right)[..., None] * mistakes
 

@@ -15,7 +15,15 @@ from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations
 from whoknows._array import with_constant
 from whoknows.estimators.baselines.base import majority, votes
-from whoknows.estimators.tsvm import COSTS, WEIGHTS, TransductiveSVM, _best_labels, _parts, anneal, svm
+from whoknows.estimators.baselines.tsvm import (
+    COSTS,
+    WEIGHTS,
+    TransductiveSVM,
+    _best_labels,
+    _parts,
+    anneal,
+    svm,
+)
 
 
 @parametrize_with_checks([TransductiveSVM(), TransductiveSVM(C=1.0, unlabelled_weight=0.5)])

@@ -25,7 +25,7 @@ def test_of_twins_each_is_known_by_its_own_labels(map):
     joint = (
         known.held_out
         + model._learnt.model.annotators.evidence_at(
-            model._fitted.annotators, model._learnt.items(X).Psi, Annotations.from_matrix(y)
+            model._fitted.annotators, model._learnt.items(X).X_annotators, Annotations.from_matrix(y)
         ).table
     )
     own = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])

@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 from tests.estimators.worlds import line_world
 from whoknows import Annotations, AutoCrowdClassifier, BernoulliAnnotators, CrowdClassifier
-from whoknows.estimators.learnt import DIRECTIONS, directions_of
-from whoknows.estimators.members import Member
+from whoknows.estimators.auto.members import Member
+from whoknows.estimators.prepared_model import DIRECTIONS, directions_of
 
 LINEAR = {"truth": "id", "map": "linear"}
 TIGHT = {"tol": 1e-10, "max_iter": 5000}
@@ -446,7 +446,7 @@ def test_the_fit_takes_the_directions_its_labels_allow():
     assert CrowdClassifier().fit(X, FIRST)._learnt.seen.directions == 20
     assert CrowdClassifier(annotators=BernoulliAnnotators(directions=3)).fit(X, FIRST)._learnt.items(
         X
-    ).Psi.shape == (100, 4)
+    ).X_annotators.shape == (100, 4)
 
 
 def test_auto_members_that_were_fitted_anew_share_no_features_with_the_others():

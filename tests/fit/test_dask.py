@@ -13,10 +13,10 @@ import pytest
 
 from tests.fit.test_many_items import world
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, LogisticTruth, NotCompatible
-from whoknows.estimators import plan
-from whoknows.estimators.given import Given
-from whoknows.estimators.learnt import Learnt
-from whoknows.estimators.members import Member
+from whoknows.estimators.auto import splits
+from whoknows.estimators.auto.members import Member
+from whoknows.estimators.inputs.training_data import TrainingData
+from whoknows.estimators.prepared_model import PreparedModel
 from whoknows.fit import dask as on_dask
 from whoknows.fit import em, engines
 from whoknows.fit import solve as solving
@@ -169,24 +169,24 @@ def test_features_in_files_are_read_by_the_workers(engine, small_chunks, tmp_pat
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    from whoknows.data.parquet import ParquetFeatures
+    from whoknows.io.parquet import ParquetFeatures
 
     X, y = world(350)
     for number, rows in enumerate(np.array_split(X, 3)):
         parquet.write_table(pa.table(dict(zip("ab", rows.T, strict=True))), tmp_path / f"{number}.parquet")
-    given = Given.labels(Annotations.from_matrix(y))
-    learnt = Learnt.of_items(CrowdClassifier("id", map="linear"), X, given.said)
+    given = TrainingData.labels(Annotations.from_matrix(y))
+    learnt = PreparedModel.of_items(CrowdClassifier("id", map="linear"), X, given.said)
     rows = np.flatnonzero(given.informed)
     wanted = learnt.kept(X, rows, given, Serial())
     assert len(wanted.chunks) == 4
     found = engine.client.gather(learnt.kept(ParquetFeatures(tmp_path), rows, given, engine).chunks)
     for mine, theirs in zip(found, wanted.chunks, strict=True):
-        np.testing.assert_array_equal(mine.Phi, theirs.Phi)
+        np.testing.assert_array_equal(mine.X_truth, theirs.X_truth)
         np.testing.assert_array_equal(mine.Y.label, theirs.Y.label)
 
 
 def test_auto_fits_the_members_it_chose_on_the_cluster(engine, small_chunks, monkeypatch):
-    monkeypatch.setattr(plan, "MOST_TRIED", 60)
+    monkeypatch.setattr(splits, "MOST_TRIED", 60)
     X, y = world(350)
     few = [Member("linear", 10.0, False), Member("rbf 2", 10.0, False)]
     there, here = (AutoCrowdClassifier(members=few, tol=1e-4, engine=e).fit(X, y) for e in (engine, None))

@@ -92,7 +92,7 @@ def small_world(kind, seed=0, n_items=9, **besides):
 def log_lik(kind, items, i, theta, xi):
     """log p(labels of item i | x_i), z summed out, or at its gold."""
     _, log_label, K = KINDS[kind]
-    Y, x = items.Y, items.Phi[i]
+    Y, x = items.Y, items.X_truth[i]
     gold = np.nan if items.gold is None else items.gold[i]
     classes = range(K) if np.isnan(gold) else [int(gold)]
     mine = np.flatnonzero(Y.item == i)
@@ -112,7 +112,7 @@ def by_brute_force(kind, items, at):
     n_outputs = 1 if at.xi.ndim == 1 else at.xi.shape[1]
     of_truth = np.zeros((n_outputs, D + 1, D + 1))
     of_annotators = np.zeros((T, at.theta.shape[1], at.theta.shape[1]))
-    for i in range(len(items.Phi)):
+    for i in range(len(items.X_truth)):
         d_xi = slope(lambda xi, i=i: log_lik(kind, items, i, at.theta, xi), at.xi).reshape(D + 1, -1)
         d_theta = slope(lambda theta, i=i: log_lik(kind, items, i, theta, at.xi), at.theta)
         of_truth += np.einsum("jk,lk->kjl", d_xi, d_xi)

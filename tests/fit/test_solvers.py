@@ -94,8 +94,8 @@ def test_the_engine_adds_up_what_the_function_says_of_each_chunk():
 def test_a_start_near_the_end_gets_to_the_same_end_sooner(annotators, truth, solver):
     model, items = prepare(annotators, truth)
     fitted, cold = fit(annotators, truth, solver)
-    evidence = model.annotators.evidence_at(fitted.annotators, items.Psi, items.Y)
-    end = model.truth.posterior_at(fitted.truth, items.Phi, evidence)
+    evidence = model.annotators.evidence_at(fitted.annotators, items.X_annotators, items.Y)
+    end = model.truth.posterior_at(fitted.truth, items.X_truth, evidence)
     warm = Monitor(3000, 1e-9)
     solve(model, items, end, warm, solver)
     assert warm.history[-1] == pytest.approx(cold.history[-1], rel=1e-4)

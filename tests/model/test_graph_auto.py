@@ -17,7 +17,7 @@ from whoknows import (
     SpectralMap,
 )
 from whoknows.apps.report.given import given
-from whoknows.estimators.members import Member
+from whoknows.estimators.auto.members import Member
 from whoknows.insight.summary import summarize
 from whoknows.model.graph import AutoGraph, GaussianGraph, PrecomputedGraph, auto
 from whoknows.model.truth import LinearTruth

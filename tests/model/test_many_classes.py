@@ -224,8 +224,8 @@ class TestTheClassics:
         items = Items(features[seen], np.ones((seen.sum(), 1)), Y[seen])
         model = Model(annotators.for_classes(K), truth.for_classes(K).prepare(features[:, :-1], features))
         fitted = solve(model, items, None, Monitor(20_000, 1e-9), "em")
-        evidence = model.annotators.evidence_at(fitted.annotators, items.Psi, items.Y)
-        return model.truth.posterior_at(fitted.truth, items.Phi, evidence)
+        evidence = model.annotators.evidence_at(fitted.annotators, items.X_annotators, items.Y)
+        return model.truth.posterior_at(fitted.truth, items.X_truth, evidence)
 
     def test_dawid_and_skene_are_constant_confusion_without_features(self):
         truth = LogisticTruth(intercept_variance=1e6)
@@ -280,7 +280,7 @@ def test_cross_fitting_gives_an_item_of_the_fit_its_held_out_prior():
     says = np.arange(float(K))[None]
     own, moved = (
         truth.posterior_at(fitted.truth, x, TableEvidence(says))
-        for x in (items.Phi[[0]], items.Phi[[0]] + 1e-9)
+        for x in (items.X_truth[[0]], items.X_truth[[0]] + 1e-9)
     )
     np.testing.assert_allclose(own, softmax(fitted.truth.held_out[[0]] + says, axis=1))
     assert np.abs(own - moved).max() > 1e-3
@@ -291,8 +291,8 @@ def test_without_labels_an_item_of_the_fit_is_what_x_says():
     items = Items(FEATURES, FEATURES, Y)[np.flatnonzero(Y.labelled)]
     model = Model(ConfusionAnnotators().for_classes(K), truth)
     fitted = solve(model, items, None, Monitor(500, 1e-6, exact=False), "crossfit")
-    found = truth.posterior_at(fitted.truth, items.Phi, TableEvidence(np.zeros((len(items.Phi), K))))
-    np.testing.assert_allclose(found, np.exp(truth.log_predict(fitted.truth, items.Phi)))
+    found = truth.posterior_at(fitted.truth, items.X_truth, TableEvidence(np.zeros((len(items.X_truth), K))))
+    np.testing.assert_allclose(found, np.exp(truth.log_predict(fitted.truth, items.X_truth)))
 
 
 def test_cross_fitting_needs_a_classifier():

@@ -310,7 +310,10 @@ class TestTruth:
 
 
 def climb(solver, model, items, max_iter=3000, tol=1e-11):
-    theta, monitor = model.annotators.init(items.Psi.shape[1], items.Y.n_annotators), Monitor(max_iter, tol)
+    theta, monitor = (
+        model.annotators.init(items.X_annotators.shape[1], items.Y.n_annotators),
+        Monitor(max_iter, tol),
+    )
     return solver(model, [items], Parameters(theta, model.truth.init(0)), monitor, Serial()), monitor
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from whoknows import _array
-from whoknows.estimators.seen import Mapped, Scale, Seen
+from whoknows.estimators.inputs.preprocessing import Preprocessing, Scale, TransformedRows
 from whoknows.model import distances
 from whoknows.model.graph import AnchorGraph
 from whoknows.model.graph.anchors import sums_over
@@ -92,9 +92,9 @@ def test_scaled_items_and_their_views(standardize, dtype, device):
     amounts = np.column_stack([np.exp(X), np.full(150, 3.0)])
     scale, x = Scale.of_items(amounts, standardize), tensor(amounts, dtype, device)
     assert scale.roots[:4].all() == (standardize == "roots")
-    assert_like(Mapped(x, scale.transform)[10:20], scale.transform(amounts)[10:20], x)
+    assert_like(TransformedRows(x, scale.transform)[10:20], scale.transform(amounts)[10:20], x)
     features = SpectralMap(AnchorGraph(anchors=25)).prepare(scale.transform(amounts))
-    seen = Seen(scale, features, directions=2, seed=0)
+    seen = Preprocessing(scale, features, directions=2, seed=0)
     for found, expected in zip(seen.views(x), seen.views(amounts), strict=True):
         assert_like(found, expected, x)
 

@@ -136,7 +136,7 @@ def weighted(items, weight=WEIGHT):
 
 def copied(items, weight=WEIGHT):
     """Return the items as often as they count."""
-    return items[np.repeat(np.arange(len(items.Phi)), weight)]
+    return items[np.repeat(np.arange(len(items.X_truth)), weight)]
 
 
 def belief(mean):
@@ -410,8 +410,8 @@ class TestGold:
         few, K = items[[0, 2, 5, 6, N - 1]], MODELS[name][2]
         gold = np.array([1.0, np.nan, 0.0, np.nan, K - 1.0])  # the last has no label
         assert few.Y.labels_per_item[-1] == 0
-        log_truth = model.truth.log_predict(Belief(at.xi), few.Phi)
-        log_said = model.annotators.evidence(at.theta, few.Psi, few.Y).table
+        log_truth = model.truth.log_predict(Belief(at.xi), few.X_truth)
+        log_said = model.annotators.evidence(at.theta, few.X_annotators, few.Y).table
         mass = np.zeros((5, K))
         for Z in product(range(K), repeat=5):
             if all(np.isnan(g) or g == z for g, z in zip(gold, Z, strict=True)):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whoknows._array import Array, Groups
-from whoknows.data.tables import observed_cells, read_confidence, read_long, read_matrix, write_long
+from whoknows.data.dataframes import observed_cells, read_confidence, read_long, read_matrix, write_long
 from whoknows.data.triples import triples
 from whoknows.data.vocabulary import (
     Coded,

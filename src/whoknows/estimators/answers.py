@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import elements
-from whoknows.estimators.checks import check_annotations, check_features, row_ids
-from whoknows.estimators.saved import Saved
-from whoknows.estimators.suggest import suggest
-from whoknows.estimators.suggestions import Suggestions
+from whoknows.estimators.ask.batch import suggest
+from whoknows.estimators.ask.suggestions import Suggestions
+from whoknows.estimators.inputs.validation import check_annotations, check_features, row_ids
+from whoknows.estimators.persistence.saved import Saved
 
 
 class Answers(Saved, ClassifierMixin):

@@ -10,7 +10,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 from scipy.stats import norm
 
 from whoknows._array import Array, Rows
-from whoknows.fit.laplace import Spread
+from whoknows.fit.laplace import Covariances
 from whoknows.model.belief import Belief
 from whoknows.model.settings import NotCompatible
 
@@ -27,7 +27,9 @@ def check_level(level: Any) -> float:
     return float(norm.ppf(0.5 + level / 2))
 
 
-def class_interval(truth: Any, xi: Array, spread: Spread, X: Array, prob: Array, level: float) -> Interval:
+def class_interval(
+    truth: Any, xi: Array, spread: Covariances, X: Array, prob: Array, level: float
+) -> Interval:
     """p(z | x) with limits: three (n_items, n_classes).
 
     With one log-odds f an item, the range of p(z | f) over f ± k · sd. With one a class, the log-odds of a
@@ -56,21 +58,21 @@ def class_interval(truth: Any, xi: Array, spread: Spread, X: Array, prob: Array,
 def expertise_interval(
     annotators: Any,
     theta: Array,
-    spread: Spread,
+    spread: Covariances,
     rows: Rows,
-    Psi: Array,
+    X_annotators: Array,
     prob: Array,
     value: Array,
     level: float,
 ) -> Interval:
     """Expertise of some annotators with limits: three (n_items, n_rows); ``value`` is the estimate."""
     reach = check_level(level)
-    size = 1 + Psi.shape[0] * theta.shape[1] * prob.shape[1] // AT_ONCE
+    size = 1 + X_annotators.shape[0] * theta.shape[1] * prob.shape[1] // AT_ONCE
     low, high = np.empty_like(value), np.empty_like(value)
-    for part in np.array_split(np.arange(len(Psi)), size):
+    for part in np.array_split(np.arange(len(X_annotators)), size):
 
         def expertise(points: Array, part: Rows = part) -> Array:
-            return np.asarray(annotators.expertise(Belief(points), Psi[part], prob[part]))
+            return np.asarray(annotators.expertise(Belief(points), X_annotators[part], prob[part]))
 
         for column, row in enumerate(rows):
             centre, sd = sigma_points(expertise, theta[row], spread.annotators[row])
@@ -79,13 +81,19 @@ def expertise_interval(
 
 
 def average_interval(
-    annotators: Any, theta: Array, spread: Spread, Psi: Array, prob: Array, value: Array, level: float
+    annotators: Any,
+    theta: Array,
+    spread: Covariances,
+    X_annotators: Array,
+    prob: Array,
+    value: Array,
+    level: float,
 ) -> Interval:
     """Expertise averaged over items, with limits: three (n_annotators,); ``value`` is the estimate."""
     reach = check_level(level)
 
     def average(points: Array) -> Array:
-        return np.asarray(annotators.expertise(Belief(points), Psi, prob)).mean(axis=0)
+        return np.asarray(annotators.expertise(Belief(points), X_annotators, prob)).mean(axis=0)
 
     odds = [sigma_points(average, theta[t], spread.annotators[t]) for t in range(len(value))]
     centre, sd = np.array(odds).reshape(-1, 2).T

@@ -9,13 +9,13 @@ import numpy as np
 
 from whoknows._array import Array, Rows, to_numpy
 from whoknows.data.vocabulary import Ids, as_column, elements
-from whoknows.estimators.given import Given
+from whoknows.estimators.ask.batch import Voice
+from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.intervals import average_interval, class_interval, expertise_interval
-from whoknows.estimators.learnt import Learnt
-from whoknows.estimators.suggest import Voice
+from whoknows.estimators.prepared_model import PreparedModel
 from whoknows.fit.items import Items
-from whoknows.fit.laplace import Spread
-from whoknows.fit.solve import Fitted
+from whoknows.fit.laplace import Covariances
+from whoknows.fit.solve import Solution
 
 TYPICAL_ITEMS = 1000  # what a confusion matrix is averaged over
 
@@ -23,9 +23,9 @@ TYPICAL_ITEMS = 1000  # what a confusion matrix is averaged over
 class OneModel:
     """Answers about `Items`: for `CrowdClassifier`, and for `AutoCrowdClassifier`, which asks several."""
 
-    _learnt: Learnt
-    _fitted: Fitted
-    _spread: Spread
+    _learnt: PreparedModel
+    _fitted: Solution
+    _spread: Covariances
     _typical: Items
 
     def _prob(self, items: Items) -> Array:
@@ -33,7 +33,7 @@ class OneModel:
 
     def _class_interval(self, items: Items, level: float) -> Any:
         xi, prob = self._fitted.parameters.xi, to_numpy(self._prob(items))
-        return class_interval(self._learnt.model.truth, xi, self._spread, items.here.Phi, prob, level)
+        return class_interval(self._learnt.model.truth, xi, self._spread, items.here.X_truth, prob, level)
 
     def _posterior(self, items: Items) -> Array:
         return self._learnt.posterior(self._fitted, items)
@@ -42,7 +42,7 @@ class OneModel:
         return self._learnt.log_predictive(self._fitted, items)
 
     def _voices(self, X: Any, said: Any) -> list[Voice]:
-        given = Given.labels(self._known_labels(X, said, "population"))
+        given = TrainingData.labels(self._known_labels(X, said, "population"))
         return [Voice(1.0, self, self._learnt.items(self._checked(X), given).here)]
 
     def _rows_of(self, annotators: Any) -> Rows:
@@ -53,22 +53,26 @@ class OneModel:
 
     def _expertise(self, items: Items, rows: Rows) -> Array:
         model = self._learnt.model.annotators
-        return to_numpy(model.expertise(self._fitted.annotators, items.Psi, self._prob(items))[:, rows])
+        return to_numpy(
+            model.expertise(self._fitted.annotators, items.X_annotators, self._prob(items))[:, rows]
+        )
 
     def _expertise_interval(self, items: Items, level: float, rows: Rows) -> Any:
         model, theta = self._learnt.model.annotators, self._fitted.annotators.mean
         prob = to_numpy(self._prob(items))
         value = self._expertise(items, rows)
-        return expertise_interval(model, theta, self._spread, rows, items.here.Psi, prob, value, level)
+        return expertise_interval(
+            model, theta, self._spread, rows, items.here.X_annotators, prob, value, level
+        )
 
     def _some_items(self, X: Array | None) -> Items:
         return self._typical if X is None else self._learnt.items(X).here
 
     def _average_expertise(self, items: Items, level: float) -> Any:
         model, prob = self._learnt.model.annotators, self._prob(items)
-        value = model.expertise(self._fitted.annotators, items.Psi, prob).mean(axis=0)[:-1]
+        value = model.expertise(self._fitted.annotators, items.X_annotators, prob).mean(axis=0)[:-1]
         return average_interval(
-            model, self._fitted.annotators.mean, self._spread, items.Psi, prob, value, level
+            model, self._fitted.annotators.mean, self._spread, items.X_annotators, prob, value, level
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from whoknows._array import Array
-from whoknows.data.tables import write_long
+from whoknows.data.dataframes import write_long
 from whoknows.data.vocabulary import Ids, elements
 
 SHOWN = 20  # rows of a printed table

@@ -14,7 +14,10 @@ from whoknows._array import Array
 from whoknows._threads import one_thread
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import show
-from whoknows.estimators.checks import (
+from whoknows.estimators.inputs.gold import by_row, check_gold_numbers
+from whoknows.estimators.inputs.preprocessing import Preprocessing, silence
+from whoknows.estimators.inputs.resolve import resolve
+from whoknows.estimators.inputs.validation import (
     all_or_nothing,
     check_annotations,
     check_features,
@@ -23,11 +26,8 @@ from whoknows.estimators.checks import (
     only_what_counts,
     row_ids,
 )
-from whoknows.estimators.gold import by_row, check_gold_numbers
-from whoknows.estimators.learnt import directions_of, graph_in_words
-from whoknows.estimators.pieces import resolve
-from whoknows.estimators.saved import Saved
-from whoknows.estimators.seen import Seen, silence
+from whoknows.estimators.persistence.saved import Saved
+from whoknows.estimators.prepared_model import directions_of, graph_in_words
 from whoknows.fit.em import fit_em
 from whoknows.fit.engines import Serial
 from whoknows.fit.items import Items
@@ -193,7 +193,7 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
             Return its standard deviation too: how unsure f(x) is, and how far the truth strays from it.
         """
         items = self._learnt_items(X)
-        mean, std = self._learnt.in_units(self._learnt.truth.predict(self._fitted.truth, items.Phi))
+        mean, std = self._learnt.in_units(self._learnt.truth.predict(self._fitted.truth, items.X_truth))
         return (mean, std) if return_std else mean
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> tuple[Array, Array]:
@@ -212,7 +212,7 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
     def annotator_scale(self, X: Any) -> Array:
         """σ_t(x), the spread of each annotator's labels around truth and bias: (n_items, n_annotators)."""
         items = self._learnt_items(X)
-        scale = self._learnt.annotators.scale(self._fitted.annotators.mean, items.Psi)
+        scale = self._learnt.annotators.scale(self._fitted.annotators.mean, items.X_annotators)
         return self._learnt.scale * scale[:, :-1]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -233,7 +233,7 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
         items = self._learnt_items(X, y, unknown="population").labelled()
         if items.Y.n_annotations == 0:
             raise ValueError("score on annotations needs at least one label; y has none.")
-        density = self._learnt.truth.log_density(self._fitted.truth, items.Phi, self._evidence(items))
+        density = self._learnt.truth.log_density(self._fitted.truth, items.X_truth, self._evidence(items))
         return float(density.sum() / items.Y.counts.sum() - np.log(self._learnt.scale))
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -254,11 +254,11 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
         return self._learnt.items(X, said.recode(self.annotators_, said.labels, unknown=unknown))
 
     def _evidence(self, items: Items) -> Any:
-        return self._learnt.annotators.evidence_at(self._fitted.annotators, items.Psi, items.Y)
+        return self._learnt.annotators.evidence_at(self._fitted.annotators, items.X_annotators, items.Y)
 
     def _posterior(self, items: Items) -> tuple[Array, Array]:
         evidence = items.complete(self._evidence(items))
-        known = self._learnt.truth.posterior_at(self._fitted.truth, items.Phi, evidence)
+        known = self._learnt.truth.posterior_at(self._fitted.truth, items.X_truth, evidence)
         return self._learnt.in_units(known)
 
 
@@ -266,7 +266,7 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
 class _Learnt:
     """What a fit takes from all items, and from the labels' mean and spread, before it begins."""
 
-    seen: Seen
+    seen: Preprocessing
     annotators: BiasedAnnotators
     truth: LinearTruth
     mean: float
@@ -275,7 +275,7 @@ class _Learnt:
     @classmethod
     def of_items(cls, settings: CrowdRegressor, X: Array, said: Annotations, weight: Array | None) -> _Learnt:
         truth, annotators = _resolve_truth(settings.truth), _resolve_annotators(settings.annotators)
-        seen = Seen.of_items(settings, X, directions_of(annotators, said))
+        seen = Preprocessing.of_items(settings, X, directions_of(annotators, said))
         truth = truth.prepare(seen.scaled(X), seen.views(X)[0], seen.seed)
         return cls(seen, annotators, truth, *_mean_and_scale(said, weight))
 
@@ -311,12 +311,12 @@ class _Fitted:
 
 def _fit(model: Model, items: Items, monitor: Monitor, solver: str) -> _Fitted:
     """Climb from the prior: nobody biased, all annotators alike."""
-    theta = model.annotators.init(items.Psi.shape[1], items.Y.n_annotators)
-    start = Parameters(theta, model.truth.init(items.Phi.shape[1]))
+    theta = model.annotators.init(items.X_annotators.shape[1], items.Y.n_annotators)
+    start = Parameters(theta, model.truth.init(items.X_truth.shape[1]))
     found = SOLVERS[solver](model, [items], start, monitor, Serial())
     evidence = evidence_of(items, model, found)
-    posterior = model.truth.posterior(found.xi, items.Phi, evidence)
-    return _Fitted(Belief(found.theta), model.truth.learnt(found.xi, posterior, evidence, items.Phi))
+    posterior = model.truth.posterior(found.xi, items.X_truth, evidence)
+    return _Fitted(Belief(found.theta), model.truth.learnt(found.xi, posterior, evidence, items.X_truth))
 
 
 def _mean_and_scale(said: Annotations, weight: Array | None) -> tuple[float, float]:

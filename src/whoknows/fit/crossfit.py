@@ -78,7 +78,7 @@ def _expectation(
     the whole step.
     """
     items, old, variances = work
-    log_prior = model.truth.leave_one_out(parameters.xi, items.Phi, old, variances)
+    log_prior = model.truth.leave_one_out(parameters.xi, items.X_truth, old, variances)
     evidence = evidence_of(items, model, parameters)
     new = CategoricalPosterior.from_log_joint(log_prior + evidence.table, evidence.weight)
     return CategoricalPosterior(0.5 * (old.prob + new.prob), new.log_marginal, new.weight)  # type: ignore[union-attr]
@@ -89,18 +89,18 @@ def _held_out(
 ) -> tuple[list[Array], list[Array], list[Array]]:
     """Features of a chunk's items, log p(z | x) of each without it, and what its labels say."""
     items, posterior, variances = work
-    held_out = model.truth.leave_one_out(parameters.xi, items.Phi, posterior, variances)
-    return [items.Phi], [held_out], [evidence_of(items, model, parameters).table]
+    held_out = model.truth.leave_one_out(parameters.xi, items.X_truth, posterior, variances)
+    return [items.X_truth], [held_out], [evidence_of(items, model, parameters).table]
 
 
 def _curvature(work: tuple[Items, Posterior], truth: LogisticTruth, xi: Array) -> tuple[Array]:
     items, posterior = work
-    return (truth.curvature(xi, items.Phi, posterior),)
+    return (truth.curvature(xi, items.X_truth, posterior),)
 
 
 def _shape(items: Items) -> tuple[int, list[int]]:
-    return len(items.Phi), [items.Phi.shape[1]]
+    return len(items.X_truth), [items.X_truth.shape[1]]
 
 
 def _variances(items: Items, truth: LogisticTruth, covariance: Array) -> Array:
-    return truth.variances(items.Phi, covariance)
+    return truth.variances(items.X_truth, covariance)

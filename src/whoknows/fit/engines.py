@@ -36,7 +36,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
-class Kept:
+class Chunks:
     """Chunks of items, and the engine that keeps them."""
 
     chunks: Sequence[Any]

@@ -21,9 +21,9 @@ class Items:
 
     Attributes
     ----------
-    Phi : (n_items, n_truth_features)
+    X_truth : (n_items, n_truth_features)
         What the truth sees of x; the last column is constant.
-    Psi : (n_items, n_expertise_features)
+    X_annotators : (n_items, n_expertise_features)
         What annotators' expertise depends on; the last column is constant.
     Y : Annotations
         Their labels; items without any are allowed.
@@ -33,8 +33,8 @@ class Items:
         How much each item counts; None is 1 each.
     """
 
-    Phi: Array
-    Psi: Array
+    X_truth: Array
+    X_annotators: Array
     Y: Annotations
     gold: Array | None = None
     weight: Array | None = None
@@ -48,12 +48,12 @@ class Items:
     @cached_property
     def pairs(self) -> Pairs:
         """The labels side by side with what expertise sees, gathered once for all iterations."""
-        return Pairs(self.Psi, self.Y)
+        return Pairs(self.X_annotators, self.Y)
 
     @property
     def here(self) -> Items:
         """The same items with arrays in this machine's memory, wherever they are."""
-        return replace(self, Phi=to_numpy(self.Phi), Psi=to_numpy(self.Psi))
+        return replace(self, X_truth=to_numpy(self.X_truth), X_annotators=to_numpy(self.X_annotators))
 
     def labelled(self) -> Items:
         """Return the items that say something of truth or annotators."""
@@ -63,7 +63,7 @@ class Items:
         """Take some of the items."""
         gold = None if self.gold is None else self.gold[rows]
         weight = None if self.weight is None else self.weight[rows]
-        return Items(self.Phi[rows], self.Psi[rows], self.Y[rows], gold, weight)
+        return Items(self.X_truth[rows], self.X_annotators[rows], self.Y[rows], gold, weight)
 
     def chunks(self, n_chunks: int) -> Iterator[Items]:
         """Cut into consecutive chunks."""

@@ -28,7 +28,7 @@ AT_ONCE = 4_000_000  # numbers held at once while labels are looked at one by on
 
 
 @dataclass(frozen=True)
-class Spread:
+class Covariances:
     """Covariances of the parameters.
 
     Attributes
@@ -49,7 +49,7 @@ def spread(
     parameters: Parameters,
     population: Population | None,
     engine: Engine,
-) -> Spread:
+) -> Covariances:
     """Return how sure a fit that ended at ``parameters`` is of them.
 
     ``population`` is the crowd as the fit learnt it; None for the one in the annotators' settings.
@@ -59,7 +59,7 @@ def spread(
     annotators: Any = copy.copy(model.annotators)
     if population is not None:
         annotators.population = population
-    return Spread(
+    return Covariances(
         np.linalg.inv(of_truth + truth.precision) if parameters.xi.size else None,
         _with_crowd(of_annotators, *_prior_precisions(annotators, parameters.theta)),
     )
@@ -72,11 +72,13 @@ def information(items: Items, model: Model, parameters: Parameters) -> tuple[Arr
     # An item that counts twice is the same gradient, twice; so is a label, whose gradient is twice as long.
     once = replace(items, weight=None)
     posterior = e_step(once, model, parameters)
-    counts = np.ones(len(items.Phi)) if items.weight is None else items.weight
+    counts = np.ones(len(items.X_truth)) if items.weight is None else items.weight
     of_truth = np.zeros(0)
     if parameters.xi.size:
-        residual = truth.residual(parameters.xi, items.Phi, posterior)
-        of_truth = np.stack([items.Phi.T @ (items.Phi * (counts * r**2)[:, None]) for r in residual.T])
+        residual = truth.residual(parameters.xi, items.X_truth, posterior)
+        of_truth = np.stack(
+            [items.X_truth.T @ (items.X_truth * (counts * r**2)[:, None]) for r in residual.T]
+        )
     n_columns = parameters.theta.shape[1]
     of_annotators = np.zeros((items.Y.n_annotators, n_columns, n_columns))
     order = items.Y.by_annotator.order
@@ -98,7 +100,7 @@ def _label_gradients(items: Items, model: Model, theta: Array, posterior: Poster
     sure = None if Y.confidence is None else Y.confidence[labels]
     alone = Annotations(Y.item[labels], own, Y.label[labels], Y.items, own, Y.labels, sure)
     rows = np.vstack([theta[Y.annotator[labels]], theta[-1]])
-    return model.annotators.expected_log_lik(rows, items.Psi, alone, posterior)[1][:-1]
+    return model.annotators.expected_log_lik(rows, items.X_annotators, alone, posterior)[1][:-1]
 
 
 def _prior_precisions(annotators: Any, theta: Array) -> tuple[Array, Array, Array]:

@@ -53,19 +53,19 @@ class Parameters:
 
 def evidence_of(items: Items, model: Model, parameters: Parameters) -> Evidence:
     """What labels, and a truth that is known, say of each item."""
-    return items.complete(model.annotators.evidence(parameters.theta, items.Psi, items.Y))
+    return items.complete(model.annotators.evidence(parameters.theta, items.X_annotators, items.Y))
 
 
 def e_step(items: Items, model: Model, parameters: Parameters) -> Posterior:
     """p̃(z) of Eqs. (7), (12): labels become evidence, evidence and truth a posterior."""
     evidence = evidence_of(items, model, parameters)
-    return model.truth.posterior(parameters.xi, items.Phi, evidence)
+    return model.truth.posterior(parameters.xi, items.X_truth, evidence)
 
 
 def expected_log_lik(work: tuple[Items, Posterior], model: Model, theta: Array) -> tuple[float, Array]:
     """Annotators' part of Q, Eq. (13), for one chunk and its frozen posterior."""
     items, posterior = work
-    return model.annotators.expected_log_lik(theta, items.Psi, items.Y, posterior)
+    return model.annotators.expected_log_lik(theta, items.X_annotators, items.Y, posterior)
 
 
 def freeze(work: tuple[Items, Posterior], model: Model) -> Callable[[Array], tuple[float, Array]]:
@@ -79,7 +79,7 @@ def freeze(work: tuple[Items, Posterior], model: Model) -> Callable[[Array], tup
 def expected_log_truth(work: tuple[Items, Posterior], model: Model, xi: Array) -> tuple[float, Array]:
     """Truth's part of Q, Eq. (13), once for each item."""
     items, posterior = work
-    return model.truth.expected_log_truth(xi, items.Phi, posterior)
+    return model.truth.expected_log_truth(xi, items.X_truth, posterior)
 
 
 def marginal(items: Items, model: Model, parameters: Parameters) -> tuple[float, Array, Array]:

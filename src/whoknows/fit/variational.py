@@ -132,12 +132,12 @@ def _are_positive(gram: Array) -> bool:
 
 
 def _given(items: Items) -> tuple[Rows, list[int]]:
-    return items.Y.labels_per_annotator, [items.Psi.shape[1]]
+    return items.Y.labels_per_annotator, [items.X_annotators.shape[1]]
 
 
 def expectation(items: Items, model: Any, theta: Belief, xi: Belief) -> tuple[Any, ...]:
     """E-step of one chunk: its share of the bound, and of the sums that q(θ) and q(ξ) need."""
-    eta, f = model.annotators.moments(theta, items.pairs), model.truth.moments(xi, items.Phi)
+    eta, f = model.annotators.moments(theta, items.pairs), model.truth.moments(xi, items.X_truth)
     evidence = items.complete(model.annotators.bounded_evidence(eta, items.pairs))
     posterior = model.truth.bounded_posterior(f, evidence)
     return posterior.log_marginal, *_statistics(items, model, posterior, eta, f)
@@ -145,14 +145,14 @@ def expectation(items: Items, model: Any, theta: Belief, xi: Belief) -> tuple[An
 
 def _start(work: tuple[Items, Posterior], model: Any, theta: Belief, xi: Belief) -> tuple[Array, ...]:
     items, posterior = work
-    eta, f = model.annotators.moments(theta, items.pairs), model.truth.moments(xi, items.Phi)
+    eta, f = model.annotators.moments(theta, items.pairs), model.truth.moments(xi, items.X_truth)
     return _statistics(items, model, posterior, eta, f)
 
 
 def _statistics(items: Items, model: Any, posterior: Posterior, eta: Any, f: Any) -> tuple[Array, ...]:
     return (
         *model.annotators.statistics(eta, items.pairs, posterior),
-        *model.truth.statistics(f, items.Phi, posterior),
+        *model.truth.statistics(f, items.X_truth, posterior),
     )
 
 

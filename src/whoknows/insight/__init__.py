@@ -2,13 +2,13 @@
 
 from whoknows.insight.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, percent_agreement
 from whoknows.insight.copying import CopyingSuspects, copying_suspects
-from whoknows.insight.pairwise import PairwiseAgreement, pairwise_agreement
-from whoknows.insight.select import (
+from whoknows.insight.model_selection import (
     AnnotationFolds,
     ItemFolds,
     label_log_lik,
     label_log_lik_given_others,
 )
+from whoknows.insight.pairwise import PairwiseAgreement, pairwise_agreement
 from whoknows.insight.table import Agreement, agreement_table
 
 __all__ = [

@@ -21,9 +21,9 @@ from whoknows.estimators.baselines import (
     ml_original,
 )
 from whoknows.estimators.baselines.base import majority, votes
-from whoknows.estimators.crowd import CrowdClassifier
+from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.fit.monitor import DidNotConverge
-from whoknows.insight.select import AnnotationFolds, ItemFolds
+from whoknows.insight.model_selection import AnnotationFolds, ItemFolds
 from whoknows.model.annotators import ConfusionAnnotators
 
 Codes = NDArray[Any]

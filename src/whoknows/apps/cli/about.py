@@ -7,18 +7,18 @@ from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whoknows.apps.cli.problems import BAD_INPUT, Problem
+from whoknows.apps.cli.errors import BAD_INPUT, CommandError
 
 if TYPE_CHECKING:
     from whoknows.apps.cli.inputs import Crowd, Source
-    from whoknows.data.formats import LabelFile
+    from whoknows.io.labels import LabelFile
 
 Known = Mapping[Hashable, str]
 
 
 def texts_of(source: Source, crowd: Crowd) -> list[str | None] | None:
     """Text of each item: what features were made of, a column a user names, or one called text."""
-    from whoknows.data.texts import read_texts
+    from whoknows.io.texts import read_texts
 
     if crowd.texts is not None:
         return _by_row(crowd, crowd.texts)
@@ -31,7 +31,7 @@ def texts_of(source: Source, crowd: Crowd) -> list[str | None] | None:
 
 def images_of(source: Source, crowd: Crowd) -> list[str | None] | None:
     """Image of each item: in a column a user names, or in one called image."""
-    from whoknows.data.texts import read_texts
+    from whoknows.io.texts import read_texts
 
     column, labels = source.image or "image", crowd.labels
     table = _table_with(column, source)
@@ -45,7 +45,7 @@ def images_of(source: Source, crowd: Crowd) -> list[str | None] | None:
 
 def _of_labels(source: Source, labels: LabelFile) -> Known | None:
     """Images that the labels' own file names: for its reader they are another text."""
-    from whoknows.data.formats import read_labels
+    from whoknows.io.labels import read_labels
 
     columns = {**source.columns, "text": source.image or "image"}
     try:
@@ -53,7 +53,7 @@ def _of_labels(source: Source, labels: LabelFile) -> Known | None:
     except ValueError:
         found = None
     if not found and source.image is not None:
-        raise Problem(f"There is no column {source.image!r} for the image in any file.", BAD_INPUT)
+        raise CommandError(f"There is no column {source.image!r} for the image in any file.", BAD_INPUT)
     return {item: _from(source.labels, path) for item, path in (found or {}).items()}
 
 
@@ -65,7 +65,7 @@ def _from(table: Path, path: str) -> str:
 
 def _by_row(crowd: Crowd, known: Known | None) -> list[str | None] | None:
     """What is known of each item in their order, None where nothing is."""
-    from whoknows.data.formats.ids import match_ids
+    from whoknows.io.id_matching import match_ids
 
     items = crowd.joined.annotations.items.tolist()
     match, _ = match_ids(items, known or {})
@@ -82,7 +82,7 @@ def _table_with(column: str, source: Source) -> Path | None:
 
 def has_column(path: Path, name: str) -> bool:
     """Whether a file is a table with a column of this name; of what can be read but once, no."""
-    from whoknows.data.formats.content import open_content
+    from whoknows.io.containers import open_content
 
     return path.is_file() and _mentions(path, name) and name in open_content(path).names
 

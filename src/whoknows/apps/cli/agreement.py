@@ -9,9 +9,9 @@ import typer
 
 from whoknows.apps.cli import inputs, models, options
 from whoknows.apps.cli.command import command
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import USAGE, CommandError
 from whoknows.apps.cli.output import refuse_to_replace_input
-from whoknows.apps.cli.problems import USAGE, Problem
-from whoknows.apps.cli.say import Say
 from whoknows.apps.cli.tables import check_name, write
 from whoknows.apps.cli.words import count
 
@@ -88,16 +88,18 @@ def _on_scale(said: Annotations, scale: str, levels: list[str] | None) -> Annota
 
     labels = said.labels.tolist()
     if levels is not None and scale != "ordinal":
-        raise Problem(f"--levels goes with --scale ordinal; got --scale {scale}.", USAGE)
+        raise CommandError(f"--levels goes with --scale ordinal; got --scale {scale}.", USAGE)
     order = models.in_order(levels, labels)
     if order is not None:
         strange = [label for label in labels if label not in order]
         if strange:
-            raise Problem(f"Expected every label among --levels {show(order)}; got {show(strange)}.", USAGE)
+            raise CommandError(
+                f"Expected every label among --levels {show(order)}; got {show(strange)}.", USAGE
+            )
         return said.recode(said.annotators, order)
     if scale != "nominal" and any(isinstance(label, str) for label in labels):
         wanted = "numbers, or words in order (--levels low,medium,high)" if scale == "ordinal" else "numbers"
-        raise Problem(f"--scale {scale} needs {wanted}; labels are {show(labels, 6)}.", USAGE)
+        raise CommandError(f"--scale {scale} needs {wanted}; labels are {show(labels, 6)}.", USAGE)
     return said
 
 

@@ -12,10 +12,10 @@ import typer
 
 from whoknows.apps.cli import inputs, options
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.fitted import Fitted, ModelArgument
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError
 from whoknows.apps.cli.output import refuse_to_replace_input
-from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem
-from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.results import FitFolder, ModelArgument
 from whoknows.apps.cli.tables import STDOUT, TableOption, check_name, write
 from whoknows.apps.cli.words import count
 
@@ -63,10 +63,10 @@ def ask(
     whoknows ask whoknows-out -n 100 --cost anna=5 --cost bob=1 --out next.csv
     """
     check_name(out)
-    fitted = Fitted(model)
+    fitted = FitFolder(model)
     loaded = fitted.model()
     if not hasattr(loaded, "suggest"):
-        raise Problem(
+        raise CommandError(
             f"{model}: is a regression. Whom to ask next is in its report and summary.json; this command is "
             "for classes.",
             BAD_INPUT,
@@ -75,14 +75,18 @@ def ask(
     costs = _costs(cost, known)
     people = None if annotator is None else [_known(name, known, "--annotator") for name in annotator]
     if features is not None and fitted.source.features is None:
-        raise Problem(f"{model}: was not fitted to a file of numbers, so --features has no meaning.", USAGE)
+        raise CommandError(
+            f"{model}: was not fitted to a file of numbers, so --features has no meaning.", USAGE
+        )
     moved = {"labels": labels, "features": features, "items": items}
     given = {name: path for name, path in moved.items() if path is not None}
     allowed = allow_missing or fitted.source.allow_missing
     source = replace(fitted.source, gold=None, allow_missing=allowed, **given)
     for name, path in source.files.items():
         if not path.exists():
-            raise Problem(f"{path}: there is no such file. If it has moved, say --{name} FILE.", BAD_INPUT)
+            raise CommandError(
+                f"{path}: there is no such file. If it has moved, say --{name} FILE.", BAD_INPUT
+            )
         refuse_to_replace_input([out], path)
     crowd = inputs.read_crowd(source, say, fitted.recipe)
     with say.progress(f"Choosing among {crowd.joined.annotations.n_items} items"):
@@ -119,10 +123,12 @@ def _costs(given: list[str] | None, known: list[Any]) -> dict[Any, float] | None
         try:
             value = float(number)
         except ValueError:
-            raise Problem(f"--cost expects ANNOTATOR=COST, such as anna=5; got {pair!r}.", USAGE) from None
+            raise CommandError(
+                f"--cost expects ANNOTATOR=COST, such as anna=5; got {pair!r}.", USAGE
+            ) from None
         if not 0 < value < math.inf:
             hint = "To leave someone out, say with --annotator who may be asked."
-            raise Problem(f"--cost expects a number above 0; got {pair!r}. {hint}", USAGE)
+            raise CommandError(f"--cost expects a number above 0; got {pair!r}. {hint}", USAGE)
         costs[_known(name, known, "--cost")] = value
     return costs
 
@@ -133,5 +139,5 @@ def _known(name: str, known: list[Any], option: str) -> Any:
     if name not in by_name:
         near = difflib.get_close_matches(name, by_name, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(list(by_name)[:10])}."
-        raise Problem(f"{option} names {name!r}, who is no annotator of the fit.{hint}", USAGE)
+        raise CommandError(f"{option} names {name!r}, who is no annotator of the fit.{hint}", USAGE)
     return by_name[name]

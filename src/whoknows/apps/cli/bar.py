@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.text import Text
 
-from whoknows.apps.cli.say import Pace
+from whoknows.apps.cli.console import Pace
 
 
 class Clock(ProgressColumn):

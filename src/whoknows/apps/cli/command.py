@@ -11,8 +11,8 @@ from typing import Annotated, Any, get_args
 import typer
 
 from whoknows.apps.cli.config import read_config
-from whoknows.apps.cli.problems import Problem, told
-from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import CommandError, told
 
 _Option = partial(typer.Option, rich_help_panel="Everywhere")
 _OWN = ("say", "settings")
@@ -25,7 +25,7 @@ def _take_config(ctx: typer.Context, path: Path | None) -> Path | None:
         try:
             repeated = [p.name for p in ctx.command.params if p.name and getattr(p, "multiple", False)]
             ctx.default_map = read_config(path, names, _paths_of(ctx.command.callback), repeated)
-        except Problem as problem:
+        except CommandError as problem:
             raise typer.BadParameter(str(problem)) from None
     return path
 

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.console import Say
 
 _UsageError: Any = typer.BadParameter.__base__  # which Typer does not export
 

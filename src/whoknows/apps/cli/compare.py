@@ -9,9 +9,9 @@ import typer
 
 from whoknows.apps.cli import inputs, models, options
 from whoknows.apps.cli.command import command
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import USAGE, CommandError
 from whoknows.apps.cli.output import refuse_to_replace_input
-from whoknows.apps.cli.problems import USAGE, Problem
-from whoknows.apps.cli.say import Say
 from whoknows.apps.cli.tables import check_name, write
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def compare(
     from whoknows.insight.compare import compare as judge
 
     if model == "regression":
-        raise Problem("compare is of labels that are classes; --model regression has none.", USAGE)
+        raise CommandError("compare is of labels that are classes; --model regression has none.", USAGE)
     if out is not None:
         check_name(out)
     source = inputs.Source.of(settings)
@@ -69,7 +69,9 @@ def compare(
         refuse_to_replace_input([out], path)
     crowd = inputs.read_crowd(source, say)
     if source.is_labels_alone(crowd.labels):
-        raise Problem("compare needs to know something about items: --features FILE or --text COLUMN.", USAGE)
+        raise CommandError(
+            "compare needs to know something about items: --features FILE or --text COLUMN.", USAGE
+        )
     said = crowd.joined.annotations
     estimator = models.build(model, levels, seed, max_iter, said.labels.tolist())
     with say.progress("Holding out labels") as update:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from whoknows.apps.cli.problems import USAGE, Problem
+from whoknows.apps.cli.errors import USAGE, CommandError
 
 FOUND = "found"  # the table of a written file that holds facts and not settings
 
@@ -36,7 +36,7 @@ def read_config(
             near = difflib.get_close_matches(key, names, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             known = ", ".join(sorted(names))
-            raise Problem(f"{path}: has {key!r}, which is no option.{hint} There are {known}.", USAGE)
+            raise CommandError(f"{path}: has {key!r}, which is no option.{hint} There are {known}.", USAGE)
         if isinstance(value, dict):  # as its option would have it
             given[key] = [f"{name}={each}" for name, each in value.items()]
         elif isinstance(value, str) and key in repeated:
@@ -51,11 +51,11 @@ def read_toml(path: Path, code: int = USAGE) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        raise Problem(f"{path}: cannot be read ({error.strerror}).", code) from None
+        raise CommandError(f"{path}: cannot be read ({error.strerror}).", code) from None
     except UnicodeDecodeError:
-        raise Problem(f"{path}: is not UTF-8 text, which TOML must be.", code) from None
+        raise CommandError(f"{path}: is not UTF-8 text, which TOML must be.", code) from None
     except tomllib.TOMLDecodeError as error:
-        raise Problem(f"{path}: is not TOML. {error}.", code) from None
+        raise CommandError(f"{path}: is not TOML. {error}.", code) from None
 
 
 def write_toml(settings: Mapping[str, Any], found: Mapping[str, Any], heading: str) -> str:

@@ -9,10 +9,10 @@ import typer
 
 from whoknows.apps.cli import inputs, options
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.fitted import Fitted
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError
 from whoknows.apps.cli.output import SETTINGS, refuse_to_replace_input
-from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem
-from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.results import FitFolder
 from whoknows.apps.cli.stream import write_blocks
 from whoknows.apps.cli.tables import STDOUT, check_name, destination, write
 from whoknows.apps.cli.words import count
@@ -57,7 +57,7 @@ def convert(
     _check_out(out, to, say)
     refuse_to_replace_input([out], labels)
     if (labels / SETTINGS).is_file():
-        written = _convert_fit(Fitted(labels), out, to, say)
+        written = _convert_fit(FitFolder(labels), out, to, say)
         what = f"the consensus of {count(written, 'item')}"
     else:
         written = _convert_labels(inputs.Source.of(settings), out, to or "long", say)
@@ -70,45 +70,49 @@ def convert(
 def _check_out(out: Path, to: To | None, say: Say) -> None:
     """Refuse at once a name that does not go with the layout."""
     if to == "label-studio" and out.suffix.lower() != ".json":
-        raise Problem(f"{out}: expected a name that ends in .json, which Label Studio imports.", USAGE)
+        raise CommandError(f"{out}: expected a name that ends in .json, which Label Studio imports.", USAGE)
     if to != "label-studio":
         check_name(out)
     if out == STDOUT and say.as_json:
-        raise Problem("OUT is -, but with --json standard output is for JSON: name a file.", USAGE)
+        raise CommandError("OUT is -, but with --json standard output is for JSON: name a file.", USAGE)
 
 
 def _convert_labels(source: inputs.Source, out: Path, to: To, say: Say) -> int:
     """Write labels in another layout; say what the file cannot keep."""
-    from whoknows.data.formats import write_labels
+    from whoknows.io.labels import write_labels
 
     if to == "label-studio":
-        raise Problem("--to label-studio writes the consensus of a fit: IN must be the folder of one.", USAGE)
+        raise CommandError(
+            "--to label-studio writes the consensus of a fit: IN must be the folder of one.", USAGE
+        )
     said = inputs.read_who_said_what(source, say).annotations
     with destination(out, say) as path:
         say.all(write_labels(said, path, to))
     return said.n_annotations
 
 
-def _convert_fit(fitted: Fitted, out: Path, to: To | None, say: Say) -> int:
+def _convert_fit(fitted: FitFolder, out: Path, to: To | None, say: Say) -> int:
     """Write the consensus of a fit as a table, or as predictions that Label Studio imports."""
-    from whoknows.data.formats import write_predictions
+    from whoknows.io.labels import write_predictions
 
     if to is None:
         return _write_consensus(fitted, out, say)
     if to != "label-studio":
-        raise Problem(
+        raise CommandError(
             f"--to {to} is a layout of labels; the consensus of a fit has one label an item.", USAGE
         )
     source = fitted.source
     if fitted.found.get("format") != "label-studio":
-        raise Problem(f"{fitted.path}: its labels did not come from Label Studio's JSON export.", BAD_INPUT)
+        raise CommandError(
+            f"{fitted.path}: its labels did not come from Label Studio's JSON export.", BAD_INPUT
+        )
     refuse_to_replace_input([out], source.labels)
     consensus = fitted.consensus()
     columns = consensus["item"], consensus["consensus"], consensus["confidence"]
     return write_predictions(source.labels, out, *columns, columns=source.columns)
 
 
-def _write_consensus(fitted: Fitted, out: Path, say: Say) -> int:
+def _write_consensus(fitted: FitFolder, out: Path, say: Say) -> int:
     """Write the consensus as a table; of very many items a block after the other."""
     if fitted.consensus_of_many is None:
         consensus = fitted.consensus()

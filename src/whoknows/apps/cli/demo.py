@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from whoknows.apps.cli.command import command
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import writing
 from whoknows.apps.cli.fit import FILES, files_in, fit_files, tell_files
 from whoknows.apps.cli.output import SETTINGS, folder, refuse_to_replace_strangers, write_settings
-from whoknows.apps.cli.problems import writing
-from whoknows.apps.cli.say import Say
 
 NAMES = ["anna", "bruno", "chloe", "dmitri", "emeka"]
 SHARE_LABELLED = 0.3
@@ -60,8 +60,8 @@ def _write_data(draft: Path) -> dict[str, str]:
     from sklearn.datasets import load_breast_cancer
 
     from whoknows import Annotations
-    from whoknows.data.formats import write_labels, write_table
     from whoknows.data.simulate import cluster_experts
+    from whoknows.io.labels import write_labels, write_table
 
     tumours = load_breast_cancer()
     X, truth = tumours.data, tumours.target_names[tumours.target]

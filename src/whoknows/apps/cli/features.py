@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import BAD_INPUT, CommandError
 from whoknows.apps.cli.large import in_columns, stays_in_files
-from whoknows.apps.cli.problems import BAD_INPUT, Problem
-from whoknows.apps.cli.say import Say
 from whoknows.apps.cli.words import count
 
 if TYPE_CHECKING:
-    from whoknows.data.features import Features
-    from whoknows.data.texts import TextFeatures
+    from whoknows.io.features import Features
+    from whoknows.io.texts import TextFeatures
 
 BY_PLACE = "Only .npy, .npz and a column of lists that --vector names are taken by place."
 
@@ -47,7 +47,7 @@ def of_nothing(items: Any, path: Path) -> Features:
     """Features of items of which nothing is known: one that is the same for all."""
     import numpy as np
 
-    from whoknows.data.features import Features
+    from whoknows.io.features import Features
 
     return Features(items, np.zeros((len(items), 1)), ("nothing",), path=path)
 
@@ -57,7 +57,7 @@ def of_numbers(features: Features, recipe: Recipe, named: bool, say: Say) -> tup
 
     ``named`` says whether the file itself gave the features their names.
     """
-    from whoknows.data.features import fill_gaps
+    from whoknows.io.features import fill_gaps
 
     if stays_in_files(features.X):  # gaps are refused where they are read
         features = in_order(features, recipe.features or list(features.names), named)
@@ -74,7 +74,7 @@ def of_numbers(features: Features, recipe: Recipe, named: bool, say: Say) -> tup
 
 def of_texts(texts: Mapping[Hashable, str], path: Path, recipe: Recipe, say: Say) -> tuple[Features, Recipe]:
     """Features made of texts by the words of the recipe; if it has none, by their own."""
-    from whoknows.data.texts import TextFeatures
+    from whoknows.io.texts import TextFeatures
 
     with say.progress("Making features of the texts"):
         words = TextFeatures.of(texts) if recipe.words is None else recipe.words
@@ -101,7 +101,7 @@ def in_order(features: Features, wanted: list[str], named: bool) -> Features:
         return replace(features, names=tuple(wanted), notes=(*features.notes, note))
     if lacking:
         hint = f" {BY_PLACE}" if named and len(lacking) == len(wanted) else ""
-        raise Problem(
+        raise CommandError(
             f"{features.path}: lacks {len(lacking)} of the {len(wanted)} features of the fit: "
             f"{show(lacking, 3)}. There are {show(names, 10)}.{hint}",
             BAD_INPUT,

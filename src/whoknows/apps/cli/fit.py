@@ -10,7 +10,10 @@ import typer
 
 from whoknows.apps.cli import about, inputs, large, models, options
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.fitted import (
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import USAGE, CommandError, writing
+from whoknows.apps.cli.output import SETTINGS, folder, write_settings
+from whoknows.apps.cli.results import (
     ANNOTATORS,
     CONSENSUS,
     CONSENSUS_OF_MANY,
@@ -21,9 +24,6 @@ from whoknows.apps.cli.fitted import (
     checksum,
     quick_checksum,
 )
-from whoknows.apps.cli.output import SETTINGS, folder, write_settings
-from whoknows.apps.cli.problems import USAGE, Problem, writing
-from whoknows.apps.cli.say import Say
 from whoknows.apps.cli.stream import steps, told_of, write_blocks
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def fit_files(settings: dict[str, Any], say: Say) -> Summary:
         large.take_up(checkpoint, resume, say)
         started = time.monotonic()
         _fit(model, crowd, gold, settings, checkpoint, say)
-        say.note(f"Fitted in {time.monotonic() - started:.0f} s.")
+        say.note(f"FitFolder in {time.monotonic() - started:.0f} s.")
         summary = _sum_up(model, source, crowd, {"gold": gold, "notes": notes, **shown}, say)
         with writing(out):
             _write(draft, model, crowd, summary, say)
@@ -130,7 +130,7 @@ def _fit(
 def _refuse_to_write_into_features(out: Path, features: Path | None) -> None:
     """Refuse a folder of results within that of the features: the next fit would take them for features."""
     if features is not None and features.is_dir() and out.absolute().is_relative_to(features.absolute()):
-        raise Problem(f"{out}: is in the folder of the features. Choose another --out.", USAGE)
+        raise CommandError(f"{out}: is in the folder of the features. Choose another --out.", USAGE)
 
 
 def _shown_of_items(source: inputs.Source, crowd: inputs.Crowd) -> dict[str, Any]:
@@ -175,8 +175,8 @@ def _build(settings: dict[str, Any], crowd: inputs.Crowd, alone: bool, say: Say)
 def _write(draft: Path, model: Any, crowd: inputs.Crowd, summary: Summary, say: Say) -> None:
     """Write everything but the settings."""
     from whoknows.apps.report import write
-    from whoknows.data.formats import write_table
-    from whoknows.data.formats.atomic import write_lines
+    from whoknows.io.atomic import write_lines
+    from whoknows.io.labels import write_table
 
     if crowd.in_files:
         _write_consensus(draft / CONSENSUS_OF_MANY, model, crowd, say)

@@ -7,15 +7,15 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError
 from whoknows.apps.cli.features import Recipe, of_nothing, of_numbers, of_texts
 from whoknows.apps.cli.large import Some, by_row, is_large, join_large, open_large, stays_in_files
-from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem
-from whoknows.apps.cli.say import Say
 from whoknows.apps.cli.words import TEXTS_NEED, count
 
 if TYPE_CHECKING:
-    from whoknows.data.features import Features, Joined
-    from whoknows.data.formats import LabelFile
+    from whoknows.io.features import Dataset, Features
+    from whoknows.io.labels import LabelFile
 
 MANY_LOST = 0.05  # of the labelled items left out: worth a warning
 
@@ -48,17 +48,17 @@ class Source:
     @property
     def columns(self) -> dict[str, str]:
         """Columns of the labels by role."""
-        from whoknows.data.formats.spec import ROLES
         from whoknows.data.vocabulary import show
+        from whoknows.io.labels.format import ROLES
 
         pairs = [given.partition("=") for given in self.column or []]
         wrong = next((role for role, _, name in pairs if not name), None)
         if wrong is not None:
-            raise Problem(f"--column expects ROLE=NAME, such as label=severity; got {wrong!r}.", USAGE)
+            raise CommandError(f"--column expects ROLE=NAME, such as label=severity; got {wrong!r}.", USAGE)
         named = {role: name for role, _, name in pairs}
         unknown = next((role for role in named if role not in ROLES), None)
         if unknown is not None:
-            raise Problem(f"--column expects the roles {show(ROLES)}; got {unknown!r}.", USAGE)
+            raise CommandError(f"--column expects the roles {show(ROLES)}; got {unknown!r}.", USAGE)
         if self.text is not None and self.items is None and self.features is None:
             named.setdefault("text", self.text)
         return named
@@ -98,7 +98,7 @@ class Crowd:
     Parameters
     ----------
     labels : LabelFile
-    joined : Joined
+    joined : Dataset
         Labels and features of the same items.
     texts : mapping from item to text, or None
         What features were made of.
@@ -109,7 +109,7 @@ class Crowd:
     """
 
     labels: LabelFile
-    joined: Joined
+    joined: Dataset
     texts: Mapping[Hashable, str] | None
     recipe: Recipe
     ids: Any = None
@@ -126,7 +126,7 @@ def read_crowd(source: Source, say: Say, recipe: Recipe | None = None, whole: bo
     ``recipe`` is that of an earlier fit: features are made as it made them. Of features larger than memory
     some items are read that stand for all, unless the ``whole`` crowd is wanted: then they stay in files.
     """
-    from whoknows.data.features import join
+    from whoknows.io.features import join
 
     labels, texts, recipe = read_who_said_what(source, say), None, recipe or Recipe()
     if source.features is not None:
@@ -146,7 +146,7 @@ def read_crowd(source: Source, say: Say, recipe: Recipe | None = None, whole: bo
         return Crowd(labels, some.joined, None, recipe)
     joined = join(labels, features)
     if joined.lost and _counts_rows(features.notes) and not source.allow_missing:
-        raise Problem(
+        raise CommandError(
             f"{source.features}: names no items, so its rows are items 0 to {len(joined.X) - 1}; but then "
             f"{joined.notes[0].strip()}. Name the column of its ids with --id-column, or with --items a file "
             "that has them row by row; --allow-missing leaves such labels out.",
@@ -162,11 +162,11 @@ def read_crowd(source: Source, say: Say, recipe: Recipe | None = None, whole: bo
 
 def read_who_said_what(source: Source, say: Say) -> LabelFile:
     """Read labels and say what was found."""
-    from whoknows.data.formats import FORMATS, read_labels
     from whoknows.data.vocabulary import show
+    from whoknows.io.labels import FORMATS, read_labels
 
     if source.format is not None and source.format not in FORMATS:
-        raise Problem(f"--format must be one of {', '.join(FORMATS)}; got {source.format!r}.", USAGE)
+        raise CommandError(f"--format must be one of {', '.join(FORMATS)}; got {source.format!r}.", USAGE)
     with say.progress(f"Reading {source.labels.name}"):
         found = read_labels(
             source.labels,
@@ -189,9 +189,9 @@ def read_who_said_what(source: Source, say: Say) -> LabelFile:
 
 def read_numbers(source: Source, recipe: Recipe, say: Say) -> tuple[Features, Recipe]:
     """Read a file of features and say what was found."""
-    from whoknows.data.features import read_features
-    from whoknows.data.formats import FileProblem
     from whoknows.data.vocabulary import show
+    from whoknows.io.features import read_features
+    from whoknows.io.labels import FileError
 
     assert source.features is not None
     if is_large(source.features, source.memory):
@@ -201,11 +201,11 @@ def read_numbers(source: Source, recipe: Recipe, say: Say) -> tuple[Features, Re
     with say.progress(f"Reading {source.features.name}"):
         try:
             read = read_features(source.features, id_column, vector=source.vector)
-        except FileProblem as error:
+        except FileError as error:
             if not recipe.features:
                 raise
             wanted = f"Expected the features of the fit: {show(recipe.features, 3)}."
-            raise Problem(str(error).replace(TEXTS_NEED, wanted), BAD_INPUT) from None
+            raise CommandError(str(error).replace(TEXTS_NEED, wanted), BAD_INPUT) from None
         if source.items is not None and _counts_rows(read.notes):
             read = read_features(source.features, id_column, ids=source.items, vector=source.vector)
     return of_numbers(read, recipe, source.has_names, say)
@@ -226,20 +226,20 @@ def _counts_rows(notes: tuple[str, ...]) -> bool:
 
 def _read_texts(source: Source, labels: LabelFile) -> tuple[Mapping[Hashable, str], Path]:
     """Texts to make features of, and the file they came from."""
-    from whoknows.data.texts import read_texts
+    from whoknows.io.texts import read_texts
 
     if source.items is not None:
         return read_texts(source.items, source.text_column, source.id_column), source.items
     if labels.text:
         return labels.text, source.labels
-    raise Problem(f"{source.labels}: holds no text of the items in {source.text!r}.", BAD_INPUT)
+    raise CommandError(f"{source.labels}: holds no text of the items in {source.text!r}.", BAD_INPUT)
 
 
 def read_truth(source: Source, crowd: Crowd, say: Say) -> dict[Hashable, Hashable] | None:
     """Truth of items that take part, from a file of its own or from that of the labels."""
-    from whoknows.data.formats import read_gold
-    from whoknows.data.formats.ids import match_ids
     from whoknows.data.vocabulary import show
+    from whoknows.io.id_matching import match_ids
+    from whoknows.io.labels import read_gold
 
     said, own = crowd.joined.annotations, crowd.labels.gold
     if crowd.in_files:
@@ -258,7 +258,7 @@ def read_truth(source: Source, crowd: Crowd, say: Say) -> dict[Hashable, Hashabl
     where = source.gold or source.labels
     if not gold:
         here, there = show(known, 3), show(items, 3)
-        raise Problem(
+        raise CommandError(
             f"{where}: knows the truth of none of the items ({here}; items are {there}).", BAD_INPUT
         )
     _tell_of_truth(len(gold), len(known), where, say)
@@ -275,12 +275,12 @@ def _truth_by_row(
     known: Mapping[Hashable, Hashable], crowd: Crowd, where: Path, say: Say
 ) -> dict[Hashable, Hashable]:
     """Truth of items that take part, by their row."""
-    from whoknows.data.formats.found import match_labels
     from whoknows.data.vocabulary import show
+    from whoknows.io.labels.label_file import match_labels
 
     gold = match_labels(by_row(known, crowd.ids), crowd.joined.annotations)
     if not gold:
-        raise Problem(f"{where}: knows the truth of none of the items ({show(known, 3)}).", BAD_INPUT)
+        raise CommandError(f"{where}: knows the truth of none of the items ({show(known, 3)}).", BAD_INPUT)
     _tell_of_truth(len(gold), len(known), where, say)
     return gold
 

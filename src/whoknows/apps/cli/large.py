@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whoknows.apps.cli.problems import USAGE, Problem
-from whoknows.apps.cli.say import Say, Update
+from whoknows.apps.cli.console import Say, Update
+from whoknows.apps.cli.errors import USAGE, CommandError
 from whoknows.apps.cli.words import count
 
 if TYPE_CHECKING:
-    from whoknows.data.features import Features, Joined
-    from whoknows.data.formats import LabelFile
+    from whoknows.io.features import Dataset, Features
+    from whoknows.io.labels import LabelFile
 
 SHARE = 4  # part of the machine's memory that features may take: a fit holds them more than once
 LABELLED, OTHERS = 200_000, 20_000  # items at most, with and without labels, that stand for all of them
@@ -42,7 +42,7 @@ def bytes_of(size: str | None) -> int:
         return _memory_of_machine() // SHARE
     match = re.fullmatch(r"(\d+\.?\d*) ?([kmgt]?)(i?)b?", size.strip().lower())
     if match is None or float(match[1]) <= 0:
-        raise Problem(f"--memory expects a size such as 500MB or 8GB; got {size!r}.", USAGE)
+        raise CommandError(f"--memory expects a size such as 500MB or 8GB; got {size!r}.", USAGE)
     return max(int(float(match[1]) * (BINARY if match[3] else UNITS)[match[2]]), 1)
 
 
@@ -68,9 +68,9 @@ def _needs(path: Path) -> int:
 
     Whatever is wrong with a file is left to whoever reads it.
     """
-    from whoknows.data.formats import FileProblem
-    from whoknows.data.parquet import is_matrix, open_features
-    from whoknows.data.parquet.files import open_file
+    from whoknows.io.labels import FileError
+    from whoknows.io.parquet import is_matrix, open_features
+    from whoknows.io.parquet.files import open_file
 
     try:
         if is_matrix(path):
@@ -79,7 +79,7 @@ def _needs(path: Path) -> int:
             if file.read(4) != b"PAR1":
                 return 0
         about = open_file(str(path)).metadata
-    except FileProblem:
+    except FileError:
         return 0
     groups = (about.row_group(group).total_byte_size for group in range(about.num_row_groups))
     return max(about.num_rows * about.num_columns * 8, 2 * sum(groups))  # twice: single becomes double
@@ -99,8 +99,8 @@ def open_large(
     path: Path, id_column: str | None, vector: str | None, items: Path | None, memory: str | None, say: Say
 ) -> Features:
     """Features that stay in their files, and the ids of their rows."""
-    from whoknows.data.features import Features
-    from whoknows.data.parquet import MEMORY, ids_of_matrix, open_features
+    from whoknows.io.features import Features
+    from whoknows.io.parquet import MEMORY, ids_of_matrix, open_features
 
     X = open_features(path, id_column, vector=vector, memory=min(bytes_of(memory), MEMORY))
     in_parquet = hasattr(X, "columns")
@@ -114,7 +114,7 @@ def open_large(
 
 def in_columns(features: Features, wanted: list[str]) -> Features:
     """Take the columns of a fit in its order."""
-    from whoknows.data.parquet import ParquetFeatures
+    from whoknows.io.parquet import ParquetFeatures
 
     X: Any = features.X
     if isinstance(X, ParquetFeatures):
@@ -124,20 +124,20 @@ def in_columns(features: Features, wanted: list[str]) -> Features:
     return replace(features, X=X, names=tuple(wanted))
 
 
-def join_large(labels: LabelFile, features: Features, allow_missing: bool) -> Joined:
+def join_large(labels: LabelFile, features: Features, allow_missing: bool) -> Dataset:
     """Labels about the rows of features; of items without any they are refused, or left out if allowed."""
-    from whoknows.data.features import Joined
-    from whoknows.data.parquet import join_labels
+    from whoknows.io.features import Dataset
+    from whoknows.io.parquet import join_labels
 
     said = join_labels(labels.annotations, features.X, allow_missing, ids=features.ids)
     unlabelled = said.n_items - int(said.labelled.sum())
     notes = (f"{unlabelled} of {said.n_items} items have features but no label",) if unlabelled else ()
-    return Joined(said, features.X, features.names, notes)
+    return Dataset(said, features.X, features.names, notes)
 
 
 def by_row(known: Mapping[Hashable, Any] | None, ids: Any) -> dict[int, Any]:
     """What is known by item id, by row; without what is known of other items."""
-    from whoknows.data.parquet.ids import rows_of
+    from whoknows.io.parquet.ids import rows_of
 
     known = known or {}
     rows = rows_of(list(known), ids).tolist()
@@ -155,17 +155,17 @@ class Some:
     ----------
     rows : (n_some,)
         Where they are among all.
-    joined : Joined
+    joined : Dataset
     note : str
         How many of how many.
     """
 
     rows: Any
-    joined: Joined
+    joined: Dataset
     note: str
 
     @classmethod
-    def of(cls, joined: Joined, ids: Any, say: Say) -> Some:
+    def of(cls, joined: Dataset, ids: Any, say: Say) -> Some:
         """Draw items, the same ones every time, and read their features."""
         import numpy as np
 
@@ -243,7 +243,7 @@ def as_needed(X: Any, model: str, memory: str | None) -> Any:
         return X
     needs, allowed = X.shape[0] * X.shape[1] * 8, bytes_of(memory)
     if needs > allowed:
-        raise Problem(
+        raise CommandError(
             f"--model {model} needs all features in memory: {needs / 1e9:.3g} GB, where --memory allows "
             f"{allowed / 1e9:.3g} GB. Say --model auto, id or lgp.",
             USAGE,
@@ -273,11 +273,11 @@ def remembering(out: Path, resume: bool, say: Say) -> Iterator[Path]:
 
     To ``resume``, an interrupted fit must have left something there.
     """
-    from whoknows.estimators.checkpoint import forget, is_checkpoint
+    from whoknows.estimators.persistence.checkpoint import forget, is_checkpoint
 
     checkpoint = out / CHECKPOINT
     if resume and not is_checkpoint(checkpoint):
-        raise Problem(
+        raise CommandError(
             f"{out}: there is nothing to resume: no interrupted fit has left its {CHECKPOINT} there. "
             "Without --resume a fit starts anew.",
             USAGE,
@@ -296,7 +296,7 @@ def remembering(out: Path, resume: bool, say: Say) -> Iterator[Path]:
 
 def take_up(checkpoint: Path, resume: bool, say: Say) -> None:
     """Say what becomes of what an interrupted fit has done, and clear away what is of no use."""
-    from whoknows.estimators.checkpoint import forget, is_checkpoint
+    from whoknows.estimators.persistence.checkpoint import forget, is_checkpoint
 
     if resume:
         say.note(f"{checkpoint}: what an interrupted fit has done is not done again.")

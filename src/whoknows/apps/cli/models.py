@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from whoknows.apps.cli.problems import USAGE, Problem
-from whoknows.apps.cli.say import Say, Update
+from whoknows.apps.cli.console import Say, Update
+from whoknows.apps.cli.errors import USAGE, CommandError
 
 Word = Literal["auto", "lgp", "id", "gp", "ordered", "regression"]
 
@@ -47,7 +47,7 @@ def build(
     common: dict[str, Any] = {"max_iter": max_iter, "random_state": seed}
     order = in_order(levels, labels)
     if order is not None and model not in ("auto", "ordered"):
-        raise Problem(f"--levels goes with --model ordered; got --model {model}.", USAGE)
+        raise CommandError(f"--levels goes with --model ordered; got --model {model}.", USAGE)
     if order is not None or model == "ordered":
         return CrowdClassifier("ordered", levels=order, **common)
     if alone:
@@ -64,7 +64,9 @@ def _of_labels_alone(model: Word, common: dict[str, Any]) -> Any:
     if model == "regression":
         return CrowdRegressor(map="linear", **common)
     if model in ("lgp", "gp"):
-        raise Problem(f"--model {model} needs to know something about items: --features or --text.", USAGE)
+        raise CommandError(
+            f"--model {model} needs to know something about items: --features or --text.", USAGE
+        )
     return CrowdClassifier("id", ConfusionAnnotators(varies_with_x=False), "linear", **common)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from whoknows.apps.cli.config import FOUND, read_toml, write_toml
-from whoknows.apps.cli.problems import USAGE, Problem, writing
+from whoknows.apps.cli.errors import USAGE, CommandError, writing
 
 SETTINGS = "settings.toml"  # comes last: a folder without it is not complete
 FILES = "files"  # where the settings list what was written
@@ -57,7 +57,7 @@ def refuse_to_replace_input(outputs: Iterable[Path], source: Path) -> None:
     """Refuse to write over a file that is read."""
     for path in outputs:
         if path.exists() and source.exists() and os.path.samefile(path, source):
-            raise Problem(f"{path}: is read, so it cannot be written too. Choose another --out.", USAGE)
+            raise CommandError(f"{path}: is read, so it cannot be written too. Choose another --out.", USAGE)
 
 
 def refuse_to_replace_strangers(out: Path, names: Collection[str]) -> None:
@@ -66,7 +66,7 @@ def refuse_to_replace_strangers(out: Path, names: Collection[str]) -> None:
     ours = _written_before(out / SETTINGS) if taken else ()
     strange = [name for name in taken if name not in ours]
     if strange:
-        raise Problem(
+        raise CommandError(
             f"{out}: has {strange[0]!r} already, and no {SETTINGS} by which whoknows wrote it. "
             "Choose another --out, or delete it.",
             USAGE,
@@ -77,7 +77,7 @@ def _written_before(settings: Path) -> Collection[str]:
     """Files that an earlier run wrote, as its settings list them."""
     try:
         found = read_toml(settings).get(FOUND)
-    except Problem:  # not there, or not TOML: not ours
+    except CommandError:  # not there, or not TOML: not ours
         return ()
     files = found.get(FILES) if isinstance(found, dict) and "whoknows" in found else None
     return files if isinstance(files, list) else ()

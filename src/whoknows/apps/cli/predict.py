@@ -10,19 +10,19 @@ import typer
 
 from whoknows.apps.cli import inputs, options
 from whoknows.apps.cli.command import command
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError, writing
 from whoknows.apps.cli.features import BY_PLACE, of_texts
 from whoknows.apps.cli.fit import FILES
-from whoknows.apps.cli.fitted import Fitted, ModelArgument
 from whoknows.apps.cli.large import ids_at, stays_in_files
 from whoknows.apps.cli.output import refuse_to_replace_input
-from whoknows.apps.cli.problems import BAD_INPUT, USAGE, Problem, writing
-from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.results import FitFolder, ModelArgument
 from whoknows.apps.cli.stream import steps, told_of, write_blocks
 from whoknows.apps.cli.tables import STDOUT, TableOption, check_name, write
 from whoknows.apps.cli.words import count
 
 if TYPE_CHECKING:
-    from whoknows.data.features import Features
+    from whoknows.io.features import Features
 
 FeaturesArgument = Annotated[
     Path,
@@ -61,9 +61,9 @@ def predict(
     check_name(out)
     for read in filter(None, (features, items)):
         refuse_to_replace_input([out], read)
-    fitted = Fitted(model)
+    fitted = FitFolder(model)
     if out.exists() and out.absolute() in {fitted.folder.absolute() / name for name in FILES}:
-        raise Problem(f"{out}: is a file of the fit. Choose another --out.", USAGE)
+        raise CommandError(f"{out}: is a file of the fit. Choose another --out.", USAGE)
     loaded = fitted.model()
     # Columns are put in order here; the model is given arrays, of which it would complain.
     names = tuple(map(str, vars(loaded).pop("feature_names_in_", ())))
@@ -82,22 +82,24 @@ def predict(
         say.answer({"items": len(read.X), "table": columns})
 
 
-def _read(source: inputs.Source, fitted: Fitted, names: tuple[str, ...], say: Say) -> Features:
+def _read(source: inputs.Source, fitted: FitFolder, names: tuple[str, ...], say: Say) -> Features:
     """Features of new items, made as those of the fit were; ``names`` are those that the model knows."""
-    from whoknows.data.texts import read_texts
+    from whoknows.io.texts import read_texts
 
     assert source.features is not None
     if fitted.recipe.words is None:
         if fitted.has_settings and "features" not in fitted.settings:
-            raise Problem(f"{fitted.path}: {_NOTHING}", BAD_INPUT)
+            raise CommandError(f"{fitted.path}: {_NOTHING}", BAD_INPUT)
         if source.text is not None:
-            raise Problem(f"{fitted.path}: was fitted to numbers, so --text has no meaning.", USAGE)
+            raise CommandError(f"{fitted.path}: was fitted to numbers, so --text has no meaning.", USAGE)
         recipe = replace(fitted.recipe, names=names or fitted.recipe.names)
         if not recipe.features and source.features.exists() and source.has_names:
-            raise Problem(f"{source.features}: {_NO_NAMES.format(fitted.folder)} {BY_PLACE}", BAD_INPUT)
+            raise CommandError(f"{source.features}: {_NO_NAMES.format(fitted.folder)} {BY_PLACE}", BAD_INPUT)
         return inputs.read_numbers(source, recipe, say)[0]
     if source.items is not None or source.vector is not None:
-        raise Problem(f"{fitted.path}: was fitted to texts; --items and --vector are for numbers.", USAGE)
+        raise CommandError(
+            f"{fitted.path}: was fitted to texts; --items and --vector are for numbers.", USAGE
+        )
     column = source.text or (fitted.source.text_column if fitted.has_settings else source.text_column)
     texts = read_texts(source.features, column, source.id_column)
     return of_texts(texts, source.features, fitted.recipe, say)[0]
@@ -106,7 +108,7 @@ def _read(source: inputs.Source, fitted: Fitted, names: tuple[str, ...], say: Sa
 def _predict_many(model: Any, features: Features, out: Path, say: Say) -> None:
     """Predict and write a block of items after the other."""
     if out == STDOUT:
-        raise Problem("--out - prints a table; one of so many items needs a file: --out FILE.", USAGE)
+        raise CommandError("--out - prints a table; one of so many items needs a file: --out FILE.", USAGE)
     n_items = len(features.X)
     with writing(out), say.progress(f"Predicting {n_items} items") as update:
         blocks = (

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.fitted import REPORT, Fitted, ModelArgument
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import USAGE, CommandError, writing
 from whoknows.apps.cli.output import refuse_to_replace_input
-from whoknows.apps.cli.problems import USAGE, Problem, writing
-from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.results import REPORT, FitFolder, ModelArgument
 
 
 @command
@@ -34,7 +34,7 @@ def report(
     """
     from whoknows.apps.report import write
 
-    fitted = Fitted(model)
+    fitted = FitFolder(model)
     path = fitted.folder / REPORT if out is None else out
     _check_place(path, fitted)
     summary = fitted.summary()
@@ -44,10 +44,10 @@ def report(
     say.answer({"out": str(path.absolute())})
 
 
-def _check_place(path: Path, fitted: Fitted) -> None:
+def _check_place(path: Path, fitted: FitFolder) -> None:
     """Refuse what a browser would not open, and to write over the fit and the files it was of."""
     if path.suffix.lower() not in (".html", ".htm"):
-        raise Problem(f"{path}: expected a name that ends in .html or .htm.", USAGE)
+        raise CommandError(f"{path}: expected a name that ends in .html or .htm.", USAGE)
     known = fitted.has_settings and "labels" in fitted.settings
     for read in (fitted.path, *(fitted.source.files.values() if known else ())):
         refuse_to_replace_input([path], read)

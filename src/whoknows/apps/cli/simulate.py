@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from whoknows.apps.cli.command import command
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import USAGE, CommandError, writing
 from whoknows.apps.cli.output import SETTINGS, folder, write_settings
-from whoknows.apps.cli.problems import USAGE, Problem, writing
-from whoknows.apps.cli.say import Say
 
 FILES = ("labels.csv", "features.csv", "truth.csv", SETTINGS)
 SHARE: dict[str, Any] = {"metavar": "SHARE", "min": 0.0, "max": 1.0}
@@ -47,12 +47,12 @@ def simulate(
 
     whoknows simulate --out crowd --items 2000 --experts 8 --spammers 3 --per-item 3
     """
-    from whoknows.data.formats import write_labels, write_table
+    from whoknows.io.labels import write_labels, write_table
 
     if round(labelled * items) < 1:
-        raise Problem(f"--labelled {labelled} leaves none of {items} items with a label.", USAGE)
+        raise CommandError(f"--labelled {labelled} leaves none of {items} items with a label.", USAGE)
     if experts > items:
-        raise Problem(f"--experts {experts} is more than one for each of {items} items.", USAGE)
+        raise CommandError(f"--experts {experts} is more than one for each of {items} items.", USAGE)
     with folder(out, FILES, ()) as draft:
         names, X, truth = _items(items, classes, seed)
         said = _crowd(names, X, truth, experts, error, spammers, adversaries, labelled, per_item, seed)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from whoknows.apps.cli.say import Update
+from whoknows.apps.cli.console import Update
 
 Columns = Mapping[str, Any]
 
@@ -22,7 +22,7 @@ def write_blocks(blocks: Iterable[Columns], path: Path, kinds: Columns | None = 
     kinds : mapping from name to values, optional
         Values as there are in columns that may be empty for a whole block: Parquet asks what they hold.
     """
-    from whoknows.data.formats.atomic import replace
+    from whoknows.io.atomic import replace
 
     if path.suffix.lower() == ".parquet":
         replace(path, lambda temporary: _write_parquet(blocks, temporary, kinds or {}))
@@ -44,7 +44,7 @@ def told_of(blocks: Iterable[slice], n_items: int, update: Update) -> Iterator[s
 
 def _write_text(blocks: Iterable[Columns], temporary: str, suffix: str) -> None:
     """Blocks as text below one header."""
-    from whoknows.data.formats import write_table
+    from whoknows.io.labels import write_table
 
     part = Path(f"{temporary}{suffix}")
     try:

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from whoknows.apps.cli.problems import USAGE, Problem, writing
-from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import USAGE, CommandError, writing
 
 STDOUT = Path("-")
 SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")
@@ -26,12 +26,12 @@ TableOption = Annotated[
 def check_name(out: Path) -> None:
     """Refuse at once a name that no table can be written to."""
     if out != STDOUT and out.suffix.lower() not in SUFFIXES:
-        raise Problem(f"{out}: expected a name that ends in {', '.join(SUFFIXES)}.", USAGE)
+        raise CommandError(f"{out}: expected a name that ends in {', '.join(SUFFIXES)}.", USAGE)
 
 
 def write(columns: Mapping[str, Any], out: Path, say: Say) -> None:
     """Write a table, whole or not at all, or print it; with --json the answer holds what would be printed."""
-    from whoknows.data.formats import write_table
+    from whoknows.io.labels import write_table
 
     with destination(out, say) as path:
         write_table(columns, path)

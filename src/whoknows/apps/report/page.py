@@ -16,9 +16,9 @@ from whoknows.apps.report.items import adjudicate, ask
 from whoknows.apps.report.method import method
 from whoknows.apps.report.people import people
 from whoknows.apps.report.words import percent, whole
-from whoknows.data.formats.atomic import replace
-from whoknows.data.formats.problem import Path
 from whoknows.insight.summary import Summary
+from whoknows.io.atomic import replace
+from whoknows.io.errors import Path
 
 SECTIONS = (
     ("given", "What was given", given),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from whoknows.estimators.baselines.dawid_skene import DawidSkene
 from whoknows.estimators.baselines.vote import MajorityVoteClassifier, SingleAnnotatorClassifier
-from whoknows.estimators.crowd import CrowdClassifier
+from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.model.annotators import BernoulliAnnotators, GaussianAnnotators
 
 __all__ = ["DawidSkene", "MajorityVoteClassifier", "SingleAnnotatorClassifier", "ml_original"]

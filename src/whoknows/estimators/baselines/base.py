@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.checks import (
+from whoknows.estimators.inputs.validation import (
     all_or_nothing,
     check_annotations,
     check_classes,

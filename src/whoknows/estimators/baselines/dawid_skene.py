@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.baselines.base import TwoStep, votes
-from whoknows.estimators.checks import check_setting
+from whoknows.estimators.inputs.validation import check_setting
 from whoknows.fit.monitor import Monitor
 from whoknows.model.settings import NOT_NEGATIVE
 

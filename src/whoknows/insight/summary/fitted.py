@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.checks import check_annotations, row_ids
+from whoknows.estimators.inputs.validation import check_annotations, row_ids
 from whoknows.model.truth import GraphTruth
 
 Kind = Literal["classes", "levels", "numbers"]

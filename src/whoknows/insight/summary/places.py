@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from whoknows._array import Array, Rows, segment_sum
-from whoknows.estimators.seen import share_one_unit
+from whoknows.estimators.inputs.preprocessing import share_one_unit
 from whoknows.insight.summary.fitted import Fit
 from whoknows.insight.summary.plain import Facts, is_of_texts, names
 from whoknows.insight.summary.words import Words

@@ -134,13 +134,13 @@ class GraphTruth(Settings):
 
     # --- after the fit ---------------------------------------------------------------------------
 
-    def learnt(self, xi: Array, posterior: Posterior, evidence: Evidence) -> Smoothed:
+    def learnt(self, xi: Array, posterior: Posterior, evidence: Evidence) -> GraphBelief:
         """Keep what the fit found out of its items: there are no parameters to keep."""
         assert isinstance(posterior, GaussianPosterior)
         assert isinstance(evidence, QuadraticEvidence)
-        return Smoothed(posterior, _weighted(evidence))
+        return GraphBelief(posterior, _weighted(evidence))
 
-    def log_predict(self, known: Smoothed, X: Array) -> Array:
+    def log_predict(self, known: GraphBelief, X: Array) -> Array:
         """log P(z ≤ ½) and log P(z > ½), given what is known of the items of the fit: (n_items, 2).
 
         An x that coincides with one of those items is that item; with several, what is known of them all.
@@ -152,7 +152,7 @@ class GraphTruth(Settings):
         mean, variance = _mixed(known.posterior, group)
         return _log_probability(self._at(known.posterior, X, mean[found], variance[found], found >= 0))
 
-    def posterior_at(self, known: Smoothed, X: Array, evidence: Evidence) -> Array:
+    def posterior_at(self, known: GraphBelief, X: Array, evidence: Evidence) -> Array:
         """p(z | x, labels) of each item by itself, exact given the annotators: (n_items, 2).
 
         Labels of an item of the fit replace those it had, so these are taken out of its posterior again; a
@@ -175,7 +175,7 @@ class GraphTruth(Settings):
         there = self._prepared.at(posterior, X)
         return GaussianPosterior(np.where(here, mean, there.mean), np.where(here, variance, there.variance))
 
-    def _find(self, known: Smoothed, X: Array, evidence: QuadraticEvidence) -> tuple[Rows, Mask]:
+    def _find(self, known: GraphBelief, X: Array, evidence: QuadraticEvidence) -> tuple[Rows, Mask]:
         """Return which item of the fit each x is, and whether it is one; of twins, the one labelled so.
 
         Where only items with labels are remembered, one without is nobody's twin: it is like a new one.
@@ -192,7 +192,7 @@ class GraphTruth(Settings):
 
 
 @dataclass(frozen=True)
-class Smoothed:
+class GraphBelief:
     """What a fit of `GraphTruth` leaves behind: the items' posterior, and the evidence it rests on."""
 
     posterior: GaussianPosterior

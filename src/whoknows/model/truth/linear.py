@@ -16,8 +16,8 @@ from whoknows.model.evidence import Evidence, QuadraticEvidence
 from whoknows.model.graph import Graph
 from whoknows.model.posterior import GaussianPosterior, Posterior
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, NotCompatible, Rules, Settings, is_a, or_none
+from whoknows.model.truth.item_lookup import ItemLookup
 from whoknows.model.truth.logistic import LogisticTruth
-from whoknows.model.truth.twins import Twins
 
 LEAST_LEFT = 1e-10  # of what an item does not know from its own labels: rounding, not statistics
 
@@ -240,8 +240,8 @@ class LinearBelief(Belief):
         return (f - v * share * pull) / left, v / left
 
     @cached_property
-    def _twins(self) -> Twins:
-        return Twins(self.items, _in_numbers(self.evidence))
+    def _twins(self) -> ItemLookup:
+        return ItemLookup(self.items, _in_numbers(self.evidence))
 
 
 def _in_numbers(evidence: QuadraticEvidence) -> Array:

@@ -16,7 +16,7 @@ from whoknows.model.evidence import Evidence
 from whoknows.model.graph import Graph
 from whoknows.model.posterior import CategoricalPosterior, Posterior
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, Rules, Settings, is_a, or_none
-from whoknows.model.truth.twins import Twins
+from whoknows.model.truth.item_lookup import ItemLookup
 
 LEAST_LEFT = 0.02  # of an item's variance when it is left out: more leverage than this is not believed
 
@@ -168,9 +168,9 @@ class LogisticTruth(Settings):
 
     def cross_fitted(
         self, xi: Array, X: list[Array], held_out: list[Array], evidence: list[Array]
-    ) -> CrossFitted:
+    ) -> CrossFitBelief:
         """Keep ξ, and what it would say of the items of the fit without their labels."""
-        return CrossFitted(xi, None, np.vstack(X), np.vstack(held_out), _in_shares(np.vstack(evidence)))
+        return CrossFitBelief(xi, None, np.vstack(X), np.vstack(held_out), _in_shares(np.vstack(evidence)))
 
     # --- variational -----------------------------------------------------------------------------
 
@@ -227,13 +227,13 @@ class LogisticTruth(Settings):
     def posterior_at(self, known: Belief, X: Array, evidence: Evidence) -> Array:
         """p(z | x, labels), Eqs. (7), (12), ξ integrated out likewise: (n_items, n_classes)."""
         log_prior = self.log_predict(known, X)
-        if isinstance(known, CrossFitted):
+        if isinstance(known, CrossFitBelief):
             log_prior = known.without_own_labels(X, log_prior, evidence.table)
         return CategoricalPosterior.from_log_joint(log_prior + evidence.table).prob
 
 
 @dataclass(frozen=True)
-class CrossFitted(Belief):
+class CrossFitBelief(Belief):
     """ξ, and for the items of the fit log p(z | x) as it would be without their own labels.
 
     ``items`` (n_items, n_features) are their features, ``held_out`` is (n_items, n_classes), and so is
@@ -252,8 +252,8 @@ class CrossFitted(Belief):
         return np.where((here & labelled)[:, None], self.held_out[item], log_prior)
 
     @cached_property
-    def _twins(self) -> Twins:
-        return Twins(self.items, self.says)
+    def _twins(self) -> ItemLookup:
+        return ItemLookup(self.items, self.says)
 
 
 def _in_shares(evidence: Array) -> Array:

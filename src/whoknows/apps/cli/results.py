@@ -1,0 +1,154 @@
+"""MODEL on the command line: the folder of a fit, or the model file in it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from whoknows.apps.cli.config import FOUND, read_toml
+from whoknows.apps.cli.errors import BAD_INPUT, CommandError
+from whoknows.apps.cli.features import Recipe
+from whoknows.apps.cli.inputs import Source
+from whoknows.apps.cli.output import SETTINGS
+
+MODEL, SUMMARY, REPORT = "model.whoknows", "summary.json", "report.html"
+CONSENSUS, ANNOTATORS = "consensus.csv", "annotators.csv"
+CONSENSUS_OF_MANY = "consensus.parquet"  # in place of the other where features stay in their files
+ENDS = 1 << 16  # bytes of a large file that are looked at
+TEXT = "text.npz"  # only there if features were made of texts
+
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="The folder that a fit has written, or the model file in it.")
+]
+
+
+@dataclass(frozen=True)
+class FitFolder:
+    """A fit on disk.
+
+    Parameters
+    ----------
+    path : Path
+        As the user gave it.
+    """
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        if not self.path.exists():
+            raise CommandError(
+                f"{self.path}: there is no such folder or file. Fit a model first: whoknows fit --help",
+                BAD_INPUT,
+            )
+        lacking = [name for name in (MODEL, SETTINGS) if not (self.path / name).is_file()]
+        if self.path.is_dir() and lacking:
+            raise CommandError(
+                f"{self.path}: is not the folder of a fit that came to its end; it has no {lacking[0]}.",
+                BAD_INPUT,
+            )
+
+    @property
+    def folder(self) -> Path:
+        """Where the other files of the fit are."""
+        return self.path if self.path.is_dir() else self.path.parent
+
+    def model(self) -> Any:
+        """Load the model."""
+        from whoknows.estimators.persistence.model_file import load
+
+        return load(self.path / MODEL if self.path.is_dir() else self.path)
+
+    def summary(self) -> Any:
+        """Read the numbers of the fit."""
+        from whoknows.insight.summary import Summary
+
+        path = self._beside(SUMMARY)
+        try:
+            return Summary.from_json(path.read_text("utf-8"))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise CommandError(f"{path}: cannot be read ({error}).", BAD_INPUT) from None
+
+    @property
+    def consensus_of_many(self) -> Path | None:
+        """Table of the truth of every item, where features stayed in their files: the summary has some."""
+        path = self.folder / CONSENSUS_OF_MANY
+        return path if path.is_file() else None
+
+    def consensus(self) -> Mapping[str, Any]:
+        """Read the truth of every item, a column each."""
+        many = self.consensus_of_many
+        if many is None:
+            return cast("Mapping[str, Any]", self.summary().consensus)
+        from whoknows.io.arrow import read_arrow
+
+        return cast("Mapping[str, Any]", read_arrow(many.read_bytes(), many).to_pydict())
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the fit was told."""
+        return read_toml(self._beside(SETTINGS), BAD_INPUT)
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """What the fit found, as it noted it beside the settings."""
+        return dict(self.settings.get(FOUND, {}))
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether there is more than the model file."""
+        return (self.folder / SETTINGS).is_file()
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """How the features of the fit were made, as far as that is known."""
+        from whoknows.io.texts import TextFeatures
+
+        found = self.found if self.has_settings else {}
+        of_texts = "texts" in found or (not found and (self.folder / TEXT).is_file())
+        words = TextFeatures.load(self._beside(TEXT)) if of_texts else None
+        return Recipe(dict(found.get("medians", {})), words, tuple(found.get("features", ())))
+
+    @property
+    def source(self) -> Source:
+        """Files the fit was of, and how they were read."""
+        settings = {
+            k: Path(v) if k in ("labels", "features", "items", "gold") else v
+            for k, v in self.settings.items()
+        }
+        if "labels" not in settings:
+            raise CommandError(f"{self.folder / SETTINGS}: does not say which labels were fitted.", BAD_INPUT)
+        return Source.of(settings)
+
+    def _beside(self, name: str) -> Path:
+        path = self.folder / name
+        if not path.is_file():
+            raise CommandError(f"{path}: there is no such file; a fit writes it beside the model.", BAD_INPUT)
+        return path
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, or of the files of a folder."""
+    total = hashlib.sha256()
+    for each in sorted(path.iterdir()) if path.is_dir() else [path]:
+        if each.is_file():
+            with open(each, "rb") as file:
+                total.update(hashlib.file_digest(file, "sha256").digest())
+    return total.hexdigest()
+
+
+def quick_checksum(path: Path) -> str:
+    """SHA-256 of how long files are and of their ends, where Parquet says what is in it: not read whole."""
+    total = hashlib.sha256()
+    for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if each.is_file():
+            size = each.stat().st_size
+            with open(each, "rb") as file:
+                file.seek(max(size - ENDS, 0))
+                total.update(f"{each.name} {size} ".encode() + file.read(ENDS))
+    return total.hexdigest()

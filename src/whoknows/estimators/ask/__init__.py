@@ -1,0 +1,1 @@
+"""Which label to ask for next."""

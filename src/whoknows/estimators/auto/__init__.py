@@ -1,0 +1,1 @@
+"""AutoCrowdClassifier: members, their held-out scores, their weights."""

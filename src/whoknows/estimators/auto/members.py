@@ -1,0 +1,141 @@
+"""The models that `AutoCrowdClassifier` averages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from whoknows.estimators.classifier import CrowdClassifier
+from whoknows.estimators.inputs.validation import check_setting
+from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, Population
+from whoknows.model.maps import ClusterMap, LinearMap, Map, NoMap, RbfMap, SpectralMap
+from whoknows.model.settings import POSITIVE, YES_OR_NO, at_least
+from whoknows.model.truth import LogisticTruth
+
+MAPS: dict[str, Map] = {
+    "linear": LinearMap(),
+    "rbf 0.5": RbfMap(0.5),
+    "rbf 2": RbfMap(2.0),
+    "spectral": SpectralMap(),
+    "none": NoMap(),
+}
+SEEING = [name for name in MAPS if name != "none"]
+SMOOTH = [name for name in SEEING if name != "spectral"]  # its features have clusters in them already
+FAR_APART = Population(deviation_variance=2.0, deviation_shape=1000.0)  # too firm to be learnt away
+ROUGH = 1e-4  # tolerance that is enough to weigh members, and where a bound wiggles
+
+
+@dataclass(frozen=True)
+class Member:
+    """One model among those averaged.
+
+    Attributes
+    ----------
+    map : str
+        "linear", "rbf 0.5", "rbf 2", "spectral" or "none": labels alone.
+    variance : float
+        Prior variance of the classifier's weights.
+    varies_with_x : bool
+        Whether expertise may depend on the item.
+    two_coin : bool
+        Whether it may differ from class to class; of more than two classes it always may.
+    clusters : int
+        Where expertise varies: between so many clusters of items. 0: smoothly, with the map's features.
+    far_apart : bool
+        Whether annotators are taken to differ much. If not, how much is learnt, and where each of them gave
+        few labels that turns out to be little.
+    """
+
+    map: str
+    variance: float
+    varies_with_x: bool
+    two_coin: bool = True
+    clusters: int = 0
+    far_apart: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing."""
+        if self.map not in MAPS:
+            raise ValueError(f"map must be one of {', '.join(map(repr, MAPS))}; got {self.map!r}.")
+        check_setting(self, "variance", POSITIVE)
+        check_setting(self, "clusters", at_least(0))
+        for name in ("varies_with_x", "two_coin", "far_apart"):
+            check_setting(self, name, YES_OR_NO)
+        blind = self.varies_with_x and self.map == "none"
+        if blind or (self.clusters and not self.varies_with_x):
+            raise ValueError(
+                "Expertise that varies needs a map that sees x, and clusters need expertise that varies; got "
+                f"map={self.map!r}, varies_with_x={self.varies_with_x}, clusters={self.clusters}."
+            )
+
+    @property
+    def view(self) -> str:
+        """Name of what truth and expertise see of x; members that share it see items alike."""
+        return f"{self.map}, {self.clusters} clusters" if self.clusters else self.map
+
+    @property
+    def expertise(self) -> str:
+        """How expertise depends on x, and on who it is, in words."""
+        varies = f"by {self.clusters} clusters" if self.clusters else "varies with x"
+        apart = ", annotators far apart" if self.far_apart else ""
+        return (varies if self.varies_with_x else "constant") + apart
+
+    def build(self, settings: Any, n_classes: int) -> CrowdClassifier:
+        """Return the estimator, not fitted yet; where features share one unit, the graph keeps it."""
+        kind = ConfusionAnnotators if n_classes > 2 or self.two_coin else BernoulliAnnotators
+        population = FAR_APART if self.far_apart else Population()
+        return CrowdClassifier(
+            LogisticTruth(variance=self.variance),
+            kind(varies_with_x=self.varies_with_x, population=population),
+            MAPS[self.map],
+            annotator_map=ClusterMap(self.clusters) if self.clusters else None,
+            max_iter=settings.max_iter,
+            tol=settings.tol
+            if n_classes == 2
+            else max(settings.tol, ROUGH),  # cross-fitted EM comes no nearer
+            standardize="units" if self.map == "spectral" else "roots",
+            random_state=settings.random_state,
+        )
+
+
+def default_members(n_classes: int) -> list[Member]:
+    """Maps × prior variances, with expertise that varies with x, smoothly or by clusters, and that does not.
+
+    Of two classes also labels alone: where features say nothing of the truth, they should not be asked. And
+    annotators who are far apart, on the plainest maps.
+    """
+    if n_classes == 2:
+        grid = [
+            *product(SEEING, (1.0, 30.0), (True,), (False,)),
+            *product(SMOOTH, (3.0, 30.0), (True,), (False,), (4, 8)),
+            *product(SEEING, (1.0, 10.0), (False,), (False,)),
+            *product(SEEING, (10.0,), (True, False)),
+        ]
+        grid += product(["none"], (10.0,), (False,), (True, False))
+        grid += product(["linear", "none"], (10.0,), (False,), (True, False), (0,), (True,))
+    else:
+        grid = [*product(SEEING, (3.0, 30.0, 100.0), (False,)), *product(SEEING, (30.0,), (True,))]
+    return [Member(*cell) for cell in grid]
+
+
+def kinds(n_classes: int) -> list[Member]:
+    """What expertise may be like, each on the plainest map: of many items these are tried first."""
+    if n_classes > 2:
+        return [Member("linear", 30.0, True), Member("linear", 30.0, False)]
+    return [
+        *(Member("linear", 30.0, *kind) for kind in product((True, False), (True, False))),
+        Member("linear", 30.0, True, False, clusters=8),
+        Member("linear", 30.0, False, False, far_apart=True),
+    ]
+
+
+def on_other_maps(kind: Member, n_classes: int) -> list[Member]:
+    """Return the same kind of expertise with the other maps; of two classes also with none."""
+    others = [
+        replace(kind, map=name, clusters=kind.clusters if name in SMOOTH else 0)
+        for name in SEEING
+        if name != kind.map
+    ]
+    alone = replace(kind, map="none", varies_with_x=False, clusters=0)
+    return [*others, alone] if n_classes == 2 else others

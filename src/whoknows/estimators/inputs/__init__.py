@@ -1,0 +1,1 @@
+"""What a fit is given: validation, gold, preprocessing."""

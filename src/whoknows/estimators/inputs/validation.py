@@ -1,0 +1,371 @@
+"""Input is checked here, once; the rooms below trust it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import date, timedelta
+from functools import wraps
+from numbers import Real
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from whoknows._array import LARGEST, Array, namespace, to_numpy, too_large
+from whoknows.data.annotations import Annotations
+from whoknows.data.dataframes import counts_rows, first_not_a_number, is_frame, not_numbers
+from whoknows.data.vocabulary import show
+from whoknows.estimators.inputs.device import on_device
+from whoknows.io.parquet import ParquetFeatures
+from whoknows.model.distances import blocks_of
+from whoknows.model.settings import Rule
+
+MOST_FEATURES = 5_000
+COLUMNS = ("n_features_in_", "feature_names_in_")  # what checking X sets
+P, R = ParamSpec("P"), TypeVar("R")
+
+
+def all_or_nothing(fit: Callable[P, R]) -> Callable[P, R]:
+    """Let a ``fit`` that fails leave its estimator with the columns it knew before, as all else it knows."""
+
+    @wraps(fit)
+    def guarded(*args: P.args, **settings: P.kwargs) -> R:
+        known = vars(args[0])  # of the estimator
+        before = {name: known[name] for name in COLUMNS if name in known}
+
+        def restore() -> None:
+            for name in COLUMNS:
+                known.pop(name, None)
+            known.update(before)
+
+        with ExitStack() as if_it_fails:
+            if_it_fails.callback(restore)
+            found = fit(*args, **settings)
+            if_it_fails.pop_all()
+        return found
+
+    return guarded
+
+
+def check_setting(estimator: Any, name: str, rule: Rule) -> None:
+    """Refuse a setting that means nothing."""
+    (words, holds), value = rule, getattr(estimator, name)
+    if not holds(value):
+        raise ValueError(f"{name} must be {words}; got {value!r}.")
+
+
+def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Return X as rows of finite floats (n_items, D), or say what is wrong with it.
+
+    What is already rows of floats, on a GPU or in files, stays where it is.
+    """
+    if sp.issparse(X):
+        raise TypeError(
+            "X is sparse; a dense array was expected. Reduce it first, e.g. with "
+            "sklearn.decomposition.TruncatedSVD(100).fit_transform(X)."
+        )
+    if is_rows(X):
+        _check_shape(estimator, X, reset)
+    else:
+        _refuse_text(X)
+        floats = [np.float64, np.float32]  # turned into doubles block by block
+        X = validate_data(estimator, X, reset=reset, dtype=floats, ensure_all_finite=False)
+    if X.shape[1] > MOST_FEATURES:
+        raise ValueError(
+            f"X has {X.shape[1]} features; at most {MOST_FEATURES} are handled. Reduce it first, e.g. with "
+            "sklearn.decomposition.PCA(100).fit_transform(X)."
+        )
+    if not isinstance(X, ParquetFeatures):  # which looks at every number when it reads it
+        for rows in blocks_of(X):
+            _check_block(estimator, X[rows], rows.start)
+    return on_device(X, getattr(estimator, "device", None))
+
+
+def is_rows(X: Any) -> bool:
+    """Whether X gives rows of floats when asked for some: a tensor, or features in files."""
+    return isinstance(X, ParquetFeatures) or namespace(X) is not np
+
+
+def _check_shape(estimator: Any, X: Any, reset: bool) -> None:
+    if len(X.shape) != 2:
+        raise ValueError(f"Expected X of two dimensions, a row for each item; got shape {tuple(X.shape)}.")
+    known = X.shape[1] if reset else getattr(estimator, "n_features_in_", X.shape[1])
+    if X.shape[1] != known:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {known} features as "
+            "input."
+        )
+    estimator.n_features_in_ = known
+
+
+def _refuse_text(X: Any) -> None:
+    """Name the columns of a frame or of an array of objects that hold text or dates."""
+    if is_frame(X):
+        found = not_numbers(X)
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and len(X) and X.dtype.kind in "OUSmM":
+        found = _not_numbers_of_array(X)
+    else:
+        return
+    if not found:
+        return
+    shown = [f"{_cut(repr(value))} in column {name!r}" for name, value in list(found.items())[:5]]
+    more = f" and in {len(found) - 5} more columns" if len(found) > 5 else ""
+    raise ValueError(
+        f"Expected numbers in every column of X, got {', '.join(shown)}{more}. Encode such columns, e.g. "
+        "with sklearn.preprocessing.OneHotEncoder, or drop them."
+    )
+
+
+def _not_numbers_of_array(X: Any) -> dict[int, Any]:
+    """Columns with text or dates, and the first of them; what else is no number is left to scikit-learn."""
+    if X.dtype.kind in "mM":
+        return dict(enumerate(X[0]))
+    first = {column: first_not_a_number(X[:, column].tolist()) for column in range(X.shape[1])}
+    text = (str, bytes, date, timedelta, np.datetime64, np.timedelta64)
+    return {column: value for column, value in first.items() if isinstance(value, text)}
+
+
+def _cut(text: str, longest: int = 40) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}…"
+
+
+def _check_block(estimator: Any, X: Any, before: int) -> None:
+    """Refuse what is no number, or too large a one, in rows that ``before`` others precede."""
+    xp = namespace(X)
+    if not len(X) or float(xp.abs(X).max()) <= LARGEST:  # which is false of NaN too
+        return
+    _check_finite(estimator, to_numpy(X), before)
+    _check_size(estimator, to_numpy(X), before)
+
+
+def _check_finite(estimator: Any, X: Array, before: int) -> None:
+    bad = ~np.isfinite(X)
+    if not bad.any():
+        return
+    columns, row = np.flatnonzero(bad.any(axis=0)), before + int(np.flatnonzero(bad.any(axis=1))[0])
+    names = getattr(estimator, "feature_names_in_", None)
+    shown = [repr(str(names[c])) if names is not None else str(c) for c in columns[:5]]
+    more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
+    missing = np.isnan(X[bad])
+    kind = "NaN" if missing.all() else "NaN and infinity" if missing.any() else "infinity"
+    fill = "fill them, e.g. with sklearn.impute.SimpleImputer" if missing.any() else "replace them"
+    raise ValueError(
+        f"Input X contains {kind} in column {', '.join(shown)}{more} (first in row {row}). "
+        f"Every item needs every feature: {fill}, or drop columns."
+    )
+
+
+def _check_size(estimator: Any, X: Array, before: int) -> None:
+    place = too_large(X)
+    if place is not None:
+        row, column = place
+        names = getattr(estimator, "feature_names_in_", None)
+        shown = column if names is None else repr(str(names[column]))
+        raise ValueError(
+            f"Expected numbers up to {LARGEST:g} in X, got {X[row, column]:g} in column {shown}, item of row "
+            f"{before + row}. Use another unit, or drop the column."
+        )
+
+
+def row_ids(X: Any) -> list[Any] | None:
+    """Return the ids that X brings for its rows: a pandas index that does more than count them."""
+    index = getattr(X, "index", None)
+    if callable(index) or not hasattr(index, "tolist") or counts_rows(index):
+        return None
+    return index.tolist()
+
+
+def check_annotations(y: Any, n_items: int, annotators: Any = None, index: Any = None) -> Annotations:
+    """Return y as Annotations with one item for each row of X.
+
+    ``annotators`` are those a fitted model knows; a bare matrix is about them and needs as many columns.
+    ``index`` are the ids of the rows of X, see `row_ids`; if y brings ids too, they must agree.
+    """
+    if y is None:
+        raise ValueError(
+            "requires y to be passed, but the target y is None: give an Annotations, an "
+            "(n_items, n_annotators) matrix with NaN where there is no label, or one label an item."
+        )
+    said = y if isinstance(y, Annotations) else _from_array(y, annotators)
+    if said.n_items != n_items:
+        raise ValueError(
+            f"X has {n_items} rows and y has {said.n_items} items; they must be the same items in the same "
+            "order. For a long table use Annotations.from_frame(table, items=ids_of_the_rows_of_X)."
+        )
+    if index is not None:
+        items = said.items.tolist() if isinstance(y, Annotations) or _is_named(y) else row_ids(y)
+        if items is not None:
+            _check_same_rows(list(index), items)
+    return said
+
+
+def brings_ids(y: Any) -> bool:
+    """Whether y names its items, or leaves that to X."""
+    return isinstance(y, Annotations) or _is_named(y) or row_ids(y) is not None
+
+
+def _check_same_rows(rows: list[Any], items: list[Any]) -> None:
+    """Refuse ids of X and y that contradict each other.
+
+    Numbers may count rows, of a table that has since been split or shuffled, so only numbers that are the
+    same set in another order contradict.
+    """
+    if rows == items or items == list(range(len(items))):
+        return
+    in_x, in_y = set(rows), set(items)
+    if in_x == in_y:
+        place = next(place for place, row in enumerate(rows) if row != items[place])
+        which = "the first item" if place == 0 else f"item {place}"
+        raise ValueError(
+            f"y's items are X's rows in another order (row {place} of X is {rows[place]!r}, {which} of y is "
+            f"{items[place]!r}). Pass items=X.index to Annotations.from_frame, or reorder one of them."
+        )
+    if _may_count_rows(rows) or _may_count_rows(items):
+        return
+    sides = (("X", in_x - in_y, rows), ("y", in_y - in_x, items))
+    only = [
+        f"{show([row for row in dict.fromkeys(ids) if row in alone], 3)} only in {side}"
+        for side, alone, ids in sides
+        if alone
+    ]
+    raise ValueError(
+        f"X and y name different items: {'; '.join(only)}. They must be the same items in the same order: "
+        "pass items=X.index to Annotations.from_frame. If they are, and X's index means something else, pass "
+        "X.reset_index(drop=True)."
+    )
+
+
+def _may_count_rows(ids: list[Any]) -> bool:
+    return all(isinstance(value, (Real, np.number)) for value in ids)
+
+
+def _is_named(y: Any) -> bool:
+    return is_frame(y) or hasattr(y, "columns")
+
+
+def _from_array(y: Any, annotators: Any) -> Annotations:
+    named = _is_named(y)
+    y = np.asarray(y) if hasattr(y, "__array__") and not named else y
+    shape = _shape(y)
+    about = None if named or len(shape) not in (1, 2) else annotators
+    if about is not None:
+        _check_width(1 if len(shape) == 1 else shape[1], len(about))
+    if not named and len(shape) == 2 and shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: taken as one annotator.",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+    return Annotations.from_matrix(y, annotators=about)
+
+
+def _shape(y: Any) -> tuple[int, ...]:
+    """Shape of y, () for rows of different lengths: `Annotations.from_matrix` knows how to complain."""
+    try:
+        return np.shape(y)
+    except ValueError:
+        return ()
+
+
+def _check_width(width: int, known: int) -> None:
+    if width != known:
+        columns = "one column" if width == 1 else f"{width} columns"
+        raise ValueError(
+            f"y has {columns}; the model knows {known} annotator{'s' if known > 1 else ''}. "
+            "Use Annotations or a DataFrame to say whose labels these are."
+        )
+
+
+def check_weight(sample_weight: Any, X: Array) -> Array | None:
+    """Return how much each item counts, (n_items,), or say what is wrong with it; None is 1 each."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise ValueError("Every sample_weight is 0: no item counts, so nothing can be learnt.")
+    return np.asarray(weight)
+
+
+def only_what_counts(
+    said: Annotations, gold: Array | None, weight: Array | None
+) -> tuple[Annotations, Array | None]:
+    """Return labels and gold without those of confidence or weight 0: as if they had never been given."""
+    counts = said.counts
+    if weight is not None:
+        counts = counts * weight[said.item]
+        gold = None if gold is None else np.where(weight > 0, gold, np.nan)
+    if not counts.any():
+        raise ValueError(
+            "No label counts: every item with a label has sample_weight 0, or every label has confidence 0. "
+            "Nothing can be learnt; give some of them a number above 0."
+        )
+    return said.only(counts > 0), gold
+
+
+def check_some_labels(said: Annotations) -> None:
+    """Refuse annotations in which nobody says anything."""
+    if said.n_annotations == 0:
+        raise ValueError(
+            f"None of the {said.n_items} items has a label: nothing can be learnt, from gold alone neither. "
+            "Check missing_label, and that item ids of labels and features match."
+        )
+
+
+def check_classes(said: Annotations) -> None:
+    """Refuse labels a classifier cannot learn from; warn of classes that look like a slip."""
+    check_some_labels(said)
+    if said.labels.dtype.kind == "f":
+        raise ValueError(
+            f"Unknown label type: continuous. Labels such as {said.labels[0]} are real numbers; a classifier "
+            "needs classes. Use CrowdRegressor; or round them, or name them as strings."
+        )
+    if said.n_classes < 2:
+        raise ValueError(
+            f"All labels are of one class, {_shown(said.labels)}; two are needed. If there is another that "
+            "nobody gave, name both with Annotations.from_...(…, labels=[…, …])."
+        )
+    hint = _hint(said)
+    if hint:
+        warnings.warn(f"There are {said.n_classes} classes: {_shown(said.labels)}.{hint}", stacklevel=3)
+
+
+def _hint(said: Annotations) -> str:
+    """Say what may have made more classes than were meant, with a space before each sentence."""
+    labels, hints = said.labels.tolist(), []
+    if said.labels.dtype.kind in "iu" and len(labels) > 2 and -1 in labels:
+        hints.append("If -1 means no label, use Annotations.from_matrix(y, missing_label=-1).")
+    twins = _twins(labels)
+    if twins:
+        hints.append(f"{twins[0]!r} and {twins[-1]!r} differ only by spaces or case; clean them first.")
+    ids = _id_column(said)
+    if ids is not None:
+        hints.append(f"Column {ids!r} differs in every row: if it names the items, use y.set_index({ids!r}).")
+    return "".join(f" {hint}" for hint in hints)
+
+
+def _twins(labels: list[Any]) -> list[str]:
+    """Return the first strings that are the same but for spaces around them and case, the plainest first."""
+    alike: dict[str, list[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            alike.setdefault(label.strip().casefold(), []).append(label)
+    first = next((group for group in alike.values() if len(group) > 1), [])
+    return sorted(first, key=lambda label: (label != label.strip(), label != label.lower(), label))
+
+
+def _id_column(said: Annotations) -> Any:
+    """Return the named annotator who says something else of every item, None if there is none."""
+    if said.n_items < 3 or said.n_classes < said.n_items or said.annotators.dtype.kind in "iu":
+        return None
+    said_by = np.unique(np.column_stack([said.annotator, said.label]), axis=0)[:, 0]
+    distinct = np.bincount(said_by[said_by >= 0], minlength=said.n_annotators)
+    found = np.flatnonzero(distinct == said.n_items)
+    return said.annotators.tolist()[found[0]] if found.size else None
+
+
+def _shown(labels: Any) -> str:
+    return ", ".join(repr(label) for label in labels.tolist()[:5]) + (", …" if len(labels) > 5 else "")

@@ -1,0 +1,1 @@
+"""Files: labels, features and results, read and written."""

@@ -1,0 +1,175 @@
+"""CSV and its kin: the delimiter is found, rows come in blocks of text, what is ragged is named."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from whoknows.data.dataframes import ALIASES
+from whoknows.data.vocabulary import Coded, show
+from whoknows.io.encoding import MAX_LINE, refuse_long_lines
+from whoknows.io.errors import FileError, Path
+
+DELIMITERS = ",;\t|"
+MAX_COLUMNS = 100_000
+_BLOCK = 8192  # rows
+_FAST = 1 << 20  # characters from which on pyarrow pays
+_USUAL = {name for role, aliases in ALIASES.items() for name in (role, *aliases)}
+
+
+def read_header(text: str, path: Path) -> tuple[str, list[str]]:
+    """Delimiter and column names of a text table.
+
+    The delimiter is the one that cuts the first rows into most columns, the same number in each.
+    """
+    refuse_long_lines(text, path)
+    best = ","
+    most = 1
+    for delimiter in DELIMITERS:
+        try:
+            rows = list(islice(_rows(text, delimiter, path), 20))
+        except FileError:
+            continue
+        if len(rows[0]) > most and all(len(row) == len(rows[0]) for row in rows):
+            best, most = delimiter, len(rows[0])
+    if most == 1:  # ragged, or one column: the header alone decides
+        first = text.lstrip("\r\n").partition("\n")[0]
+        counts = [first.count(delimiter) for delimiter in DELIMITERS]
+        best = DELIMITERS[int(np.argmax(counts))]
+    header = [name.strip("\ufeff \t\r\n") for name in next(_rows(text, best, path))]
+    if len(header) > MAX_COLUMNS:
+        raise FileError(path, f"has {len(header)} columns; expected at most {MAX_COLUMNS}.")
+    _refuse_repeated(header, path)
+    return best, header
+
+
+def blocks(text: str, delimiter: str, path: Path) -> Iterator[list[Sequence[str]]]:
+    """Columns of a text table, a block of rows at a time; the header is left out.
+
+    Each block is a list with one sequence of cells for each column. Blank cells at the end of a row that
+    stand below no name do not count, be they too many or too few: spreadsheets leave them.
+    """
+    rows = _rows(text, delimiter, path)
+    header = next(rows)
+    while block := list(islice(rows, _BLOCK)):
+        if set(map(len, block)) != {len(header)}:
+            block = [_fitted(row, header) for row in block]
+            if [] in block:
+                raise _ragged(text, delimiter, path)
+        yield list(zip(*block, strict=True))
+
+
+def _fitted(row: list[str], header: list[str]) -> list[str]:
+    """Row as long as the header, by blank cells at its end; empty if more than those is wrong."""
+    width = len(header)
+    if any(map(str.strip, row[width:])) or any(map(str.strip, header[len(row) :])):
+        return []
+    return row[:width] + [""] * (width - len(row))
+
+
+def _ragged(text: str, delimiter: str, path: Path) -> FileError:
+    """Name the first row that is longer or shorter than the header."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    header = next(filter(None, reader))
+    row = next(row for row in reader if row and not _fitted(row, header))
+    cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
+    return FileError(
+        path,
+        f"has {cells} in the row that ends at line {reader.line_num}; expected {len(header)}."
+        f"{later_header(text)}",
+    )
+
+
+def later_header(text: str) -> str:
+    """Where the names of the columns seem to be if they are not in the first row, for a message."""
+    lines = re.split(r"\r\n|\r|\n", text[:10_000])[:20]
+    for number, line in enumerate(lines, 1):
+        if any(cell.strip(' "\ufeff').lower() in _USUAL for cell in re.split(r"[,;\t|]", line)):
+            above = any(map(str.strip, lines[: number - 1]))
+            return f" Line {number} seems to hold the names: delete what is above it." if above else ""
+    return ""
+
+
+def read_columns(text: str, path: Path) -> dict[str, Coded]:
+    """Columns of a text table by name, as codes into their distinct cells; blank columns are left out.
+
+    Through pyarrow where it is installed, the file is large and no cell is quoted; with the same result.
+    """
+    delimiter, header = read_header(text, path)
+    plain = '"' not in text and text.count("\r") == text.count("\r\n")
+    columns = _read_fast(text, delimiter, len(header)) if len(text) > _FAST and plain else None
+    if columns is None:
+        columns = _read_slowly(text, delimiter, len(header), path)
+    kept = [(n, c) for n, c in zip(header, columns, strict=True) if n or any(map(_written, c.values))]
+    if sum(not name for name, _ in kept) > 1:
+        raise FileError(
+            path, f"has several columns without a name. Give them names in the first row.{later_header(text)}"
+        )
+    return dict(kept)
+
+
+def _written(cell: Any) -> bool:
+    """Whether a cell holds more than spaces."""
+    return bool(cell.strip())
+
+
+def _read_slowly(text: str, delimiter: str, width: int, path: Path) -> list[Coded]:
+    """Columns by the standard library."""
+    positions: list[dict[str, int]] = [{} for _ in range(width)]
+    codes: list[list[np.ndarray[Any, Any]]] = [[np.empty(0, np.int32)] for _ in range(width)]
+    for block in blocks(text, delimiter, path):
+        for place, cells in enumerate(block):
+            known = positions[place]
+            for cell in dict.fromkeys(cells):
+                known.setdefault(cell, len(known))
+            codes[place].append(np.fromiter(map(known.__getitem__, cells), np.int32, len(cells)))
+    return [Coded(np.concatenate(parts), list(known)) for parts, known in zip(codes, positions, strict=True)]
+
+
+def _read_fast(text: str, delimiter: str, width: int) -> list[Coded] | None:
+    """Columns by pyarrow; None if it is not there or finds anything odd, which the slow way then names."""
+    try:
+        import pyarrow as pa
+        from pyarrow import csv as pacsv
+    except ImportError:
+        return None
+    names = [str(place) for place in range(width)]
+    try:
+        table = pacsv.read_csv(
+            pa.BufferReader(text.encode()),
+            pacsv.ReadOptions(column_names=names, block_size=1 << 23),
+            pacsv.ParseOptions(delimiter=delimiter, quote_char=False),
+            pacsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+        ).slice(1)
+    except pa.ArrowException:
+        return None
+    encoded = [table[name].combine_chunks().dictionary_encode() for name in names]
+    return [Coded(c.indices.to_numpy().astype(np.int32), c.dictionary.to_pylist()) for c in encoded]
+
+
+def _rows(text: str, delimiter: str, path: Path) -> Iterator[list[str]]:
+    """Cells of each row that is not blank, header included."""
+    limit = csv.field_size_limit(MAX_LINE)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        yield from filter(None, reader)
+    except csv.Error as error:
+        raise FileError(
+            path, f"is not a valid table at line {reader.line_num} ({error}). Look for a stray quote there."
+        ) from None
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _refuse_repeated(header: Sequence[str], path: Path) -> None:
+    """Refuse a column name that stands there twice; blank names are columns nobody named."""
+    repeated = [name for name, count in Counter(header).items() if name and count > 1]
+    if repeated:
+        raise FileError(path, f"has several columns named {show(repeated)}. Rename all but one.")

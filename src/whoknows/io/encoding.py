@@ -1,0 +1,107 @@
+"""Bytes of a file, and the text in them: sizes bounded, encodings found, what is no text refused."""
+
+from __future__ import annotations
+
+import codecs
+
+from whoknows.io.errors import FileError, Path
+
+MAX_FILE = 1 << 30  # bytes of one file of labels, or of one archive unpacked
+MAX_FEATURES = 1 << 34  # bytes of one file of features
+MAX_LINE = 1 << 24  # characters of one line of CSV or JSONL
+
+_PART = 1 << 26  # bytes read at a time
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_NOT_TEXT = (
+    (b"\x1f\x8b", "is compressed with gzip. Unpack it first"),
+    (b"\xd0\xcf\x11\xe0", "is an Excel workbook. Save it as CSV"),
+    (b"%PDF", "is a PDF document. Export the data as CSV, JSON or Parquet"),
+    (b"SQLite format 3", "is a SQLite database. Export the table as CSV"),
+    (b"\x93NUMPY", "is a NumPy array, which holds features but not who said what. Pass it as the features"),
+)
+
+
+def read_bytes(path: Path, limit: int = MAX_FILE) -> bytes:
+    """Read a file whole; one that is empty or larger than the limit is refused."""
+    try:
+        with open(path, "rb") as file:
+            parts: list[bytes] = []
+            while sum(map(len, parts)) <= limit and (part := file.read(_PART)):
+                parts.append(part)
+            data = b"".join(parts)
+    except FileNotFoundError:
+        raise FileError(path, "there is no such file.") from None
+    except IsADirectoryError:
+        raise FileError(path, "is a folder; expected a file.") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise FileError(path, f"cannot be read ({reason}).") from None
+    if len(data) > limit:
+        raise FileError(path, f"is larger than {limit >> 20} MiB, which is all that is read. Split it.")
+    if not data.strip():
+        raise FileError(path, "is empty.")
+    return data
+
+
+def decode(data: bytes, path: Path) -> str:
+    """Text of a file in UTF-8 or UTF-16, with or without a byte order mark.
+
+    Anything else is refused with the place of the first byte that does not fit.
+    """
+    for magic, what in _NOT_TEXT:
+        if data.startswith(magic):
+            raise FileError(path, f"{what}.")
+    encoding, start = _encoding(data)
+    try:
+        text = data[start:].decode(encoding)
+    except UnicodeDecodeError as error:
+        byte = data[start + error.start]
+        raise FileError(
+            path,
+            f"is not {encoding.upper()} text: byte 0x{byte:02x} at offset {start + error.start} does not fit "
+            "it. Save it as UTF-8.",
+        ) from None
+    if "\0" in text:
+        offset = start + len(text[: text.index("\0")].encode(encoding))
+        raise FileError(
+            path, f"is binary (a zero byte at offset {offset}). Expected CSV, JSON, JSONL or Parquet."
+        )
+    if not text.strip():
+        raise FileError(path, "is empty.")
+    if text.lstrip()[:9].lower().startswith(("<!doctype", "<html")):
+        raise FileError(
+            path, "is a web page, perhaps that of a log-in, and not a table. Download the file itself."
+        )
+    return text
+
+
+def refuse_long_lines(text: str, path: Path) -> None:
+    """Refuse a line of more than `MAX_LINE` characters: one record cannot be that long."""
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
+    start, number = 0, 1
+    while len(text) - start > MAX_LINE:
+        end = text.find("\n", start, start + MAX_LINE)
+        if end < 0:
+            raise FileError(
+                path,
+                f"has more than {MAX_LINE >> 20} MiB in line {number}. Expected one row or record a line.",
+            )
+        end = text.rfind("\n", start, start + MAX_LINE)
+        number += text.count("\n", start, end + 1)
+        start = end + 1
+
+
+def _encoding(data: bytes) -> tuple[str, int]:
+    """Encoding of a text and where it starts, by its byte order mark or by the zero bytes of UTF-16."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return encoding, len(mark)
+    head = data[:1000]
+    for encoding, zeros, others in (
+        ("utf-16-le", head[1::2], head[::2]),
+        ("utf-16-be", head[::2], head[1::2]),
+    ):
+        if zeros.count(0) > 0.7 * len(others) > 0 and not others.count(0):
+            return encoding, 0
+    return "utf-8", 0

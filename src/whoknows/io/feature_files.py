@@ -1,0 +1,250 @@
+"""Numbers in files: columns of a table, lists in its rows, or an array; with the ids beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whoknows.data.vocabulary import show
+from whoknows.io import arrow, npy
+from whoknows.io.delimited import blocks, later_header, read_header
+from whoknows.io.encoding import decode
+from whoknows.io.errors import FileError, Path
+from whoknows.io.json_records import Record, kind_of, looks_like_json, read_records
+from whoknows.io.labels.format import item_column, must_have
+from whoknows.io.parsing import parse_ids, plain
+
+_NOTHING = {"", "nan", "na", "n/a", "<na>", "null", "none"}
+
+
+@dataclass
+class Strange:
+    """Cells of a column that are neither a number nor blank: how many, and the first with its row from 1."""
+
+    count: int = 0
+    value: Any = None
+    row: int = 0
+
+    def add(self, value: Any, row: int) -> None:
+        """Count one more."""
+        if not self.count or (has_comma(value) and not has_comma(self.value)):
+            self.value, self.row = value, row
+        self.count += 1
+
+
+def has_comma(value: Any) -> bool:
+    """Whether a cell holds a number with a comma, which is told before all else: it is not missing."""
+    return isinstance(value, str) and re.fullmatch(r" *[+-]?\d+,\d+ *", value) is not None
+
+
+@dataclass
+class Numbers:
+    """What a file of features holds.
+
+    Parameters
+    ----------
+    ids : sequence of ids, or None
+    columns : dict from name to (n_items,)
+    vectors : dict from name to function that gives (n_items, n_features)
+        Read only when called: a file may hold several.
+    left_out : dict from name to a value
+        Columns that hold something other than numbers, and the first such thing.
+    strange : dict from name to Strange
+        What else there is in columns that hold numbers; NaN stands for it.
+    """
+
+    ids: Sequence[Any] | None = None
+    columns: dict[str, NDArray[Any]] = field(default_factory=dict)
+    vectors: dict[str, Callable[[], NDArray[Any]]] = field(default_factory=dict)
+    left_out: dict[str, Any] = field(default_factory=dict)
+    strange: dict[str, Strange] = field(default_factory=dict)
+
+    def add(self, name: str, numbers: NDArray[Any], strange: Strange) -> None:
+        """Take a column, NaN where it holds no number, if at least half of what it holds are numbers."""
+        if strange.count > np.count_nonzero(~np.isnan(numbers)) or has_comma(strange.value):
+            self.left_out[name] = strange.value
+            return
+        self.columns[name] = numbers
+        if strange.count:
+            self.strange[name] = strange
+
+
+def read_numbers(data: bytes, path: Path, id_column: str | None) -> Numbers:
+    """Take a file of features for what it is."""
+    if data.startswith(npy.MAGIC):
+        return Numbers(vectors={"f": partial(npy.read_npy, data, path)})
+    if data.startswith(b"PK"):
+        return _of_npz(npy.read_npz(data, path), path)
+    if data.startswith(arrow.MAGIC):
+        return _of_arrow(arrow.read_arrow(data, path), path, id_column)
+    text = decode(data, path)
+    if looks_like_json(text):
+        return _of_records(read_records(text, path)[1], path, id_column)
+    return _of_csv(text, path, id_column)
+
+
+def find_id(names: Sequence[str], given: str | None, path: Path) -> str | None:
+    """Column of the ids: the one given, else item or one of its aliases; None if there is none."""
+    return item_column(names) if given is None else must_have(names, given, "column for the item", path)
+
+
+def _of_npz(members: dict[str, NDArray[Any]], path: Path) -> Numbers:
+    """Arrays X and ids of a .npz file."""
+    if not members:
+        raise FileError(path, "is a zip that holds no arrays. Expected CSV, Parquet, .npy or .npz.")
+    must_have(list(members), "X", "array", path)
+    ids = members.get("ids")
+    if ids is not None and ids.dtype.kind == "S":
+        ids = np.char.decode(ids, "utf-8", "replace")
+    return Numbers(None if ids is None else ids.ravel().tolist(), vectors={"f": lambda: members["X"]})
+
+
+def _of_csv(text: str, path: Path, id_column: str | None) -> Numbers:
+    """Numbers of a text table, block by block."""
+    delimiter, header = read_header(text, path)
+    name = find_id(header, id_column, path)
+    place = None if name is None else header.index(name)
+    found = Numbers()
+    parts: dict[int, list[NDArray[Any]]] = {c: [] for c in range(len(header)) if c != place}
+    strange = {column: Strange() for column in parts}
+    cells: list[str] = []
+    n_rows = 0
+    for block in blocks(text, delimiter, path):
+        cells += () if place is None else block[place]
+        for column in parts:
+            if not header[column] and any(map(str.strip, block[column])):
+                raise FileError(
+                    path,
+                    f"has no name for column {column + 1}. Write one in the first row.{later_header(text)}",
+                )
+            parts[column].append(_floats(block[column], strange[column], n_rows))
+        n_rows += len(block[0])
+    for column, floats in parts.items():
+        if floats and header[column]:
+            found.add(header[column], np.concatenate(floats), strange[column])
+    found.ids = None if place is None else plain(parse_ids(cells))
+    return found
+
+
+def _floats(cells: Sequence[str], strange: Strange, start: int) -> NDArray[np.float64]:
+    """Numbers in the cells of a column, NaN where one is blank or strange; the first is in row start + 1."""
+    try:
+        return np.array(cells, dtype=float)
+    except ValueError:
+        numbers = np.full(len(cells), np.nan)
+    for place, cell in enumerate(cells):
+        if cell.strip().lower() not in _NOTHING:
+            try:
+                numbers[place] = _number(cell)
+            except ValueError:
+                strange.add(cell, start + place + 1)
+    return numbers
+
+
+def _number(cell: str) -> float:
+    """Number in a cell; true and false are 1 and 0, as in other kinds of files."""
+    truth = {"true": 1.0, "false": 0.0}
+    word = cell.strip().lower()
+    return truth[word] if word in truth else float(cell)
+
+
+def _of_arrow(table: Any, path: Path, id_column: str | None) -> Numbers:
+    """Numeric columns, and columns of lists, of a Parquet file."""
+    import pyarrow as pa
+
+    name = find_id(table.column_names, id_column, path)
+    found = Numbers(None if name is None else table[name].to_pylist())
+    for other in table.column_names:
+        column = table[other].combine_chunks()
+        if other == name:
+            continue
+        if _is_number(column.type):
+            found.columns[other] = _to_numpy(column)
+        elif pa.types.is_list(column.type) or pa.types.is_fixed_size_list(column.type):
+            if _is_number(column.type.value_type):
+                found.vectors[other] = partial(_of_lists, column, other, path)
+        elif len(column):
+            found.left_out[other] = column[0].as_py()
+    return found
+
+
+def _of_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
+    """Matrix of an Arrow column of lists."""
+    import pyarrow.compute as pc
+
+    lengths = pc.list_value_length(column).fill_null(-1).to_numpy()
+    odd = np.flatnonzero(lengths != lengths[:1])
+    if odd.size or (lengths < 1).any():
+        row = int(odd[0]) if odd.size else 0
+        raise FileError(
+            path,
+            f"expected lists of equal length in {name!r}, got {max(lengths[0], 0)} numbers in row 1 "
+            f"and {max(lengths[row], 0)} in row {row + 1}.",
+        )
+    return _to_numpy(column.flatten()).reshape(len(column), -1)
+
+
+def _is_number(kind: Any) -> bool:
+    """Whether an Arrow type is a number or a boolean."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def _to_numpy(column: Any) -> NDArray[Any]:
+    """Floats of an Arrow array, NaN where it is null; half and single precision are single precision."""
+    single = str(column.type) in ("halffloat", "float")
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values.astype(np.float32 if single else np.float64)
+
+
+def _of_records(records: list[Record], path: Path, id_column: str | None) -> Numbers:
+    """Numbers or lists of records; Argilla keeps its lists under ``vectors``."""
+    names = list(dict.fromkeys(key for record in records for key in record))
+    name = find_id(names, id_column, path)
+    ids = None if name is None else [record.get(name) for record in records]
+    if "vectors" in names:
+        records = [r["vectors"] if isinstance(r.get("vectors"), dict) else {} for r in records]
+        names, name = list(dict.fromkeys(key for record in records for key in record)), None
+    found = Numbers(ids)
+    for other in names:
+        values = [record.get(other) for record in records]
+        if other == name:
+            continue
+        strange = Strange()
+        for row, value in enumerate(values, 1):
+            if not (value is None or isinstance(value, (int, float))):
+                strange.add(value, row)
+        if isinstance(strange.value, list):
+            found.vectors[other] = partial(_stack, values, other, path)
+        else:
+            numbers = [_float(v) if isinstance(v, (int, float)) else np.nan for v in values]
+            found.add(other, np.array(numbers), strange)
+    return found
+
+
+def _stack(rows: Sequence[Any], name: str, path: Path) -> NDArray[np.float64]:
+    """Matrix of lists of numbers, which must be of one length."""
+    width = next(len(row) for row in rows if isinstance(row, list))
+    for number, row in enumerate(rows, 1):
+        wrong = kind_of(row) if not isinstance(row, list) else f"{len(row)} of them"
+        if not isinstance(row, list) or len(row) != width:
+            raise FileError(path, f"expected {width} numbers in {name!r} of record {number}, got {wrong}.")
+        odd = [value for value in row if not isinstance(value, (int, float))]
+        if odd:
+            raise FileError(path, f"expected numbers in {name!r} of record {number}, got {show(odd, 1)}.")
+    return np.array([[_float(value) for value in row] for row in rows])
+
+
+def _float(value: float) -> float:
+    """Number as a float; one of too many digits is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")

@@ -1,0 +1,170 @@
+"""Features of items made of their texts, and of other texts in the same way later on."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whoknows.data.vocabulary import show, tight_array
+from whoknows.io import atomic, npy
+from whoknows.io.containers import open_content
+from whoknows.io.encoding import MAX_FEATURES, read_bytes
+from whoknows.io.errors import FileError, Path
+from whoknows.io.feature_files import find_id
+from whoknows.io.features import Features
+from whoknows.io.labels.format import must_have
+
+MANY = 100  # texts, from which on a word that only one of them has is passed over
+MOST_TERMS = 100_000  # words and pairs that are kept, the most frequent; 40 MB of a file
+FLAT = 1e-3  # spread of texts in a direction, to that in the first: as good as none
+
+
+def read_texts(path: Path, column: str = "text", id_column: str | None = None) -> dict[Hashable, str]:
+    """Read the text of items from a table (CSV, Parquet, JSON or JSONL) with an id column."""
+    content = open_content(path)
+    if content.table is None:
+        raise FileError(path, f"is {content}; expected a table of items and texts.")
+    names = content.names
+    name = find_id(names, id_column, path) or "item"
+    ids = content.table.ids(must_have(names, name, "column for the item", path))
+    words = content.table.values(must_have(names, column, "column for the text", path))
+    texts: dict[Hashable, str] = {}
+    for code, text in zip(ids.codes, words, strict=True):
+        if code >= 0:
+            texts.setdefault(ids.values[code], "" if text is None else str(text))
+    if not texts:
+        raise FileError(path, "holds no text of any item.")
+    return texts
+
+
+@dataclass(frozen=True, eq=False)
+class TextFeatures:
+    """What makes features of texts: TF-IDF of words and pairs of words, seen from a few directions.
+
+    Made by `TextFeatures.of` some texts; a text has the same features whichever others come with it.
+
+    Parameters
+    ----------
+    terms : tuple of n_terms str
+        Words, and pairs of words with a space between, in lower case.
+    idf : (n_terms,)
+        How rare each is: log((1 + texts) / (1 + texts with it)) + 1.
+    components : float32 array of shape (n_features, n_terms)
+        Directions in which the TF-IDF of the first texts varied most.
+    """
+
+    terms: tuple[str, ...]
+    idf: NDArray[Any]
+    components: NDArray[Any]
+
+    @classmethod
+    def of(cls, texts: Mapping[Hashable, str], n: int = 100) -> TextFeatures:
+        """Learn the words of texts, and the n directions in which these vary most.
+
+        The same texts give the same numbers.
+
+        Parameters
+        ----------
+        texts : mapping from item to text
+        n : int
+            How many features at most; a few words give fewer.
+        """
+        words = _vectorizer(min_df=2 if len(texts) >= MANY else 1, max_features=MOST_TERMS)
+        try:
+            weights = words.fit_transform(texts.values())
+        except ValueError:
+            raise ValueError(f"Expected texts with words in them, got {show(texts.values(), 3)}.") from None
+        terms = tuple(words.get_feature_names_out().tolist())
+        return cls(terms, words.idf_, _directions(weights, n).astype(np.float32))
+
+    def transform(self, texts: Mapping[Hashable, str]) -> Features:
+        """Make features of texts; those without a word that is known are 0, and a note counts them."""
+        if not texts:
+            raise ValueError("Expected texts of one item or more, got none.")
+        words = _vectorizer(vocabulary=self.terms)
+        words.idf_ = self.idf
+        weights = words.transform(texts.values())
+        ids = tight_array(list(texts))
+        strange = ids[np.diff(weights.indptr) == 0].tolist()
+        notes: tuple[str, ...] = ()
+        if strange:
+            how_many = f"{len(strange)} of {len(ids)} texts hold no known word"
+            notes = (f"{how_many}, so their features are 0: {show(strange, 3)}",)
+        names = tuple(f"text_{place}" for place in range(len(self.components)))
+        return Features(ids, weights @ self.components.T, names, notes, "texts")
+
+    def save(self, path: Path) -> None:
+        """Write a .npz file, whole or not at all; in it the terms are UTF-8, one a line."""
+        lines = np.frombuffer("\n".join(self.terms).encode(), dtype=np.uint8)
+
+        def write(temporary: str) -> None:
+            with open(temporary, "xb") as file:
+                np.savez(file, terms=lines, idf=self.idf, components=self.components)
+
+        atomic.replace(path, write)
+
+    @classmethod
+    def load(cls, path: Path) -> TextFeatures:
+        """Read a file that ``save`` wrote: texts have the features they had, bit for bit."""
+        data = read_bytes(path, MAX_FEATURES)
+        if not data.startswith(b"PK"):
+            raise FileError(path, "is not a file of text features. Save it again.")
+        found = npy.read_npz(data, path)
+        for name in ("terms", "idf", "components"):
+            must_have(list(found), name, "array", path)
+        terms = _terms(found["terms"], path)
+        idf, components = found["idf"], found["components"]
+        n_features = components.shape[0] if components.ndim else 0
+        if not (_are_numbers(idf, (len(terms),)) and _are_numbers(components, (n_features, len(terms)))):
+            raise FileError(
+                path,
+                f"does not make sense: {len(terms)} terms, idf of shape {idf.shape} and type {idf.dtype}, "
+                f"components of shape {components.shape} and type {components.dtype}.",
+            )
+        return cls(terms, idf, components)
+
+
+def _terms(lines: NDArray[Any], path: Path) -> tuple[str, ...]:
+    """Terms of a file, distinct."""
+    try:
+        terms = tuple(lines.tobytes().decode("utf-8").split("\n"))
+    except UnicodeDecodeError:
+        terms = ()
+    if lines.dtype != np.uint8 or not 0 < len(set(terms)) == len(terms):
+        raise FileError(path, "does not make sense: its terms are not distinct lines of UTF-8.")
+    return terms
+
+
+def _are_numbers(array: NDArray[Any], shape: tuple[int, ...]) -> bool:
+    """Whether an array is of this shape, has no side of length 0 and holds finite numbers."""
+    return (
+        array.shape == shape and 0 not in shape and array.dtype.kind == "f" and bool(np.isfinite(array).all())
+    )
+
+
+def _directions(weights: Any, n: int) -> NDArray[Any]:
+    """At most n directions in which texts vary most, the most first: (n_features, n_terms).
+
+    Those in which they hardly vary are left out: in units of that little, other texts would be enormous.
+    """
+    from sklearn.decomposition import TruncatedSVD
+
+    if weights.shape[1] == 1:
+        return np.ones((1, 1))
+    found = TruncatedSVD(min(n, *weights.shape), random_state=0)
+    with np.errstate(invalid="ignore"):  # a share of no variance at all, which is not asked for
+        found.fit(weights)
+    size = found.singular_values_
+    components: NDArray[Any] = found.components_[size > FLAT * size.max()]
+    return components
+
+
+def _vectorizer(**options: Any) -> Any:
+    """Count words of two letters or more and pairs of them, the tenth time for less than the first."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, **options)
