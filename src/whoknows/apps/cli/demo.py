@@ -9,7 +9,13 @@ import typer
 
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.fit import FILES, files_in, fit_files, tell_files
-from whoknows.apps.cli.output import SETTINGS, folder, refuse_to_replace_strangers, write_settings
+from whoknows.apps.cli.output import (
+    SETTINGS,
+    complete_move,
+    folder,
+    refuse_to_replace_strangers,
+    write_settings,
+)
 from whoknows.apps.cli.problems import writing
 from whoknows.apps.cli.say import Say
 
@@ -34,6 +40,7 @@ def demo(
     whoknows demo
     """
     data = out / "data"
+    complete_move(out)
     refuse_to_replace_strangers(out, FILES)
     with folder(data, DATA, ()) as draft, writing(data):
         truth = _write_data(draft)
