@@ -217,6 +217,8 @@ def test_fit_of_a_matrix_whose_rows_a_table_of_items_names(files, tmp_path):
         tmp_path / "X.npy",
         "--items",
         items,
+        "--image-folder",
+        tmp_path / "pics",
         "--model",
         "id",
         "--out",

@@ -120,7 +120,7 @@ def test_nothing_to_resume(files, parts, tmp_path):
     out = tmp_path / "out"
     message = failure(*fit(files, parts, out, "--resume", "--quiet"), code=2)
     assert "there is nothing to resume: no interrupted fit has left its checkpoint there." in message
-    assert "Without --resume a fit starts anew." in message
+    assert "Without --resume a fit starts from the beginning." in message
     assert not out.exists()
     (out / "checkpoint").mkdir(parents=True)
     (out / "checkpoint" / "weights.pt").write_bytes(b"somebody else's")

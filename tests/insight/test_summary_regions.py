@@ -202,6 +202,17 @@ def test_other_files_are_only_named(tmp_path, content):
     assert embed("bad\0name") == "bad\0name"
 
 
+def test_files_are_read_for_paths_and_never_for_strings(tmp_path):
+    model, X, said = fitted("classes")
+    (tmp_path / "a.png").write_bytes(PNG)
+    for image, shown in (
+        (tmp_path / "a.png", embed(str(tmp_path / "a.png"))),
+        (str(tmp_path / "a.png"),) * 2,
+    ):
+        cases = summarize(model, X, said, images=[image] * len(X)).adjudicate["least_sure"]
+        assert {case["image"] for case in cases} == {shown}
+
+
 def test_pictures_come_with_their_items():
     model, X, said = fitted("classes")
     images = {i: f"photos/{i}.jpg" for i in range(len(X)) if i % 2}

@@ -1,19 +1,22 @@
-"""What there is to read and to see of items: text and images, in whichever file has them."""
+"""Texts and images of the items, from the file that has them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from whoknows.apps.cli.errors import BAD_INPUT, CommandError
+from whoknows.apps.cli.problems import BAD_INPUT, Problem
+from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.words import count
 
 if TYPE_CHECKING:
     from whoknows.apps.cli.inputs import Crowd, Source
     from whoknows.io.labels import LabelFile
 
 Known = Mapping[Hashable, str]
+Value = TypeVar("Value")
 
 
 def texts_of(source: Source, crowd: Crowd) -> list[str | None] | None:
@@ -29,23 +32,27 @@ def texts_of(source: Source, crowd: Crowd) -> list[str | None] | None:
     return _by_row(crowd, crowd.labels.text if table is None else read_texts(table, column, source.id_column))
 
 
-def images_of(source: Source, crowd: Crowd) -> list[str | None] | None:
-    """Image of each item: in a column a user names, or in one called image."""
-    from whoknows.io.texts import read_texts
+def images_of(source: Source, crowd: Crowd, say: Say) -> list[str | Path | None] | None:
+    """Image of each item, from the column that the user names, or from one called image.
+
+    Files that may be read are paths; names that are only shown are strings.
+    """
+    from whoknows.data.texts import read_texts
 
     column, labels = source.image or "image", crowd.labels
     table = _table_with(column, source)
     if table is not None:
         found = read_texts(table, column, source.id_column)
-        return _by_row(crowd, {item: _from(table, path) for item, path in found.items()})
+        return _by_row(crowd, _readable(found, table, source.image_folder or [], say))
     if source.image is None and (labels.text or labels.format in ("long", "wide", "crowdkit")):
         return None
-    return _by_row(crowd, _of_labels(source, labels))
+    found = _of_labels(source, labels)
+    return _by_row(crowd, _readable(found, source.labels, source.image_folder or [], say))
 
 
-def _of_labels(source: Source, labels: LabelFile) -> Known | None:
-    """Images that the labels' own file names: for its reader they are another text."""
-    from whoknows.io.labels import read_labels
+def _of_labels(source: Source, labels: LabelFile) -> Known:
+    """Images named in the file of labels, read as if they were texts."""
+    from whoknows.data.formats import read_labels
 
     columns = {**source.columns, "text": source.image or "image"}
     try:
@@ -53,19 +60,41 @@ def _of_labels(source: Source, labels: LabelFile) -> Known | None:
     except ValueError:
         found = None
     if not found and source.image is not None:
-        raise CommandError(f"There is no column {source.image!r} for the image in any file.", BAD_INPUT)
-    return {item: _from(source.labels, path) for item, path in (found or {}).items()}
+        raise Problem(f"There is no column {source.image!r} for the image in any file.", BAD_INPUT)
+    return found or {}
 
 
-def _from(table: Path, path: str) -> str:
-    """Path of an image as seen from the folder of the table that names it, if there is such a file."""
-    near = os.path.join(table.parent, path)
-    return near if os.path.isfile(near) else path
+def _readable(found: Known, table: Path, folders: list[Path], say: Say) -> Mapping[Hashable, str | Path]:
+    """Replace the names of images by their paths, if they are in a folder that the user named.
+
+    A file from someone else must not choose which files of this machine go into the report.
+    """
+    allowed = [Path(folder).resolve() for folder in folders]
+    shown: dict[Hashable, str | Path] = {}
+    refused = []
+    for item, name in found.items():
+        paths = _files_called(name, [table.parent, *folders])
+        inside = [path for path in paths if any(map(path.resolve().is_relative_to, allowed))]
+        shown[item] = inside[0] if inside else name
+        refused += [name] if paths and not inside else []
+    if refused:
+        say.warn(
+            f"{table}: names {count(len(refused), 'image file')} in no folder given with --image-folder, "
+            f"such as {refused[0]!r}. The report shows names instead. If you trust this file, name the "
+            "folder that holds the images: --image-folder FOLDER."
+        )
+    return shown
 
 
-def _by_row(crowd: Crowd, known: Known | None) -> list[str | None] | None:
-    """What is known of each item in their order, None where nothing is."""
-    from whoknows.io.id_matching import match_ids
+def _files_called(name: str, folders: list[Path]) -> list[Path]:
+    """Existing files of this name, relative to each of the folders."""
+    paths = [os.path.join(folder, name) for folder in folders]
+    return [Path(path) for path in paths if os.path.isfile(path)]
+
+
+def _by_row(crowd: Crowd, known: Mapping[Hashable, Value] | None) -> list[Value | None] | None:
+    """Values in the order of the items, None where there is none."""
+    from whoknows.data.formats.ids import match_ids
 
     items = crowd.joined.annotations.items.tolist()
     match, _ = match_ids(items, known or {})

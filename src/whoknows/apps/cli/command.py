@@ -33,7 +33,12 @@ def _take_config(ctx: typer.Context, path: Path | None) -> Path | None:
 def _paths_of(run: Any) -> list[str]:
     """Names of the parameters that are paths."""
     kinds = {p.name: get_args(p.annotation)[0] for p in inspect.signature(run).parameters.values()}
-    return [name for name, kind in kinds.items() if Path in (kind, *get_args(kind))]
+    return [name for name, kind in kinds.items() if _holds_paths(kind)]
+
+
+def _holds_paths(kind: Any) -> bool:
+    """Whether a type is Path, or is made of it, as list[Path] | None is."""
+    return kind is Path or any(map(_holds_paths, get_args(kind)))
 
 
 _EVERYWHERE: dict[str, tuple[Any, Any]] = {

@@ -39,11 +39,19 @@ def read_config(
             raise CommandError(f"{path}: has {key!r}, which is no option.{hint} There are {known}.", USAGE)
         if isinstance(value, dict):  # as its option would have it
             given[key] = [f"{name}={each}" for name, each in value.items()]
-        elif isinstance(value, str) and key in repeated:
-            given[key] = [value]
-        elif isinstance(value, str) and key in paths and value != "-":
-            given[key] = os.path.join(path.parent, value)
+            continue
+        if isinstance(value, str) and key in repeated:
+            given[key] = value = [value]
+        if key in paths:
+            given[key] = _seen_from(path.parent, value)
     return given
+
+
+def _seen_from(folder: Path, value: Any) -> Any:
+    """Return a path, or each path of a list, relative to a folder; - is standard input or output."""
+    if isinstance(value, list):
+        return [_seen_from(folder, each) for each in value]
+    return os.path.join(folder, value) if isinstance(value, str) and value != "-" else value
 
 
 def read_toml(path: Path, code: int = USAGE) -> dict[str, Any]:

@@ -11,7 +11,15 @@ from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import writing
 from whoknows.apps.cli.fit import FILES, files_in, fit_files, tell_files
-from whoknows.apps.cli.output import SETTINGS, folder, refuse_to_replace_strangers, write_settings
+from whoknows.apps.cli.output import (
+    SETTINGS,
+    complete_move,
+    folder,
+    refuse_to_replace_strangers,
+    write_settings,
+)
+from whoknows.apps.cli.problems import writing
+from whoknows.apps.cli.say import Say
 
 NAMES = ["anna", "bruno", "chloe", "dmitri", "emeka"]
 SHARE_LABELLED = 0.3
@@ -34,6 +42,7 @@ def demo(
     whoknows demo
     """
     data = out / "data"
+    complete_move(out)
     refuse_to_replace_strangers(out, FILES)
     with folder(data, DATA, ()) as draft, writing(data):
         truth = _write_data(draft)

@@ -24,6 +24,9 @@ from whoknows.apps.cli.results import (
     checksum,
     quick_checksum,
 )
+from whoknows.apps.cli.output import SETTINGS, complete_move, folder, write_settings
+from whoknows.apps.cli.problems import USAGE, Problem, writing
+from whoknows.apps.cli.say import Say
 from whoknows.apps.cli.stream import steps, told_of, write_blocks
 
 if TYPE_CHECKING:
@@ -63,6 +66,7 @@ def fit(
     id_column: options.IdColumnOption = None,
     vector: options.VectorOption = None,
     image: options.ImageOption = None,
+    image_folder: options.ImageFolderOption = None,
     memory: options.MemoryOption = None,
     allow_missing: options.AllowMissingOption = False,
     resume: options.ResumeOption = False,
@@ -94,13 +98,18 @@ def fit_files(settings: dict[str, Any], say: Say) -> Summary:
     source = inputs.Source.of(settings)
     out: Path = settings["out"]
     _refuse_to_write_into_features(out, source.features)
+    if complete_move(out):
+        say.note(f"{out}: results of an earlier run that was killed while moving them are now complete.")
+    said = len(say.notes)  # the report has the notes about the input files only
     resume = settings.pop("resume", False)  # no setting: it changes nothing about the results
     remembering = large.remembering(out, resume, say)
     with remembering as checkpoint, folder(out, FILES, source.files.values()) as draft:
         crowd = inputs.read_crowd(source, say, whole=True)
         gold = inputs.read_truth(source, crowd, say)
-        notes = [note.strip() for note in say.notes]
-        shown = _shown_of_items(source, crowd)  # before the fit: what is not there is missed now
+        notes = [note.strip() for note in say.notes[said:]]
+        shown = _shown_of_items(
+            source, crowd, say
+        )  # before the fit, so that a missing column is reported now
         model = _build(settings, crowd, source.is_labels_alone(crowd.labels), say)
         large.take_up(checkpoint, resume, say)
         started = time.monotonic()
@@ -110,9 +119,19 @@ def fit_files(settings: dict[str, Any], say: Say) -> Summary:
         with writing(out):
             _write(draft, model, crowd, summary, say)
             heading = f"What was told and found. To do it again: whoknows fit --config {SETTINGS}"
-            resolved = {k: v.absolute() if isinstance(v, Path) else v for k, v in settings.items()}
-            write_settings(draft, resolved, _found(source, crowd), heading)
+            write_settings(draft, _absolute(settings), _found(source, crowd), heading)
     return summary
+
+
+def _absolute(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with absolute paths, also those in lists."""
+
+    def absolute(value: Any) -> Any:
+        if isinstance(value, list):
+            return [absolute(each) for each in value]
+        return value.absolute() if isinstance(value, Path) else value
+
+    return {name: absolute(value) for name, value in settings.items()}
 
 
 def _fit(
@@ -133,11 +152,11 @@ def _refuse_to_write_into_features(out: Path, features: Path | None) -> None:
         raise CommandError(f"{out}: is in the folder of the features. Choose another --out.", USAGE)
 
 
-def _shown_of_items(source: inputs.Source, crowd: inputs.Crowd) -> dict[str, Any]:
-    """Texts and images of the items, for the report; not of those whose features stay in their files."""
+def _shown_of_items(source: inputs.Source, crowd: inputs.Crowd, say: Say) -> dict[str, Any]:
+    """Texts and images of the items for the report; none if features are out of core."""
     if crowd.in_files:
         return {}
-    return {"text": about.texts_of(source, crowd), "images": about.images_of(source, crowd)}
+    return {"text": about.texts_of(source, crowd), "images": about.images_of(source, crowd, say)}
 
 
 def _sum_up(
@@ -148,7 +167,12 @@ def _sum_up(
 
     joined = crowd.joined
     if crowd.in_files:
-        if source.text or source.image or (source.items is not None and source.has_names):
+        if (
+            source.text
+            or source.image
+            or source.image_folder
+            or (source.items is not None and source.has_names)
+        ):
             say.warn(NOT_SHOWN)
         some = large.Some.of(joined, crowd.ids, say)
         say.note(some.note)

@@ -37,6 +37,7 @@ class Source:
     id_column: str | None = None
     vector: str | None = None
     image: str | None = None
+    image_folder: list[Path] | None = None
     memory: str | None = None
     allow_missing: bool = False
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SHARE = 4  # part of the machine's memory that features may take: a fit holds them more than once
 LABELLED, OTHERS = 200_000, 20_000  # items at most, with and without labels, that stand for all of them
 CHECKPOINT = "checkpoint"  # folder within that of the results, until they are there
-DRAFTS = f".{8 * '[0-9a-f]'}.part"  # folders in which a killed fit was to write its results
+DRAFTS = f".{8 * '[0-9a-f]'}.part"  # draft folders left by killed fits
 IN_MEMORY = ("gp", "regression")  # models that look at all items at once
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -269,9 +269,9 @@ def fit(model: Any, X: Any, said: Any, gold: Any, say: Say, checkpoint: Path) ->
 
 @contextmanager
 def remembering(out: Path, resume: bool, say: Say) -> Iterator[Path]:
-    """Give the folder in which a fit remembers what it has done; once its results are there it is removed.
+    """Yield the checkpoint folder of a fit; it is removed once the results are complete.
 
-    To ``resume``, an interrupted fit must have left something there.
+    ``resume`` requires the checkpoint of an interrupted fit. A run that fails deletes nothing.
     """
     from whoknows.estimators.persistence.checkpoint import forget, is_checkpoint
 
@@ -279,17 +279,17 @@ def remembering(out: Path, resume: bool, say: Say) -> Iterator[Path]:
     if resume and not is_checkpoint(checkpoint):
         raise CommandError(
             f"{out}: there is nothing to resume: no interrupted fit has left its {CHECKPOINT} there. "
-            "Without --resume a fit starts anew.",
+            "Without --resume a fit starts from the beginning.",
             USAGE,
         )
-    for draft in out.glob(DRAFTS) if resume else ():
-        shutil.rmtree(draft)
     try:
         yield checkpoint
     except BaseException:
         if is_checkpoint(checkpoint):
             say.note(f"What was done is kept in {checkpoint}: the same with --resume goes on from there.")
         raise
+    for draft in out.glob(DRAFTS) if resume else ():  # now that the results are complete
+        shutil.rmtree(draft)
     if is_checkpoint(checkpoint):
         forget(checkpoint)
 

@@ -66,6 +66,15 @@ VectorOption = Annotated[
 ImageOption = Annotated[
     str | None, _Reading(metavar="COLUMN", help="Column with the path or address of an item's image.")
 ]
+ImageFolderOption = Annotated[
+    list[Path] | None,
+    _Reading(
+        metavar="FOLDER",
+        exists=True,
+        file_okay=False,
+        help="Folder whose images the report may include; may be repeated. Images elsewhere are only named.",
+    ),
+]
 AllowMissingOption = Annotated[
     bool,
     _Reading(

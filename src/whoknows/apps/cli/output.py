@@ -1,4 +1,9 @@
-"""Results appear whole or not at all."""
+"""Output folders: the files of a run appear together or not at all.
+
+A run writes into a draft folder. Once the draft is complete, it is renamed to ``FINISHED``. Moving the files
+from there into the output folder can be repeated from any point, so a run that finds ``FINISHED``, left by a
+killed process, first completes the move.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +19,29 @@ from typing import Any
 from whoknows.apps.cli.config import FOUND, read_toml, write_toml
 from whoknows.apps.cli.errors import USAGE, CommandError, writing
 
-SETTINGS = "settings.toml"  # comes last: a folder without it is not complete
+SETTINGS = "settings.toml"  # moved last: a folder without it is not complete
+FINISHED = ".whoknows-finished"  # complete results that are being moved into the folder that holds it
+OUTDATED = ".outdated"  # suffix of an empty file in it: the file of that name is to be deleted
 FILES = "files"  # where the settings list what was written
 
 
 @contextmanager
 def folder(out: Path, names: Collection[str], inputs: Iterable[Path]) -> Iterator[Path]:
-    """Give an empty folder to write files into; at the end they are moved into ``out``, all or none.
+    """Yield an empty draft folder; on success its files are moved into ``out``.
 
-    Made at once, so that a place that cannot be written to is known before the work begins. Files of the
-    same names are replaced, or deleted if there is no new one, if they are an earlier result; any others are
-    not touched.
+    The draft is created immediately, so that a location without write access is reported before the work
+    begins. Files of the same names from an earlier run are replaced, or deleted if there is no new one. No
+    other file is touched.
 
     Parameters
     ----------
     out : Path
     names : collection of str
-        Files that may be written, the settings among them.
+        Files that may be written, including the settings.
     inputs : iterable of Path
         Files that must not be replaced.
     """
+    complete_move(out)
     for path in inputs:
         refuse_to_replace_input([out / name for name in names], path)
     refuse_to_replace_strangers(out, names)
@@ -43,8 +51,9 @@ def folder(out: Path, names: Collection[str], inputs: Iterable[Path]) -> Iterato
         draft.mkdir(parents=True)
     try:
         yield draft
-        with writing(out):
-            _move(draft, out, names)
+        with writing(out), _undisturbed():
+            _finish(draft, out, names)
+            complete_move(out)
         fresh = False
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -53,15 +62,30 @@ def folder(out: Path, names: Collection[str], inputs: Iterable[Path]) -> Iterato
                 out.rmdir()
 
 
+def complete_move(out: Path) -> bool:
+    """Move finished results into ``out``, if there are any; return whether there were.
+
+    A kill at any point leaves a state from which another call continues.
+    """
+    finished = out / FINISHED
+    with writing(out), _undisturbed():
+        if not finished.is_dir():
+            return False
+        if (finished / SETTINGS).exists():  # otherwise all files are moved
+            _move(finished, out)
+        shutil.rmtree(finished)
+    return True
+
+
 def refuse_to_replace_input(outputs: Iterable[Path], source: Path) -> None:
-    """Refuse to write over a file that is read."""
+    """Raise if an output would replace an input."""
     for path in outputs:
         if path.exists() and source.exists() and os.path.samefile(path, source):
             raise CommandError(f"{path}: is read, so it cannot be written too. Choose another --out.", USAGE)
 
 
 def refuse_to_replace_strangers(out: Path, names: Collection[str]) -> None:
-    """Refuse a folder that has files of these names, but for those its settings say an earlier run wrote."""
+    """Raise if files of these names exist, except for those listed in the settings of an earlier run."""
     taken = [name for name in names if os.path.lexists(out / name)]
     ours = _written_before(out / SETTINGS) if taken else ()
     strange = [name for name in taken if name not in ours]
@@ -84,9 +108,10 @@ def _written_before(settings: Path) -> Collection[str]:
 
 
 def write_settings(draft: Path, settings: Mapping[str, Any], found: Mapping[str, Any], heading: str) -> None:
-    """Write what was told and found, who wrote it and which files: last of all, once these are there.
+    """Write options, facts, the version and the list of files; called once all other files are written.
 
-    Where the files are is left out: a copy of the folder, told the same again, must not write to the first.
+    The output folder itself is left out: a run with the settings of a copied folder must not write to the
+    original.
     """
     from whoknows import __version__
 
@@ -96,22 +121,31 @@ def write_settings(draft: Path, settings: Mapping[str, Any], found: Mapping[str,
     (draft / SETTINGS).write_text(text, "utf-8")
 
 
-def _move(draft: Path, out: Path, names: Collection[str]) -> None:
-    """Put finished files in the places of the earlier ones, the settings last."""
-    with _undisturbed():
-        (out / SETTINGS).unlink(missing_ok=True)
-        for name in names:
-            if not (draft / name).exists():
-                (out / name).unlink(missing_ok=True)
-        for path in sorted(draft.iterdir(), key=lambda path: path.name == SETTINGS):
+def _finish(draft: Path, out: Path, names: Collection[str]) -> None:
+    """Declare the files of a draft the results, in one rename."""
+    for name in names:
+        if not (draft / name).exists() and os.path.lexists(out / name):
+            (draft / f"{name}{OUTDATED}").touch()
+    complete_move(out)  # left by another run that was killed in the meantime
+    os.rename(draft, out / FINISHED)
+
+
+def _move(finished: Path, out: Path) -> None:
+    """Replace earlier files by the finished ones, the settings last."""
+    (out / SETTINGS).unlink(missing_ok=True)
+    for path in sorted(finished.iterdir()):
+        if path.suffix == OUTDATED:
+            (out / path.stem).unlink(missing_ok=True)
+        elif path.name != SETTINGS:
             os.replace(path, out / path.name)
+    os.replace(finished / SETTINGS, out / SETTINGS)
 
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ctrl-C, and the signal to end, come to nothing in here."""
+    """Ignore Ctrl-C and SIGTERM."""
     before = {}
-    with suppress(ValueError):  # only the main thread hears signals
+    with suppress(ValueError):  # signal handlers can be set in the main thread only
         before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

@@ -61,7 +61,8 @@ def summarize(
     features : sequence of n_features str, optional
         Names of the features; default the columns of a dataframe.
     text, images : sequence of n_items or mapping from item id, optional
-        Text of the items; paths of their pictures, or pictures as data URIs.
+        Text of the items; their pictures: a `pathlib.Path` is a file to read, a string a data URI or a name
+        to show, which is never opened.
     gold : as in `fit`, optional
         Annotators are measured on it too.
     costs : as in `suggest`, optional

@@ -61,16 +61,18 @@ class Words:
         return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
     def _picture(self, row: int) -> str:
-        """Picture as a data URI if it is one or a small file, else its path."""
+        """Small file as a data URI, any other file as its path; a string as it is.
+
+        Strings are never opened: they may come from someone else's file.
+        """
+        assert self.images is not None
+        image = self.images[row]
+        if not isinstance(image, os.PathLike):
+            return str(image)
         if row not in self._pictures:
-            assert self.images is not None
-            path = (
-                os.fspath(self.images[row])
-                if hasattr(self.images[row], "__fspath__")
-                else str(self.images[row])
-            )
             spent = sum(len(seen) for seen in self._pictures.values() if seen.startswith("data:"))
-            self._pictures[row] = path if path.startswith("data:") or spent > ALL_PICTURES else embed(path)
+            path = os.fspath(image)
+            self._pictures[row] = path if spent > ALL_PICTURES else embed(path)
         return self._pictures[row]
 
 
