@@ -7,8 +7,8 @@ from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from whoknows.apps.cli.problems import BAD_INPUT, Problem
-from whoknows.apps.cli.say import Say
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.errors import BAD_INPUT, CommandError
 from whoknows.apps.cli.words import count
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def images_of(source: Source, crowd: Crowd, say: Say) -> list[str | Path | None]
 
     Files that may be read are paths; names that are only shown are strings.
     """
-    from whoknows.data.texts import read_texts
+    from whoknows.io.texts import read_texts
 
     column, labels = source.image or "image", crowd.labels
     table = _table_with(column, source)
@@ -52,7 +52,7 @@ def images_of(source: Source, crowd: Crowd, say: Say) -> list[str | Path | None]
 
 def _of_labels(source: Source, labels: LabelFile) -> Known:
     """Images named in the file of labels, read as if they were texts."""
-    from whoknows.data.formats import read_labels
+    from whoknows.io.labels import read_labels
 
     columns = {**source.columns, "text": source.image or "image"}
     try:
@@ -60,7 +60,7 @@ def _of_labels(source: Source, labels: LabelFile) -> Known:
     except ValueError:
         found = None
     if not found and source.image is not None:
-        raise Problem(f"There is no column {source.image!r} for the image in any file.", BAD_INPUT)
+        raise CommandError(f"There is no column {source.image!r} for the image in any file.", BAD_INPUT)
     return found or {}
 
 
@@ -94,7 +94,7 @@ def _files_called(name: str, folders: list[Path]) -> list[Path]:
 
 def _by_row(crowd: Crowd, known: Mapping[Hashable, Value] | None) -> list[Value | None] | None:
     """Values in the order of the items, None where there is none."""
-    from whoknows.data.formats.ids import match_ids
+    from whoknows.io.id_matching import match_ids
 
     items = crowd.joined.annotations.items.tolist()
     match, _ = match_ids(items, known or {})

@@ -18,8 +18,6 @@ from whoknows.apps.cli.output import (
     refuse_to_replace_strangers,
     write_settings,
 )
-from whoknows.apps.cli.problems import writing
-from whoknows.apps.cli.say import Say
 
 NAMES = ["anna", "bruno", "chloe", "dmitri", "emeka"]
 SHARE_LABELLED = 0.3

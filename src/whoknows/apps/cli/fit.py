@@ -12,7 +12,7 @@ from whoknows.apps.cli import about, inputs, large, models, options
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import USAGE, CommandError, writing
-from whoknows.apps.cli.output import SETTINGS, folder, write_settings
+from whoknows.apps.cli.output import SETTINGS, complete_move, folder, write_settings
 from whoknows.apps.cli.results import (
     ANNOTATORS,
     CONSENSUS,
@@ -24,9 +24,6 @@ from whoknows.apps.cli.results import (
     checksum,
     quick_checksum,
 )
-from whoknows.apps.cli.output import SETTINGS, complete_move, folder, write_settings
-from whoknows.apps.cli.problems import USAGE, Problem, writing
-from whoknows.apps.cli.say import Say
 from whoknows.apps.cli.stream import steps, told_of, write_blocks
 
 if TYPE_CHECKING:
