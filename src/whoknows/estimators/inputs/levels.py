@@ -1,8 +1,10 @@
-"""Levels: the order of labels, where they have one."""
+"""Which labels an estimator can learn from: classes, ordered levels, or numbers."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import elements, make_vocabulary, show
@@ -15,37 +17,47 @@ def is_ordered(truth: Any) -> bool:
     return isinstance(truth, OrderedTruth) or truth == "ordered"
 
 
-def check_labels(said: Annotations, truth: Any, levels: Any) -> Annotations:
-    """Return labels that this truth can learn from, the lowest level first where they have an order."""
-    if not is_ordered(truth):
-        if levels is not None:
-            raise ValueError(
-                f"levels=[{show(list(levels))}] says that labels are ordered, which truth={truth!r} does not "
-                "use. Pass truth='ordered', or leave levels out."
-            )
-        check_classes(said)
-        return said
-    if levels is None:
-        check_classes(said)
-        _check_sorted_by_themselves(said)
-        return said
-    check_some_labels(said)
+def check_labels(annotations: Annotations, estimator: Any) -> Annotations:
+    """Return labels that a classifier can learn from; ordered levels are sorted, the lowest first."""
+    settings = estimator.get_params(deep=False)
+    truth, levels = settings.get("truth"), settings.get("levels")
+    if levels is not None and not is_ordered(truth):
+        raise ValueError(
+            f"levels=[{show(list(levels))}] says that labels are ordered, but truth={truth!r} ignores their "
+            "order. Pass truth='ordered', or leave levels out."
+        )
+    if levels is not None:
+        return _in_order(annotations, levels)
+    check_classes(annotations)
+    if is_ordered(truth) and annotations.labels.dtype.kind not in "iufb":
+        raise ValueError(
+            f"truth='ordered' needs to know the order of {show(elements(annotations.labels))}: only numbers "
+            "have one by themselves. Pass them all as levels=[…], the lowest first."
+        )
+    return annotations
+
+
+def _in_order(annotations: Annotations, levels: Any) -> Annotations:
+    """Return the annotations with the levels as their labels, in the order given."""
+    check_some_labels(annotations)
     vocabulary = make_vocabulary(levels, "levels=")
-    missing = [label for label in elements(said.labels) if label not in elements(vocabulary)]
+    missing = [label for label in elements(annotations.labels) if label not in elements(vocabulary)]
     if missing:
         raise ValueError(
-            f"Expected every label to be one of levels={show(elements(vocabulary), 10)}, got {show(missing)} "
-            "too. Add them in their place, or drop such labels."
+            f"Expected every label to be one of levels={show(elements(vocabulary), 10)}, but got "
+            f"{show(missing)}. Add them where they belong, or drop such labels."
         )
     if len(vocabulary) < 2:
         raise ValueError(f"Expected at least two levels, got {show(elements(vocabulary))}.")
-    return said.recode(said.annotators, vocabulary)
+    return annotations.recode(annotations.annotators, vocabulary)
 
 
-def _check_sorted_by_themselves(said: Annotations) -> None:
-    if said.labels.dtype.kind not in "iufb":
-        labels = elements(said.labels)
+def check_numbers(annotations: Annotations) -> None:
+    """Refuse labels that are not finite numbers."""
+    if annotations.labels.dtype.kind not in "iuf" and annotations.n_classes:
         raise ValueError(
-            f"truth='ordered' needs to know the order of {show(labels)}: only numbers sort by themselves. "
-            "Pass them all as levels=[…], the lowest first."
+            f"CrowdRegressor needs labels that are numbers; got {show(annotations.labels.tolist())}. If they "
+            "are classes, use CrowdClassifier; if they are numbers written as text, convert them first."
         )
+    if not np.isfinite(annotations.labels.astype(float)).all():
+        raise ValueError("Expected finite labels, got inf. Use None or NaN for a missing label.")

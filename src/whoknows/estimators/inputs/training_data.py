@@ -1,4 +1,4 @@
-"""What a fit was given: kept, so that labels that come later can join it."""
+"""Training data: the labels of a fit, with gold and item weights."""
 
 from __future__ import annotations
 
@@ -12,88 +12,115 @@ import numpy as np
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import elements, show
-from whoknows.estimators.inputs.validation import only_what_counts
+from whoknows.estimators.inputs import gold as known_truth
+from whoknows.estimators.inputs.levels import check_labels, check_numbers
+from whoknows.estimators.inputs.validation import (
+    check_annotations,
+    check_features,
+    check_some_labels,
+    check_weight,
+    only_what_counts,
+    row_ids,
+)
 from whoknows.io.parquet import ParquetFeatures
 from whoknows.model.distances import enough_of
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Labels of a fit, and what was known besides.
+    """What is known about items besides their features.
 
     Attributes
     ----------
-    said : Annotations
+    annotations : Annotations
     gold, weight : (n_items,) or None
         As in `Items`.
-    items : str
-        A fingerprint of X, or nothing: the same items need not be looked at again.
+    fingerprint : str
+        Hash of X, or "" where it is not needed. `update` uses it to detect that the items are unchanged.
     """
 
-    said: Annotations
-    gold: Array | None
-    weight: Array | None
-    items: str
-
-    def with_labels(self, new: Annotations, X: Array) -> TrainingData:
-        """Return all labels, old and new; rows of X beyond those of the fit are new items."""
-        self._check_same_items(new)
-        more = len(X) - self.said.n_items
-        said = self.said.followed_by(new)
-        return TrainingData(
-            said,
-            None if self.gold is None else np.append(self._gold_among(said), np.full(more, np.nan)),
-            None if self.weight is None else np.append(self.weight, np.ones(more)),
-            fingerprint(X),
-        )
-
-    @classmethod
-    def labels(cls, said: Annotations) -> TrainingData:
-        """Return labels alone, of items no fit has seen."""
-        return cls(said, None, None, "")
+    annotations: Annotations
+    gold: Array | None = None
+    weight: Array | None = None
+    fingerprint: str = ""
 
     @property
     def informed(self) -> Mask:
-        """Which items have a label or a known truth."""
-        seen = self.said.labelled
-        return seen if self.gold is None else seen | np.isfinite(self.gold)
+        """Which items have a label or a known truth: (n_items,)."""
+        labelled = self.annotations.labelled
+        return labelled if self.gold is None else labelled | np.isfinite(self.gold)
 
     def __getitem__(self, rows: Any) -> TrainingData:
-        """Take what is known of some of the items."""
+        """Return the training data of some of the items."""
         gold = None if self.gold is None else self.gold[rows]
         weight = None if self.weight is None else self.weight[rows]
-        return TrainingData(self.said[rows], gold, weight, "")
+        return TrainingData(self.annotations[rows], gold, weight)
 
-    def counting(self) -> TrainingData:
-        """Return it without labels of confidence 0, and without what is known of items of weight 0."""
-        said, gold = only_what_counts(self.said, self.gold, self.weight)
-        return replace(self, said=said, gold=gold)
+    def without_zero_weights(self) -> TrainingData:
+        """Drop labels of confidence 0, and labels and gold of items of weight 0."""
+        annotations, gold = only_what_counts(self.annotations, self.gold, self.weight)
+        return replace(self, annotations=annotations, gold=gold)
 
-    def _gold_among(self, said: Annotations) -> Array:
-        """Gold in the codes of other annotations, whose label values hold these: a new one moves others."""
-        code = {name: place for place, name in enumerate(elements(said.labels))}
-        moved = np.array([*(code[name] for name in elements(self.said.labels)), np.nan])
+    def updated(self, new: Annotations, X: Array) -> TrainingData:
+        """Return all labels, old and new; rows of X beyond those of the fit are new items."""
+        _check_same_items(self.annotations, new)
+        n_new = len(X) - self.annotations.n_items
+        annotations = self.annotations.followed_by(new)
+        return TrainingData(
+            annotations,
+            None if self.gold is None else np.append(self._gold_in(annotations), np.full(n_new, np.nan)),
+            None if self.weight is None else np.append(self.weight, np.ones(n_new)),
+            fingerprint(X),
+        )
+
+    def _gold_in(self, annotations: Annotations) -> Array:
+        """Gold in the class codes of annotations that may have more classes."""
+        code = {name: place for place, name in enumerate(elements(annotations.labels))}
+        moved = np.array([*(code[name] for name in elements(self.annotations.labels)), np.nan])
         return moved[np.where(np.isnan(self.gold), -1, self.gold).astype(int)]
 
-    def _check_same_items(self, new: Annotations) -> None:
-        n = self.said.n_items
-        if new.n_items < n:
-            raise ValueError(
-                f"update() needs all items of the fit, in the same order: it had {n}, X has {new.n_items}. "
-                "Pass the same X, with NaN (or no row in Annotations) for pairs without a new label."
-            )
-        old, now = elements(self.said.items), elements(new.items[:n])
-        if old == now or (now == list(range(n)) and set(now).isdisjoint(old)):
-            return
-        place = next(i for i in range(n) if old[i] != now[i])
+
+def check_training_input(
+    estimator: Any, X: Any, y: Any, gold: Any, sample_weight: Any
+) -> tuple[Any, TrainingData]:
+    """Validate the input of ``fit``, once, for every estimator; return X and what is known of its items.
+
+    Labels must be what the estimator learns from: numbers for a regressor, classes, or ordered levels.
+    """
+    index = row_ids(X)
+    X = check_features(estimator, X, reset=True)
+    gold = known_truth.by_row(gold, index, y)
+    annotations = check_annotations(y, len(X), index=index)
+    if estimator._estimator_type == "regressor":
+        check_some_labels(annotations)
+        check_numbers(annotations)
+        codes = known_truth.gold_numbers(gold, annotations)
+    else:
+        annotations = known_truth.with_classes_of(gold, annotations)
+        annotations = check_labels(annotations, estimator)
+        codes = known_truth.gold_codes(gold, annotations)
+    return X, TrainingData(annotations, codes, check_weight(sample_weight, X), fingerprint(X))
+
+
+def _check_same_items(known: Annotations, new: Annotations) -> None:
+    n = known.n_items
+    if new.n_items < n:
         raise ValueError(
-            f"update() needs the items of the fit in the same order; item {place} was {old[place]!r} and is "
-            f"{now[place]!r}. Pass items={show(old, 3)} … to Annotations.from_frame."
+            f"update() needs all items of the fit, in the same order: it had {n}, X has {new.n_items}. "
+            "Pass the same X, with NaN (or no row in Annotations) for pairs without a new label."
         )
+    before, now = elements(known.items), elements(new.items[:n])
+    if before == now or (now == list(range(n)) and set(now).isdisjoint(before)):
+        return
+    place = next(i for i in range(n) if before[i] != now[i])
+    raise ValueError(
+        f"update() needs the items of the fit in the same order; item {place} was {before[place]!r} and is "
+        f"{now[place]!r}. Pass items={show(before, 3)} … to Annotations.from_frame."
+    )
 
 
 def fingerprint(X: Any) -> str:
-    """Return a hash of the numbers in X, of very many of so many as others are known by; or of its files."""
+    """Return a hash of the numbers in X (a sample of them if X is large), or of the files they are in."""
     found = blake2b(repr(tuple(X.shape)).encode(), digest_size=16)
     if isinstance(X, ParquetFeatures):
         about = [(file, os.path.getsize(file), os.path.getmtime(file)) for file in X.files]
