@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from whoknows.apps.cli.config import read_config
+from whoknows.apps.cli.large import bytes_of
 from whoknows.apps.cli.problems import Problem, told
 from whoknows.apps.cli.say import Say
 
@@ -52,6 +53,17 @@ _EVERYWHERE: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "max_size": (
+        Annotated[
+            str | None,
+            _Option(
+                metavar="SIZE",
+                help="Bytes that a file may have, and may decompress to, such as 8GB. Default: 512 MiB, or 16 "
+                "times the length of the file. Raise it for files that you trust.",
+            ),
+        ],
+        None,
+    ),
     "debug": (Annotated[bool, _Option("--debug", help="Show the traceback of an error.")], False),
 }
 
@@ -71,9 +83,19 @@ def command(run: Callable[..., None]) -> Callable[..., None]:
         for name, (kind, default) in _EVERYWHERE.items()
     ]
 
-    def called(*, quiet: bool, as_json: bool, config: Path | None, debug: bool, **options: Any) -> None:
+    def called(
+        *,
+        quiet: bool,
+        as_json: bool,
+        config: Path | None,
+        max_size: str | None,
+        debug: bool,
+        **options: Any,
+    ) -> None:
+        from whoknows.data.formats.text import size_limit
+
         say = Say(quiet, as_json)
-        with told(say, debug):
+        with told(say, debug), size_limit(max_size and bytes_of(max_size, "--max-size")):
             run(say, **options, **({"settings": options} if wants_settings else {}))
 
     called.__name__, called.__doc__, called.__module__ = run.__name__, run.__doc__, run.__module__

@@ -9,6 +9,7 @@ from whoknows.data.formats.consensus import write_consensus, write_predictions
 from whoknows.data.formats.found import LabelFile
 from whoknows.data.formats.problem import FileProblem
 from whoknows.data.formats.read import FORMATS, read_gold, read_labels
+from whoknows.data.formats.text import size_limit
 from whoknows.data.formats.write import write_labels, write_table
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "LabelFile",
     "read_gold",
     "read_labels",
+    "size_limit",
     "write_consensus",
     "write_labels",
     "write_predictions",

@@ -1,4 +1,4 @@
-"""Zip archives, of a bounded size unpacked."""
+"""Zip archives whose decompressed size is bounded."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable
 
 from whoknows.data.formats.problem import FileProblem, Path
+from whoknows.data.formats.text import refuse_expansion
 
 MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _WAYS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -16,21 +17,32 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, Runt
 
 
 def unzip(data: bytes, path: Path, limit: int, keep: Callable[[str], bool]) -> dict[str, bytes]:
-    """Bytes of the files of a zip archive by name, those that ``keep`` wants."""
+    """Return the files of a zip archive by name, those that ``keep`` accepts.
+
+    No more is decompressed than the table of contents declares, whatever the archive holds.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = [info for info in archive.infolist() if not info.is_dir()]
             if any(info.filename == "[Content_Types].xml" for info in infos):
                 raise FileProblem(path, "is an Excel workbook or another Office document. Save it as CSV.")
-            if sum(info.file_size for info in infos) > limit:
-                raise FileProblem(path, f"unpacks to more than {limit >> 20} MiB. Split it.")
+            refuse_expansion(sum(info.file_size for info in infos), limit, path)
             odd = next((info.filename for info in infos if info.compress_type not in _WAYS), None)
             if odd is not None:
                 raise FileProblem(path, f"packs {odd!r} in an unusual way. Zip it again.")
-            return {info.filename: archive.read(info) for info in infos if keep(info.filename)}
+            return {info.filename: _member(archive, info) for info in infos if keep(info.filename)}
     except FileProblem:
         raise
     except _BROKEN as error:
         raise FileProblem(
             path, f"cannot be unpacked ({error}). Export it again, without a password."
         ) from None
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Decompress one member, block by block up to its declared size: ``archive.read`` would not stop there."""
+    with archive.open(info) as member:
+        data = member.read(info.file_size)
+    if len(data) != info.file_size:
+        raise EOFError(f"{info.filename!r} is shorter than declared")
+    return data

@@ -1,9 +1,10 @@
-"""NumPy files: .npy and .npz, never pickles, never more memory than the file is long."""
+"""NumPy files: .npy and .npz, never pickles, of bounded size in memory."""
 
 from __future__ import annotations
 
 import io
 import math
+import sys
 import warnings
 from tokenize import TokenError
 from typing import Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from whoknows.data.formats.archive import unzip
 from whoknows.data.formats.problem import FileProblem, Path
-from whoknows.data.formats.text import MAX_FEATURES
+from whoknows.data.formats.text import CELL, allowed_size, refuse_expansion
 
 MAGIC = b"\x93NUMPY"
 _BROKEN = (
@@ -37,17 +38,29 @@ def read_npy(data: bytes, path: Path, name: str = "the array") -> NDArray[Any]:
                 raise FileProblem(
                     path, f"holds {name} as Python objects, which are not loaded. Save it as numbers or text."
                 )
+            if dtype.itemsize == 0 and math.prod(shape):  # any number of them fits into no bytes at all
+                raise ValueError(f"{math.prod(shape):,} values of {dtype}, which have no bytes")
             if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > len(data) - source.tell():
                 raise ValueError(f"too short for an array of shape {shape}")
             source.seek(0)
-            return np.lib.format.read_array(source, allow_pickle=False)
+            array = np.lib.format.read_array(source, allow_pickle=False)
     except FileProblem:
         raise
     except _BROKEN as error:
         raise FileProblem(path, f"is damaged, or is no NumPy file ({error}). Save it again.") from None
+    if array.dtype.kind == "U":
+        codes = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).reshape(-1).view(np.uint32)
+        if codes.max(initial=0) > sys.maxunicode:
+            raise FileProblem(path, f"holds {name} with characters that do not exist.")
+    return array
 
 
 def read_npz(data: bytes, path: Path) -> dict[str, NDArray[Any]]:
     """Read the arrays of a .npz file by name."""
-    members = unzip(data, path, MAX_FEATURES, lambda name: name.endswith(".npy"))
-    return {name.removesuffix(".npy"): read_npy(member, path, repr(name)) for name, member in members.items()}
+    limit = allowed_size(len(data))
+    members = unzip(data, path, limit, lambda name: name.endswith(".npy"))
+    found = {
+        name.removesuffix(".npy"): read_npy(member, path, repr(name)) for name, member in members.items()
+    }
+    refuse_expansion(CELL * sum(array.size for array in found.values()), limit, path)  # as float64
+    return found

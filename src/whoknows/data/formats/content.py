@@ -15,7 +15,7 @@ from whoknows.data.formats.cells import parse_ids, parse_labels, plain
 from whoknows.data.formats.delimited import later_header, read_columns
 from whoknows.data.formats.jsons import Record, as_scalar, looks_like_json, read_records
 from whoknows.data.formats.problem import FileProblem, Path
-from whoknows.data.formats.text import MAX_FILE, decode, read_bytes
+from whoknows.data.formats.text import allowed_size, decode, read_bytes, size_limit
 from whoknows.data.vocabulary import Coded, factorize, show
 
 _MAX_MEMBERS = 10_000  # files in a bundle
@@ -162,8 +162,10 @@ def _open_folder(path: Path) -> Content:
 
 
 def _open_zip(data: bytes, path: Path) -> Content:
-    """Every file of a zip archive that is not hidden."""
-    return _bundle(path, "zip", archive.unzip(data, path, MAX_FILE, _is_visible))
+    """Every file of a zip archive that is not hidden; what they hold is bounded by the archive's limit."""
+    limit = allowed_size(len(data))
+    with size_limit(limit):
+        return _bundle(path, "zip", archive.unzip(data, path, limit, _is_visible))
 
 
 def _is_visible(name: str) -> bool:
