@@ -58,8 +58,8 @@ _EVERYWHERE: dict[str, tuple[Any, Any]] = {
             str | None,
             _Option(
                 metavar="SIZE",
-                help="Bytes that a file may have, and may decompress to, such as 8GB. Default: 512 MiB, or 16 "
-                "times the length of the file. Raise it for files that you trust.",
+                help="Size that a file may have, and may decompress to, such as 8GB; found if not given. "
+                "Raise it for files that you trust.",
             ),
         ],
         None,

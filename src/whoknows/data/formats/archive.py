@@ -40,7 +40,7 @@ def unzip(data: bytes, path: Path, limit: int, keep: Callable[[str], bool]) -> d
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Decompress one member, block by block up to its declared size: ``archive.read`` would not stop there."""
+    """Decompress one member up to its declared size; ``archive.read`` would not stop there."""
     with archive.open(info) as member:
         data = member.read(info.file_size)
     if len(data) != info.file_size:

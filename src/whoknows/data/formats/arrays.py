@@ -38,9 +38,10 @@ def read_npy(data: bytes, path: Path, name: str = "the array") -> NDArray[Any]:
                 raise FileProblem(
                     path, f"holds {name} as Python objects, which are not loaded. Save it as numbers or text."
                 )
-            if dtype.itemsize == 0 and math.prod(shape):  # any number of them fits into no bytes at all
-                raise ValueError(f"{math.prod(shape):,} values of {dtype}, which have no bytes")
-            if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > len(data) - source.tell():
+            n_values: int = math.prod(shape)
+            if dtype.itemsize == 0 and n_values:  # any number of them fits into no bytes at all
+                raise ValueError(f"{n_values:,} values of {dtype}, which have no bytes")
+            if min(shape, default=0) < 0 or n_values * dtype.itemsize > len(data) - source.tell():
                 raise ValueError(f"too short for an array of shape {shape}")
             source.seek(0)
             array = np.lib.format.read_array(source, allow_pickle=False)

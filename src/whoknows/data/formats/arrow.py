@@ -26,10 +26,8 @@ def read_arrow(data: bytes, path: Path) -> Any:
     pa = import_pyarrow(path)
     limit = allowed_size(len(data))
     try:
-        if data.startswith(PARQUET):
-            table = _read_parquet(data, limit, path)
-        else:
-            table = _read_ipc(data, limit, path)
+        read = _read_parquet if data.startswith(PARQUET) else _read_ipc
+        table = read(data, limit, path)
         table.validate(full=True)
         refuse_expansion(sum(_text_size(table[name]) for name in set(table.column_names)), limit, path)
     except FileProblem:
@@ -47,7 +45,7 @@ def read_arrow(data: bytes, path: Path) -> Any:
 
 
 def _read_parquet(data: bytes, limit: int, path: Path) -> Any:
-    """Read a Parquet file in batches. Text is kept as codes until its size is known: runs repeat it freely."""
+    """Read a Parquet file in batches; text stays codes until its size is known, as runs repeat it freely."""
     import pyarrow as pa
     from pyarrow import parquet
 

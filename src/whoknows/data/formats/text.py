@@ -6,6 +6,7 @@ import codecs
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 from whoknows.data.formats.problem import FileProblem, Path
 
@@ -78,8 +79,8 @@ def refuse_expansion(size: int, limit: int, path: Path) -> None:
 
 def refuse_large_json(text: str | bytes, path: Path) -> None:
     """Refuse JSON of so many values that they would fill the memory once parsed."""
-    marks = (b",", b"[", b"{") if isinstance(text, bytes) else (",", "[", "{")
-    n_values = sum(text.count(mark) for mark in marks)  # type: ignore[arg-type]
+    marks: Any = (b",", b"[", b"{") if isinstance(text, bytes) else (",", "[", "{")
+    n_values: int = sum(text.count(mark) for mark in marks)
     refuse_expansion(JSON_VALUE * n_values, allowed_size(len(text)), path)
 
 

@@ -61,7 +61,7 @@ def save(model: Any, path: Path) -> None:
 
 
 def load(path: Path, limit: int | None = None) -> Any:
-    """Read a model that ``model.save(path)`` wrote: it predicts the same as the one that was saved, bit for bit.
+    """Read a model that ``model.save(path)`` wrote; it predicts as the saved one did, bit for bit.
 
     Nothing in a file is ever run, and nothing is read from it that would reach out later (engine, device): a
     file from anyone is safe to load. One that is no model file, is damaged or changed, is of a newer version,
@@ -150,7 +150,9 @@ def _content(archive: Archive) -> dict[str, Any]:
         )
     surplus = content.keys() - {"format", "version", "whoknows", "arrays", "objects"}
     if surplus:
-        raise FileProblem(archive.path, f"has a model.json with {min(surplus)[:80]!r}, which has no place there.")
+        raise FileProblem(
+            archive.path, f"has a model.json with {min(surplus)[:80]!r}, which has no place there."
+        )
     if not all(isinstance(content.get(key), list) for key in ("arrays", "objects")):
         raise FileProblem(archive.path, "has a model.json without its arrays or objects.")
     return content

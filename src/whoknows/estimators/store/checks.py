@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from numbers import Integral, Real
+from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -77,12 +78,58 @@ ESTIMATOR_FIELDS: dict[type, dict[str, Any]] = {
     | {"members_": list[CrowdClassifier], "selection_": Selection, "weights_": Array},
 }
 _OPTIONAL = {
-    *("feature_names_in_", "posterior_", "_spread", "annotator_coef_", "annotator_intercept_", "coef_", "intercept_"),
+    *(
+        "feature_names_in_",
+        "posterior_",
+        "_spread",
+        "annotator_coef_",
+        "annotator_intercept_",
+        "coef_",
+        "intercept_",
+    ),
     *("annotator_severity_", "graph_", "solver_", "stop", "levels", "warm_start", "annotator_map"),
 }
 _MAY_BE_NAN = {
-    *("gold", "varying", "parts", "graph", "bound_history_"),  # unknown truth; what was not computed
+    *(
+        "gold",
+        "varying",
+        "parts",
+        "graph",
+        "recall",
+        "bound_history_",
+    ),  # unknown truth; what was not computed
     *("on_truth", "on_labelled", "log_lik", "counts", "log_truth", "log_labels", "log_given"),
+}
+# Shapes of the arrays of a class: fields of one object have the same length where they have the same letter.
+_SHAPES = {
+    "Annotations": "item n, annotator n, label n, confidence n, items i, annotators a, labels c",
+    "Given": "gold n, weight n",
+    "Items": "Phi nf, Psi np, gold n, weight n",
+    "Scale": "roots d, mean d, width d",
+    "LinearFeatures": "matrix df",
+    "RbfFeatures": "nodes nd, root nf, centre f",
+    "SpectralFeatures": "basis nf, eigenvalues f, centre f",
+    "ClusterFeatures": "centres fd, centre f",
+    "LogisticTruth": "_precision ff",
+    "OrderedTruth": "_precision ff",
+    "LinearTruth": "_precision ff",
+    "CrowdBelief": "mean ap, covariance app, crowd_mean p, crowd_variance p, shape g, rate g, active a",
+    "Spread": "truth cff, annotators app",
+    "CrossFitted": "items nf, held_out nc, says nc",
+    "LinearBelief": "mean f, covariance ff, items nf, evidence.precision n",
+    "GaussianPosterior": "mean n, variance n, weight n",
+    "AnchoredPosterior": "mean n, variance n, weight n, items nd",
+    "QuadraticEvidence": "precision n, pull n, constant n, weight n",
+    "Selection": "weights m, on_truth m, on_labelled m, log_lik nm, counts n",
+    "Foretold": "log_truth nmc, log_labels nmc, log_given lm, weight n, label_weight l",
+    "AnchoredGraph": "anchors kd, sums.by_anchor kd",
+    "AnchorSums": "total d, gram dd, by_anchor kd, mass k, joint kk",
+    "AnchorField": "precision kk, graph.anchors kd",
+    "ItemField": "covariance nn, near nk, graph.nodes nd",
+    "_GaussianWeights": "Phi nn, nodes nd, root dd",
+    "_KnnWeights": "Phi nn, nodes nd, scale n",
+    "_GivenWeights": "Phi nn, nodes nd",
+    "GaussianGraph": "metric dd",
 }
 _KINDS = {np.float64: "biuf", np.bool_: "b", np.int32: "i", np.int64: "i"}  # other arrays hold ids
 
@@ -155,7 +202,8 @@ def check_ids(values: list[Any]) -> None:
 
 
 def check_object(made: Any) -> None:
-    """Refuse settings out of range, and labels that refer to nothing."""
+    """Refuse settings out of range, arrays of wrong shapes, and labels that refer to nothing."""
+    _check_shapes(made)
     if isinstance(made, Settings) and not isinstance(made, Population):
         made.check()
     if hasattr(made, "__post_init__"):
@@ -164,14 +212,24 @@ def check_object(made: Any) -> None:
         _check_annotations(made)
 
 
+def _check_shapes(made: Any) -> None:
+    lengths: dict[str, int] = {}
+    for name, letters in map(str.split, filter(None, _SHAPES.get(type(made).__name__, "").split(","))):
+        shape = getattr(attrgetter(name)(made), "shape", None)  # None and plain numbers have none
+        if shape is not None:
+            agree = len(shape) == len(letters) and all(
+                lengths.setdefault(letter, n) == n for letter, n in zip(letters, shape, strict=True)
+            )
+            _expect(agree, f"{name!r} of {type(made).__name__} is of shape {shape}")
+
+
 def _check_annotations(said: Annotations) -> None:
     codes = [(said.item, said.items, 0), (said.annotator, said.annotators, -1), (said.label, said.labels, 0)]
     for code, ids, least in codes:
-        _expect(ids.ndim == 1 and code.shape == said.item.shape == (len(code),), "labels of unequal number")
         within = not code.size or (code.min() >= least and code.max() < len(ids))
         _expect(within, "a label of an item, annotator or class that is not there")
-    sure = said.confidence
-    _expect(sure is None or (sure.shape == said.item.shape and (sure >= 0).all()), "wrong confidences")
+        _expect(len(set(ids.tolist())) == len(ids), "an item, annotator or class that is there twice")
+    _expect(said.confidence is None or bool((said.confidence >= 0).all()), "confidences below 0")
 
 
 # --- the whole model --------------------------------------------------------------------------------
@@ -218,15 +276,15 @@ def _check_fit(model: Any) -> None:
         _expect(model.annotator_bias_.shape == (n_annotators,), "wrong biases of annotators")
         mean, std = model.posterior_mean_, model.posterior_std_
         _expect(mean.ndim == 1 and mean.shape == std.shape and (std >= 0).all(), "a wrong posterior")
+        precision, n_basis = model._learnt.truth._precision, len(fitted.truth.mean)
+        _expect(precision is None or len(precision) == n_basis, "a prior of another number of features")
         return
     _check_classifier(model, n_annotators, len(model.classes_))
 
 
 def _check_preprocessing(seen: Seen, n_features: int) -> None:
-    scale = seen.scale
-    shapes = {scale.roots.shape, scale.mean.shape, scale.width.shape}
-    _expect(shapes == {(n_features,)}, f"preprocessing that is not of {n_features} features")
-    _expect(bool((scale.width > 0).all()), "a scale that is not above 0")
+    _expect(seen.scale.mean.shape == (n_features,), f"preprocessing that is not of {n_features} features")
+    _expect(bool((seen.scale.width > 0).all()), "a scale that is not above 0")
 
 
 def _check_classifier(model: CrowdClassifier, n_annotators: int, n_classes: int) -> None:
@@ -244,15 +302,27 @@ def _check_classifier(model: CrowdClassifier, n_annotators: int, n_classes: int)
     known = np.empty(0) if given.gold is None else given.gold[~np.isnan(given.gold)]
     _expect(bool(np.isin(known, range(n_classes)).all()), "gold of a class that is not there")
     _expect(given.weight is None or bool((given.weight >= 0).all()), "weights below 0")
-    typical = model._typical
-    _expect(len(typical.Phi) == len(typical.Psi) == len(typical.Y.items), "typical items of unequal number")
+    _expect(len(model._typical.Phi) == len(model._typical.Y.items), "typical items of unequal number")
+    _check_crowd(model, n_annotators)
     _check_coefficients(model, n_annotators)
+
+
+def _check_crowd(model: CrowdClassifier, n_annotators: int) -> None:
+    """Check what the fit says of the crowd, which only `update` reads, and of uncertainty."""
+    n_parameters, crowd, spread = model._fitted.annotators.mean.shape[1], model._fitted.crowd, model._spread
+    shape = (n_annotators, n_parameters)
+    _expect(crowd is None or crowd.mean.shape == shape, "a crowd of other annotators")
+    _expect(spread is None or len(spread.annotators) == n_annotators + 1, "a spread of other annotators")
+    precision = getattr(model._learnt.model.truth, "_precision", None)
+    n_basis = model._typical.Phi.shape[1]
+    _expect(precision is None or len(precision) == n_basis, "a prior of another number of features")
 
 
 def _check_coefficients(model: CrowdClassifier, n_annotators: int) -> None:
     coefficients = vars(model)
     shapes = {
         "annotator_severity_": (n_annotators,),
+        "intercept_": (len(coefficients.get("coef_", ())),),
         "coef_": (len(coefficients.get("intercept_", ())), model.n_features_in_),
     }
     for name, shape in shapes.items():

@@ -135,7 +135,7 @@ def _with_defaults(cls: type, kept: dict[str, Any]) -> Any:
 
 
 def _sparse(cls: Any, data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
-    """Make a sparse matrix none of whose indices leads outside of it, and which is no wider than it is long."""
+    """Make a sparse matrix whose indices lie within it, and which is no wider than it is long."""
     rows, columns = shape
     if columns > max(rows, len(data)):
         raise ValueError(f"a sparse matrix of {rows} × {columns} with {len(data)} numbers")
