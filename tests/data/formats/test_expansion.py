@@ -111,6 +111,13 @@ def test_arrow_files_of_every_kind_are_read_as_before(new, compression):
     assert read_arrow(as_parquet(table[:0]), "t").equals(table[:0])
 
 
+@pytest.mark.parametrize("write", [as_arrow, as_parquet])
+def test_columns_of_one_name_are_refused(write):
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["item", "item"])
+    with pytest.raises(FileProblem, match="has several columns named 'item'"):
+        read_arrow(write(table), "t")
+
+
 def test_the_limit_grows_with_the_file_and_with_what_the_user_says(small_limit, tmp_path):
     path = tmp_path / "f.npy"
     np.save(path, np.ones((N, 1)))

@@ -29,7 +29,7 @@ def read_arrow(data: bytes, path: Path) -> Any:
         read = _read_parquet if data.startswith(PARQUET) else _read_ipc
         table = read(data, limit, path)
         table.validate(full=True)
-        refuse_expansion(sum(_text_size(table[name]) for name in set(table.column_names)), limit, path)
+        refuse_expansion(sum(map(_text_size, table.columns)), limit, path)
     except FileProblem:
         raise
     except (pa.ArrowException, OSError, ValueError, struct.error) as error:
