@@ -1,4 +1,4 @@
-"""Model files of strangers: a reason, or the model that was saved; never anything else."""
+"""Model files from anyone: refused with a reason, or the model that was saved; never anything else."""
 
 import copy
 import io
@@ -266,6 +266,90 @@ def test_json_that_is_no_model_is_refused(edit, words, saved, tmp_path):
     refused(forge(tmp_path / "model.whoknows", members_of(saved), edit), words)
 
 
+@pytest.mark.parametrize("name", ["engine", "device"])
+@pytest.mark.parametrize("value", ["tcp://127.0.0.1:1", None])
+def test_a_file_cannot_say_where_to_connect(name, value, saved, tmp_path):
+    path = forge(tmp_path / "model.whoknows", members_of(saved), with_field(-1, name, value))
+    refused(path, f"CrowdClassifier has no place for '{name}'")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("truth", {"object": 0}, "no place for .* as 'truth'"),
+        ("map", 3, "no place for int '3' as 'map'"),
+        ("max_iter", "many", "no place for str 'many' as 'max_iter'"),
+        ("tol", {"float": "nan"}, "'tol' of CrowdClassifier holds a number that is missing"),
+        ("warm_start", 1, "as 'warm_start'"),
+        ("random_state", [1], "as 'random_state'"),
+        ("bound_history_", ["x"], "as 'bound_history_'"),
+        ("n_features_in_", 4, "preprocessing that is not of 4 features"),
+        ("classes_", {"array": 0}, "does not make sense"),
+        ("_given", None, "as '_given'"),
+        ("_fitted", None, "does not make sense"),
+    ],
+)
+def test_fields_of_a_wrong_type_are_refused(name, value, words, saved, tmp_path):
+    refused(forge(tmp_path / "model.whoknows", members_of(saved), with_field(-1, name, value)), words)
+
+
+def wrong_arrays(array):
+    """Arrays that no fit could have in place of this one."""
+    yield "of other dimensions", array.reshape(-1) if array.ndim > 1 else array[None]
+    yield "empty", array[(slice(0),) * array.ndim]
+    if len(array) > 1:
+        yield "too short", array[:-1]
+    if array.dtype.kind == "f":
+        yield "NaN", np.where(np.arange(array.size).reshape(array.shape) == 0, np.nan, array)
+    if array.dtype == np.int32:
+        yield "out of range", np.full_like(array, 2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    "name", ["id, linear", "three classes", "ordered", "gp, linear", "anchors, gp", "id, spectral", "real"]
+)
+def test_wrong_arrays_are_refused_when_a_model_is_loaded(name, tmp_path):
+    fitted(name).save(path := tmp_path / "model.whoknows")
+    members, loaded = members_of(path), []
+    for number in range(sum(member.startswith("arrays/") for member in members)):
+        array = np.load(io.BytesIO(members[f"arrays/{number}.npy"]))
+        for what, wrong in wrong_arrays(array) if array.size else ():
+            forge(path, members, arrays={number: npy(wrong)})
+            with suppress(FileError):
+                load(path)
+                loaded.append((number, array.shape, what))
+    assert loaded == []
+
+
+def test_arrays_that_were_swapped_are_refused(saved, tmp_path):
+    members, path = members_of(saved), tmp_path / "model.whoknows"
+    arrays = [members[f"arrays/{n}.npy"] for n in range(len(members) - 2)]
+    shapes = [np.load(io.BytesIO(data)).shape for data in arrays]
+    for first, second in zip(range(len(arrays) - 1), range(1, len(arrays)), strict=True):
+        if shapes[first] != shapes[second]:
+            refused(forge(path, members, arrays={first: arrays[second], second: arrays[first]}), "make sense")
+
+
+def test_json_that_would_fill_the_memory_is_refused_before_it_is_parsed(saved, tmp_path):
+    members, path = members_of(saved), tmp_path / "model.whoknows"
+    inside = members["model.json"][:-1] + b', "x": [' + b"[]," * 3_000_000 + b"0]}"
+    refused(
+        forge(path, members, lambda content: inside), "takes more than 512 MiB once decompressed or parsed"
+    )
+    refused(
+        forge(path, members, lambda content: content | {"x": []}), "model.json with 'x', which has no place"
+    )
+
+
+def test_ids_made_to_share_a_hash_are_refused(saved, tmp_path):
+    """Each look-up would compare an id with all others."""
+    same = {"ids": [(2**61 - 1) * number for number in range(1, 60_000)]}
+    path = forge(tmp_path / "model.whoknows", members_of(saved), with_field(-1, "classes_", same))
+    refused(path, "59999 ids share one hash")
+    same = {"dict": [[(2**61 - 1) * number, 0] for number in range(1, 9)]}
+    refused(forge(path, members_of(saved), with_field(-1, "classes_", same)), "'dict' is no kind of value")
+
+
 def test_a_sparse_matrix_cannot_reach_outside_of_itself(tmp_path):
     fitted("gp, linear").save(path := tmp_path / "model.whoknows")
 
@@ -275,6 +359,14 @@ def test_a_sparse_matrix_cannot_reach_outside_of_itself(tmp_path):
         return content
 
     refused(forge(path, members_of(path), one_column), "does not make sense: .*indices")
+
+    def too_wide(content):
+        plain = next(plain for plain in content["objects"] if plain["class"] == "csr_array")
+        plain["fields"]["shape"] = {"tuple": [60, 2**62]}
+        return content
+
+    fitted("gp, linear").save(path)
+    refused(forge(path, members_of(path), too_wide), "a sparse matrix of 60 × 4611686018427387904")
 
 
 # --- whatever a file holds ---------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from whoknows.data.vocabulary import Coded, factorize, show
 from whoknows.io import archives
 from whoknows.io.arrow import MAGIC, code_column, read_arrow
 from whoknows.io.delimited import later_header, read_columns
-from whoknows.io.encoding import MAX_FILE, decode, read_bytes
+from whoknows.io.encoding import allowed_size, decode, read_bytes, size_limit
 from whoknows.io.errors import FileError, Path
 from whoknows.io.json_records import Record, as_scalar, looks_like_json, read_records
 from whoknows.io.parsing import parse_ids, parse_labels, plain
@@ -162,8 +162,10 @@ def _open_folder(path: Path) -> Content:
 
 
 def _open_zip(data: bytes, path: Path) -> Content:
-    """Every file of a zip archive that is not hidden."""
-    return _bundle(path, "zip", archives.unzip(data, path, MAX_FILE, _is_visible))
+    """Every file of a zip archive that is not hidden; what they hold is bounded by the archive's limit."""
+    limit = allowed_size(len(data))
+    with size_limit(limit):
+        return _bundle(path, "zip", archives.unzip(data, path, limit, _is_visible))
 
 
 def _is_visible(name: str) -> bool:

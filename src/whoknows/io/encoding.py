@@ -1,12 +1,20 @@
-"""Bytes of a file, and the text in them: sizes bounded, encodings found, what is no text refused."""
+"""Bytes of a file and the text in them: sizes bounded, encodings detected, binary content refused."""
 
 from __future__ import annotations
 
 import codecs
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
 
 from whoknows.io.errors import FileError, Path
 
-MAX_FILE = 1 << 30  # bytes of one file of labels, or of one archive unpacked
+MAX_SIZE = 1 << 29  # bytes that any file may decompress to
+MAX_RATIO = 16  # a file may also decompress to this many times its own length: real data compress less
+CELL = 8  # bytes that a value of a table takes at least once it is in memory
+JSON_VALUE = 100  # bytes that a parsed JSON value takes, about
+MAX_FILE = 1 << 30  # bytes of one file of labels
 MAX_FEATURES = 1 << 34  # bytes of one file of features
 MAX_LINE = 1 << 24  # characters of one line of CSV or JSONL
 
@@ -21,8 +29,68 @@ _NOT_TEXT = (
 )
 
 
+_max_size: ContextVar[int | None] = ContextVar("max_size", default=None)
+
+
+@contextmanager
+def size_limit(max_size: int | None) -> Iterator[None]:
+    """Set how many bytes a file that is read in this context may have, and may decompress to.
+
+    A small compressed file can expand to more than any memory holds, so that what a file decompresses to is
+    bounded: by 512 MiB, or by 16 times the length of the file if that is more.
+
+    Parameters
+    ----------
+    max_size : int or None
+        Number of bytes. None keeps the limit that is in force.
+
+    Examples
+    --------
+    >>> from whoknows.io.labels import read_labels, size_limit
+    >>> with size_limit(8 << 30):
+    ...     read_labels("nowhere.parquet")
+    Traceback (most recent call last):
+    ...
+    whoknows.io.errors.FileError: nowhere.parquet: there is no such file.
+    """
+    if max_size is not None and max_size < 1:
+        raise ValueError(f"max_size must be a number of bytes of 1 or more; got {max_size}.")
+    token = _max_size.set(_max_size.get() if max_size is None else max_size)
+    try:
+        yield
+    finally:
+        _max_size.reset(token)
+
+
+def allowed_size(length: int) -> int:
+    """Bytes that a file of this length may decompress to."""
+    return _max_size.get() or max(MAX_SIZE, MAX_RATIO * length)
+
+
+def refuse_expansion(size: int, limit: int, path: Path) -> None:
+    """Refuse a file that takes more than the limit once it is decompressed or parsed."""
+    if size > limit:
+        raise FileError(
+            path,
+            f"takes more than {_amount(limit)} once decompressed or parsed, which is the limit. "
+            "If you trust the file, raise the limit: with size_limit(bytes).",
+        )
+
+
+def refuse_large_json(text: str | bytes, path: Path) -> None:
+    """Refuse JSON of so many values that they would fill the memory once parsed."""
+    marks: Any = (b",", b"[", b"{") if isinstance(text, bytes) else (",", "[", "{")
+    n_values: int = sum(text.count(mark) for mark in marks)
+    refuse_expansion(JSON_VALUE * n_values, allowed_size(len(text)), path)
+
+
+def _amount(size: int) -> str:
+    return f"{size >> 20:,} MiB" if size >= 1 << 20 else f"{size} bytes"
+
+
 def read_bytes(path: Path, limit: int = MAX_FILE) -> bytes:
-    """Read a file whole; one that is empty or larger than the limit is refused."""
+    """Read a whole file; one that is empty or larger than the limit is refused."""
+    limit = _max_size.get() or limit
     try:
         with open(path, "rb") as file:
             parts: list[bytes] = []
@@ -37,7 +105,11 @@ def read_bytes(path: Path, limit: int = MAX_FILE) -> bytes:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise FileError(path, f"cannot be read ({reason}).") from None
     if len(data) > limit:
-        raise FileError(path, f"is larger than {limit >> 20} MiB, which is all that is read. Split it.")
+        raise FileError(
+            path,
+            f"is larger than {_amount(limit)}, which is the limit. Split it, or raise the limit: "
+            "with size_limit(bytes).",
+        )
     if not data.strip():
         raise FileError(path, "is empty.")
     return data

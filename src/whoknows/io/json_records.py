@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from whoknows.data.vocabulary import show
-from whoknows.io.encoding import refuse_long_lines
+from whoknows.io.encoding import refuse_large_json, refuse_long_lines
 from whoknows.io.errors import FileError, Path
 
 Record = dict[str, Any]
@@ -23,6 +23,7 @@ def read_records(text: str, path: Path) -> tuple[str, list[Record]]:
 
     A file that starts with an object is JSONL if its first line is one by itself.
     """
+    refuse_large_json(text, path)
     first = text.lstrip().partition("\n")[0]
     if first.startswith("{") and _is_json(first):
         return "JSONL", _read_lines(text, path)

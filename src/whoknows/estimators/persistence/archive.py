@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import BinaryIO
 
+from whoknows.io.encoding import allowed_size
 from whoknows.io.errors import Path
 from whoknows.io.labels import FileError
 
-LIMIT = 1 << 34  # bytes a file may unpack to
-MOST_JSON = 1 << 26  # bytes of model.json: parsed, JSON takes some twenty times its length
+LIMIT = 1 << 34  # bytes of a model that may be saved
+MOST_JSON = 1 << 26  # bytes of model.json
 MOST_PACKED = 100  # times smaller than its content a member may be; what packs better is stored as it is
 LEAST_PACKED = 1.1  # and at least, or packing does not pay
 SAMPLE = 1 << 20  # bytes that tell whether packing may pay
@@ -86,14 +87,15 @@ class Archive:
 
 
 @contextmanager
-def opened(path: Path, limit: int) -> Iterator[Archive]:
-    """Open an archive of known names that unpacks to no more than ``limit`` bytes."""
+def opened(path: Path, limit: int | None) -> Iterator[Archive]:
+    """Open an archive of known names that decompresses to no more than ``limit`` bytes."""
     with _open(path) as file:
         with _damage(path):
             archive = zipfile.ZipFile(file)
         members = archive.infolist()
         _check_names([info.orig_filename for info in members], path)
-        _check_sizes(members, os.fstat(file.fileno()).st_size, limit, path)
+        length = os.fstat(file.fileno()).st_size
+        _check_sizes(members, length, allowed_size(length) if limit is None else limit, path)
         yield Archive(path, archive, {info.filename: info for info in members})
 
 

@@ -247,10 +247,10 @@ def _pack(thing: Any, path: str) -> None:
 
 
 def _unpacked(path: str) -> Any:
-    from whoknows.estimators.persistence.model_file import load
+    from whoknows.estimators.persistence.model_file import load_part
 
     with _one_reads:
-        return load(path)._fitted
+        return load_part(path)
 
 
 def _refuse_strangers(folder: str) -> None:

@@ -20,6 +20,7 @@ from whoknows.estimators.auto.stacking import HeldOutScores
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.estimators.inputs.preprocessing import Preprocessing, Scale
 from whoknows.estimators.inputs.training_data import TrainingData
+from whoknows.estimators.persistence.checks import ESTIMATOR_FIELDS, check_field, check_object
 from whoknows.estimators.prepared_model import PreparedModel
 from whoknows.estimators.regressor import CrowdRegressor
 from whoknows.fit.items import Items
@@ -96,15 +97,15 @@ _OLD_NAMES = {  # of classes and of their fields, in files of version 0.1
     "Spread": "Covariances",
 }
 _OLD_FIELDS = {"Items": {"Phi": "X_truth", "Psi": "X_annotators"}}
-_OF_HERE = ("engine", "device")  # where a fit was made is no part of what it learnt
 _SPARSE = ("data", "indices", "indptr", "shape")
 
 
 def take_apart(thing: Any) -> tuple[str, dict[str, Any]] | None:
     """Name of a thing's class, and what is kept of it by name; None if no file may hold it.
 
-    Of a dataclass its fields, without what it has computed from them; of an estimator all it knows; sparse
-    matrices of every kind row by row.
+    Of a dataclass its fields, without what it has computed from them; of an estimator the fields that
+    `ESTIMATOR_FIELDS` lists, which leaves out where it was fitted (engine, device) and attributes that a user
+    added; sparse matrices of every kind row by row.
     """
     if sp.issparse(thing):
         thing = sp.csr_array(thing) if isinstance(thing, sp.sparray) else sp.csr_matrix(thing)
@@ -112,29 +113,35 @@ def take_apart(thing: Any) -> tuple[str, dict[str, Any]] | None:
     if cls not in _NAMES:
         return None
     if cls in ESTIMATORS:
-        return _NAMES[cls], {name: value for name, value in vars(thing).items() if name not in _OF_HERE}
+        known = ESTIMATOR_FIELDS[cls]
+        return _NAMES[cls], {name: value for name, value in vars(thing).items() if name in known}
     return _NAMES[cls], {name: getattr(thing, name) for name in _kept(cls)}
 
 
 def put_together(name: str, kept: dict[str, Any]) -> Any:
-    """Make the thing again; whatever does not fit its class is a ValueError."""
+    """Assemble an object from exactly what `take_apart` keeps; whatever does not fit is a ValueError."""
     name = _OLD_NAMES.get(name, name)
     kept = {_OLD_FIELDS.get(name, {}).get(key, key): value for key, value in kept.items()}
     if name not in CLASSES:
         raise ValueError(f"{name!r} is no class of a model")
     cls = CLASSES[name]
-    strange = [key for key in kept if (hasattr(cls, key) if cls in ESTIMATORS else key not in _kept(cls))]
-    if strange:
-        raise ValueError(f"{name} has no place for {strange[0]!r}")
-    if cls in (sp.csr_array, sp.csr_matrix):
+    unknown = [key for key in kept if key not in _kept(cls)]
+    if unknown:
+        raise ValueError(f"{name} has no place for {unknown[0]!r}")
+    if cls in _FOREIGN:
         return _sparse(cls, **kept)
     made = _with_defaults(cls, kept) if is_dataclass(cls) else cls()
-    vars(made).update(kept)
+    for key, value in kept.items():
+        check_field(cls, key, value)
+        vars(made)[key] = value
+    check_object(made)
     return made
 
 
 def _kept(cls: type) -> tuple[str, ...]:
-    """Names of what is kept of the objects of a class; estimators are free to add some."""
+    """Names of what is kept of the objects of a class."""
+    if cls in ESTIMATORS:
+        return tuple(ESTIMATOR_FIELDS[cls])
     return tuple(field.name for field in fields(cls)) if is_dataclass(cls) else _SPARSE
 
 
@@ -154,7 +161,10 @@ def _with_defaults(cls: type, kept: dict[str, Any]) -> Any:
 
 
 def _sparse(cls: Any, data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
-    """Make a sparse matrix none of whose indices leads outside of it."""
+    """Make a sparse matrix whose indices lie within it, and which is no wider than it is long."""
+    rows, columns = shape
+    if columns > max(rows, len(data)):
+        raise ValueError(f"a sparse matrix of {rows} × {columns} with {len(data)} numbers")
     made = cls((data, indices, indptr), shape=shape)
     made.check_format(full_check=True)
     return made

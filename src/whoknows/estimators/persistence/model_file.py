@@ -8,17 +8,19 @@ not make sense of a file.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 import whoknows
-from whoknows.estimators.persistence.archive import LIMIT, Archive, digest, opened, pack
+from whoknows.estimators.persistence.archive import Archive, digest, opened, pack
+from whoknows.estimators.persistence.checks import check_model
 from whoknows.estimators.persistence.classes import ESTIMATORS
 from whoknows.estimators.persistence.reading import NOT_A_MODEL, read_array, read_model
 from whoknows.estimators.persistence.writing import Written, array_bytes
 from whoknows.io.atomic import replace
+from whoknows.io.encoding import refuse_large_json
 from whoknows.io.errors import Path
 from whoknows.io.labels import FileError
 
@@ -28,6 +30,8 @@ VERSION = 1
 
 def save(model: Any, path: Path) -> None:
     """Write a fitted model to a file, whole or not at all; the same model gives the same bytes.
+
+    Where it was fitted (engine, device) and attributes that were added to it are not saved.
 
     Parameters
     ----------
@@ -56,18 +60,19 @@ def save(model: Any, path: Path) -> None:
     replace(path, lambda temporary: pack(temporary, _members(text.encode(), written), path))
 
 
-def load(path: Path, limit: int = LIMIT) -> Any:
-    """Read a model that ``model.save(path)`` wrote: it answers as the one that was saved, bit for bit.
+def load(path: Path, limit: int | None = None) -> Any:
+    """Read a model that ``model.save(path)`` wrote; it predicts as the saved one did, bit for bit.
 
-    Nothing in a file is ever run, so that a stranger's file is safe to load. One that is no model file, is
-    damaged, was changed, is of a newer version or unpacks to too much is refused with `FileError`. (Whether
-    to *believe* a stranger's model is another question.)
+    Nothing in a file is ever run, and nothing is read from it that would reach out later (engine, device): a
+    file from anyone is safe to load. One that is no model file, is damaged or changed, is of a newer version,
+    decompresses to too much, or holds parts that do not agree with each other is refused with `FileError`.
+    (Whether to *trust* the predictions of someone else's model is another question.)
 
     Parameters
     ----------
     path : str or path
-    limit : int
-        Bytes the file may unpack to.
+    limit : int, optional
+        Number of bytes that the file may decompress to. Default: see `whoknows.io.labels.size_limit`.
 
     Returns
     -------
@@ -86,6 +91,15 @@ def load(path: Path, limit: int = LIMIT) -> Any:
     >>> again.predict([[0.5], [2.5]])
     array([0, 1])
     """
+    return _read(path, limit, check_model)
+
+
+def load_part(path: Path) -> Any:
+    """Read what `save` wrote of an estimator that only carries a part of a fit, which a checkpoint keeps."""
+    return _read(path, None, lambda carrier: None)._fitted
+
+
+def _read(path: Path, limit: int | None, check: Callable[[Any], None]) -> Any:
     with opened(path, limit) as archive:
         content = _content(archive)
         names = [_name(number) for number in range(len(content["arrays"]))]
@@ -97,13 +111,15 @@ def load(path: Path, limit: int = LIMIT) -> Any:
             for name, expected in zip(names, content["arrays"], strict=True)
         ]
     try:
-        return read_model(content["objects"], arrays)
+        model = read_model(content["objects"], arrays)
+        check(model)
     except NOT_A_MODEL as error:
         raise FileError(
             path,
             f"does not make sense: {error}. It says that whoknows {content.get('whoknows')} wrote it; this "
             f"is whoknows {whoknows.__version__}.",
         ) from None
+    return model
 
 
 def _members(text: bytes, written: Written) -> Iterator[tuple[str, bytes]]:
@@ -132,12 +148,18 @@ def _content(archive: Archive) -> dict[str, Any]:
             f"was written by whoknows {writer} as version {version} of model files; this whoknows, "
             f"{whoknows.__version__}, reads version {VERSION}. Upgrade: pip install --upgrade whoknows",
         )
+    surplus = content.keys() - {"format", "version", "whoknows", "arrays", "objects"}
+    if surplus:
+        raise FileError(
+            archive.path, f"has a model.json with {min(surplus)[:80]!r}, which has no place there."
+        )
     if not all(isinstance(content.get(key), list) for key in ("arrays", "objects")):
         raise FileError(archive.path, "has a model.json without its arrays or objects.")
     return content
 
 
 def _parsed(text: bytes, path: Path) -> Any:
+    refuse_large_json(text, path)
     try:
         return json.loads(text)
     except RecursionError:

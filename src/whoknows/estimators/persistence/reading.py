@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from whoknows.estimators.persistence.checks import check_ids
 from whoknows.estimators.persistence.classes import ESTIMATORS, put_together
 from whoknows.estimators.persistence.writing import NUMBERS
 from whoknows.io.errors import Path
 from whoknows.io.labels import FileError
 from whoknows.io.npy import read_npy
 
-LARGEST_CHARACTER = 0x10FFFF
-
-NOT_A_MODEL = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError)
+NOT_A_MODEL = (
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError),
+    *(RecursionError, MemoryError),
+)
 
 
 def read_array(data: bytes, path: Path, name: str) -> NDArray[Any]:
@@ -26,8 +28,6 @@ def read_array(data: bytes, path: Path, name: str) -> NDArray[Any]:
     if array.dtype.name not in NUMBERS and array.dtype.kind != "U":
         raise FileError(path, f"holds {name} of {array.dtype}; expected numbers or text.")
     array = np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
-    if array.dtype.kind == "U" and array.view(np.uint32).max(initial=0) > LARGEST_CHARACTER:
-        raise FileError(path, f"holds {name} with characters that do not exist.")
     array.flags.writeable = False
     return array
 
@@ -71,8 +71,6 @@ class _Reader:
                 return _number(*content)
             case "tuple":
                 return tuple(self.value(part) for part in content)
-            case "dict":
-                return {self.value(key): self.value(part) for key, part in content}
             case "array":
                 return _at(self.arrays, content)
             case "turned":
@@ -99,6 +97,7 @@ def _number(name: Any, value: Any) -> Any:
 
 
 def _ids(values: list[Any]) -> NDArray[Any]:
+    check_ids(values)
     array = np.fromiter(values, dtype=object, count=len(values))
     array.flags.writeable = False
     return array

@@ -4,7 +4,7 @@ Numbers, text, None and lists are themselves. Everything else is a dictionary of
 
     {"float": "nan"}            what JSON has no word for: nan, inf, -inf
     {"numpy": ["int64", 3]}     a numpy number
-    {"tuple": […]}, {"dict": [[key, value], …]}
+    {"tuple": […]}
     {"array": 3}                arrays/3.npy; {"turned": [3, [1, 0]]} the same with its axes in another order
     {"ids": […]}                an array of Python objects, such as ids that are pairs
     {"object": 7}               the seventh of "objects", each with its "class" and its "fields"
@@ -74,8 +74,6 @@ class Written:
         if kind in (list, tuple):
             listed = [self._plain(part, f"{where}[{place}]") for place, part in enumerate(value)]
             return listed if kind is list else {"tuple": listed}
-        if kind is dict:
-            return {"dict": [self._plain([key, part], where) for key, part in value.items()]}
         if kind is np.str_:
             return str(value)
         if isinstance(value, np.generic) and value.dtype.name in NUMBERS:

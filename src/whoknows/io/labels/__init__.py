@@ -6,6 +6,7 @@ To add a tool, write one file with a `Format` and name it in `FORMATS`.
 from __future__ import annotations
 
 from whoknows.io.consensus import write_consensus, write_predictions
+from whoknows.io.encoding import size_limit
 from whoknows.io.errors import FileError
 from whoknows.io.labels.label_file import LabelFile
 from whoknows.io.labels.read import FORMATS, read_gold, read_labels
@@ -17,6 +18,7 @@ __all__ = [
     "LabelFile",
     "read_gold",
     "read_labels",
+    "size_limit",
     "write_consensus",
     "write_labels",
     "write_predictions",
