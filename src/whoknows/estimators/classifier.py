@@ -7,40 +7,44 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from whoknows._array import Array, to_numpy
-from whoknows._threads import one_thread
+from whoknows._array import Array
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.answers import Answers
-from whoknows.estimators.inputs.gold import by_row, gold_codes, with_classes_of
-from whoknows.estimators.inputs.levels import check_labels
-from whoknows.estimators.inputs.training_data import TrainingData, fingerprint
-from whoknows.estimators.inputs.validation import (
-    all_or_nothing,
-    check_annotations,
-    check_features,
-    check_weight,
-    row_ids,
+from whoknows.estimators.ask.batch import Voice
+from whoknows.estimators.base import CrowdClassifierMixin
+from whoknows.estimators.coefficients import coefficients, severity
+from whoknows.estimators.fitted_pair import (
+    FittedPair,
+    annotator_row,
+    annotator_rows,
+    consensus,
+    fit_pair,
+    in_blocks,
+    rows_of,
+    typical_rows,
 )
-from whoknows.estimators.one_model import OneModel, rows_of, stacked, typical_rows
-from whoknows.estimators.persistence.checkpoint import NO_CHECKPOINT, NO_STEP, Checkpoint, Step
-from whoknows.estimators.prepared_model import PreparedModel
+from whoknows.estimators.inputs.levels import check_labels
+from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
+from whoknows.estimators.inputs.validation import all_or_nothing, check_features, row_ids
+from whoknows.estimators.prepared_model import (
+    PreparedModel,
+    describe_graphs,
+    is_still_valid,
+    prepare_classifier,
+)
 from whoknows.estimators.ranking import Ranking
-from whoknows.fit.engines import Chunks, Engine, opened
-from whoknows.fit.items import Items
-from whoknows.fit.monitor import Callback, Monitor
-from whoknows.fit.solve import Solution, solve
+from whoknows.fit.engines import Engine, opened
+from whoknows.fit.monitor import Callback
+from whoknows.fit.solve import Solution
 from whoknows.model.annotators import GaussianAnnotators, OrderedAnnotators
-from whoknows.model.maps import LinearFeatures
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import GraphTruth
 
 COEFFICIENTS = ("coef_", "intercept_", "annotator_coef_", "annotator_intercept_")
 
 
-class CrowdClassifier(OneModel, Answers, BaseEstimator):
+class CrowdClassifier(CrowdClassifierMixin):
     """Learn the truth, a classifier and every annotator's expertise from who said what.
 
     One fit of Yan, Rosales, Fung and Dy (UAI 2010): labels of several annotators, on some of the items,
@@ -178,141 +182,92 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         sample_weight: Any = None,
         checkpoint: Any = None,
     ) -> Self:
-        """Learn from features and who said what.
+        """Learn from features and annotations.
 
         Parameters
         ----------
         X : (n_items, n_features)
-            A row for every item, labelled or not.
+            One row per item, labelled or not.
         y : Annotations, (n_items, n_annotators) with NaN, or (n_items,)
-            Who said what; one dimension is one annotator.
+            Who said what; a vector holds the labels of one annotator.
         callback : callable(iteration, bound, seconds), optional
-            Called after every iteration; return True to stop there.
+            Called after every iteration; return True to stop the fit.
         gold : mapping from item id to label, or (n_items,) with NaN or None, optional
-            Truth where it is known: fixed in the posterior, and annotators are measured on it.
+            Known truth of some items: it is fixed in the posterior, and annotators are measured on it.
         sample_weight : (n_items,), optional
-            How much each item counts; 2 is the same item twice. The map and the graph are of the items as
-            they are: an item of weight 0 still has its place there, as one without labels has.
+            Weight of each item; a weight of 2 is the same item twice. The map and the graph ignore weights:
+            an item of weight 0 is used there like one without labels.
         checkpoint : str or path, optional
-            A folder in which the fit remembers what it has done: interrupted and called again, it goes on.
+            A folder for intermediate results: a fit that was interrupted continues from there.
         """
-        index = row_ids(X)
-        X = check_features(self, X, reset=True)
-        gold = by_row(gold, index, y)
-        said = with_classes_of(gold, check_annotations(y, len(X), index=index))
-        said = check_labels(said, self.truth, self.levels)
-        given = TrainingData(said, gold_codes(gold, said), check_weight(sample_weight, X), fingerprint(X))
-        return self._fit(X, given, callback, checkpoint=Checkpoint.of(checkpoint, self, given))
+        X, data = check_training_input(self, X, y, gold, sample_weight)
+        if checkpoint is not None:
+            from whoknows.estimators.persistence.checkpoint import Checkpoint
 
-    def _fit(
-        self,
-        X: Array,
-        given: TrainingData,
-        callback: Callback | None = None,
-        *,
-        learnt: PreparedModel | None = None,
-        before: Solution | None = None,
-        engine: Engine | None = None,
-        checkpoint: Checkpoint = NO_CHECKPOINT,
-    ) -> Self:
-        """Fit to checked input.
-
-        ``learnt`` is what another fit with the same settings made of the same items, ``before`` is what it
-        learnt from some of these labels; ``engine`` is one that is open already.
-        """
-        given = given.counting()
-        with opened(engine or self.engine) as engine:
-            learnt = learnt or checkpoint.remember(
-                "view", lambda: PreparedModel.of_items(self, X, given.said)
-            )
-            # Where items do not interact, or anchors stand for them, those nobody labelled say nothing.
-            rows = np.arange(len(X)) if learnt.model.truth.needs_all else np.flatnonzero(given.informed)
-            start = self._previous_posterior(X, given.said, rows)
-            items, typical = learnt.kept(X, rows, given, engine), learnt.some(X, typical_rows(len(X))).here
-            self._learn(learnt, items, typical, given, callback, start, before, checkpoint.step("fit"))
-        # Of a fit that a callback has stopped nothing is remembered but its state.
-        memory = checkpoint if checkpoint.step("fit").is_done else NO_CHECKPOINT
-        consensus = partial(self._consensus, given=given)
-        self.posterior_ = memory.in_pieces("consensus", consensus, X, learnt.needs_all)
-        return self
-
-    def _learn(
-        self,
-        learnt: PreparedModel,
-        items: Items | Chunks,
-        typical: Items,
-        given: TrainingData,
-        callback: Callback | None = None,
-        start: Array | None = None,
-        before: Solution | None = None,
-        step: Step = NO_STEP,
-    ) -> Self:
-        """Fit to items of which something is known; ``typical`` ones are what averages are over."""
-        monitor = self._monitor(learnt, callback, step)
-        fitted = step.fitted(monitor, lambda: self._solve(learnt, items, monitor, start, before))
-        sure = fitted.spread(learnt.model, items)
-        # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.
-        self._learnt, self._fitted, self._spread = learnt, fitted, sure
-        self._given, self._typical = given, typical
-        self.n_features_in_ = learnt.seen.n_features
-        self.classes_, self.annotators_, self.graph_ = given.said.labels, given.said.annotators, learnt.graph
-        self.solver_, self.bound_history_, self.n_iter_ = fitted.solver, monitor.history, monitor.n_iter
-        self._set_coefficients()
-        self._set_severity()
-        return self
-
-    def _monitor(
-        self, learnt: PreparedModel, callback: Callback | None = None, keeper: Step = NO_STEP
-    ) -> Monitor:
-        exact = getattr(learnt.model.truth, "neighbors", None) is None
-        return Monitor(self.max_iter, self.tol, self.stop, callback, exact=exact, keeper=keeper)
-
-    def _solve(
-        self,
-        learnt: PreparedModel,
-        items: Items | Chunks,
-        monitor: Monitor,
-        start: Any = None,
-        before: Any = None,
-    ) -> Solution:
-        """Run the solver; nothing of this estimator changes."""
-        with one_thread:
-            return solve(learnt.model, items, start, monitor, self.solver, before=before)
+            checkpoint = Checkpoint.of(checkpoint, self, data)
+        with opened(self.engine) as engine:
+            return self._fit(X, data, engine, callback, checkpoint=checkpoint)
 
     def update(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
-        """Learn from labels that came in since the fit: the answer of a new fit, in a fraction of its time.
+        """Learn from labels that came in since the fit: the result of a new fit, in a fraction of its time.
 
         Parameters
         ----------
         X : (n_items, n_features)
-            The items of the fit, in the same order; new items may follow, and are learnt from the beginning.
+            The items of the fit, in the same order; new items may follow, and lead to a new fit.
         y : as in `fit`
-            The new labels. One of a pair that had one replaces it. New annotators are welcome.
+            The new labels. A label replaces an earlier one of the same item and annotator. Annotators may be
+            new.
         callback : callable(iteration, bound, seconds), optional
             As in `fit`.
         """
         check_is_fitted(self)
         index = row_ids(X)
         X = check_features(self, X, reset=False)
-        return self._update(X, self._new_labels(y, len(X), index), callback)
+        data = self._training_data.updated(self._new_annotations(y, len(X), index), X)
+        data = replace(data, annotations=check_labels(data.annotations, self)).without_zero_weights()
+        prepared, before = start_of_update(self, self._pair, self._training_data, data)
+        with opened(self.engine) as engine:
+            return self._fit(X, data, engine, callback, prepared=prepared, before=before)
 
-    def _update(
-        self, X: Array, new: Annotations, callback: Callback | None = None, engine: Engine | None = None
+    def _fit(
+        self,
+        X: Array,
+        data: TrainingData,
+        engine: Engine,
+        callback: Callback | None = None,
+        *,
+        prepared: PreparedModel | None = None,
+        before: Solution | None = None,
+        checkpoint: Any = None,
     ) -> Self:
-        given = self._given.with_labels(new, X)
-        given = replace(given, said=check_labels(given.said, self.truth, self.levels)).counting()
-        said, learnt = given.said, self._learnt
-        as_before = given.items == self._given.items and np.array_equal(said.labels, self.classes_)
-        if not (as_before and learnt.serves(self.annotators, said)):
-            return self._fit(X, given, callback, engine=engine)
-        active = said.labels_per_annotator > 0
-        before = self._fitted.of_annotators(rows_of(said.annotators, self.annotators_), active)
-        return self._fit(X, given, callback, learnt=learnt, before=before, engine=engine)
+        """Fit to validated input; see `fit_classifier`."""
+        data = data.without_zero_weights()
+        guess = partial(self._previous_posterior, X, data.annotations)
+        pair = fit_classifier(self, X, data, engine, callback, prepared, before, guess, checkpoint)
+        # Only now does the estimator change: a fit that fails leaves the previous one intact.
+        self._set_fit(pair, data)
+        if checkpoint is not None and checkpoint.step("fit").is_done:
+            block = partial(_consensus_of_block, pair, data)
+            self.posterior_ = checkpoint.in_pieces("consensus", block, X, pair.prepared.needs_all)
+        else:
+            self.posterior_ = consensus(pair, X, data).prob
+        return self
+
+    def _set_fit(self, pair: FittedPair, data: TrainingData) -> None:
+        self._pair, self._training_data = pair, data
+        self.n_features_in_ = pair.prepared.preprocessing.n_features
+        self.classes_, self.annotators_ = data.annotations.labels, data.annotations.annotators
+        self.graph_, self.solver_ = describe_graphs(pair.prepared), pair.solution.solver
+        self.bound_history_, self.n_iter_ = pair.history, len(pair.history)
+        for name in (*COEFFICIENTS, "annotator_severity_"):
+            vars(self).pop(name, None)
+        vars(self).update(coefficients(pair) | severity(pair))
 
     def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
         """p(z | x) of each item, labels aside: (n_items, n_classes), columns as in ``classes_``.
 
-        With ``truth="gp"`` an item of the fit is known by its own labels too: there is no function of x.
+        With ``truth="gp"`` the labels of an item of the fit count too: the truth is no function of x.
 
         Parameters
         ----------
@@ -320,12 +275,12 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         return_interval : bool
             Return the lower and the upper limit of each probability too: three (n_items, n_classes).
         level : float
-            Share of such intervals that should hold the probability.
+            Nominal coverage of the intervals.
         """
-        X = self._checked(X)
+        X, pair = self._checked(X), self._pair
         if return_interval:
-            return stacked(self._class_interval(items, level) for items in self._learnt.blocks(X))
-        return np.concatenate([to_numpy(self._prob(items)) for items in self._learnt.blocks(X)])
+            return in_blocks(lambda items: pair.prob_interval(items, level), pair.prepared.blocks(X))
+        return in_blocks(pair.prob, pair.prepared.blocks(X))
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, n_classes); without labels, p(z | x).
@@ -336,10 +291,10 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         y : as in `fit`
             Labels of these items.
         unknown : {"error", "population"}
-            An annotator the fit did not see is an error, or counts as one of the crowd.
+            An annotator not seen in training is an error, or has the expertise of the population.
         """
-        given = TrainingData.labels(self._known_labels(X, y, unknown))
-        return self._consensus(self._checked(X), slice(None), given)
+        data = TrainingData(self._known_annotations(X, y, unknown))
+        return consensus(self._pair, self._checked(X), data).prob
 
     def expertise(
         self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9
@@ -350,15 +305,16 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         ----------
         X : (n_items, n_features)
         annotators : sequence of ids, optional
-            Whose, a column each; default ``annotators_``. One the fit did not see has the population's.
+            One column each; default ``annotators_``. One not seen in training has the population's expertise.
         return_interval, level
             As in `predict_proba`: three (n_items, n_annotators).
         """
-        X = self._checked(X)
-        rows = self._rows_of(annotators)
+        X, pair = self._checked(X), self._pair
+        rows = annotator_rows(annotators, self.annotators_)
+        blocks = pair.prepared.blocks(X)
         if return_interval:
-            return stacked(self._expertise_interval(items, level, rows) for items in self._learnt.blocks(X))
-        return np.concatenate([self._expertise(items, rows) for items in self._learnt.blocks(X)])
+            return in_blocks(lambda items: pair.expertise_interval(items, level, rows), blocks)
+        return in_blocks(lambda items: pair.expertise(items, rows), blocks)
 
     def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
         """Rank annotators by the probability of being right, averaged over items, with intervals.
@@ -366,54 +322,53 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         Parameters
         ----------
         X : (n_items, n_features), optional
-            Over which items; default those of the fit (of many, a thousand).
+            Over which items; default those of the fit (about a thousand if there are more).
         level : float
-            Share of such intervals that should hold the average.
+            Nominal coverage of the intervals.
         """
         check_is_fitted(self)
-        value = self._average_expertise(self._some_items(None if X is None else self._checked(X)), level)
-        return Ranking.of(self.annotators_, value, self._given.said.labels_per_annotator, level)
+        pair = self._pair
+        items = pair.typical if X is None else pair.prepared.items(self._checked(X)).here
+        n_labels = self._training_data.annotations.labels_per_annotator
+        return Ranking.of(self.annotators_, pair.average_expertise(items, level), n_labels, level)
 
     def confusion(self, annotator: Any) -> Array:
         """p(label | truth) of one annotator, averaged over items of the fit: (n_classes, n_classes).
 
-        Rows are the truth, columns the label, both as in ``classes_``. Of many items, a thousand are taken.
+        Rows are the truth, columns the label, both as in ``classes_``. If there are many items, about a
+        thousand are used.
         """
         check_is_fitted(self)
-        known = self.annotators_.tolist()
-        if annotator not in known:
-            raise ValueError(f"annotator must be one of {known[:5]} (annotators_); got {annotator!r}.")
-        belief = self._fitted.annotators.of(known.index(annotator))
-        return self._learnt.model.annotators.confusion(belief, self._typical.X_annotators)[0]
+        return self._pair.confusion(annotator_row(annotator, self.annotators_))
 
     def annotator_scale(self, X: Any) -> Array:
         """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators).
 
-        Of ordered labels in levels.
+        For ordered labels, in levels.
         """
         X = self._checked(X)
-        model = self._learnt.model.annotators
+        model = self._pair.prepared.model.annotators
         if not isinstance(model, GaussianAnnotators | OrderedAnnotators):
             raise NotCompatible(
                 f"annotator_scale is σ of Eq. (15), which {type(model).__name__} does not have. "
                 "Use annotators='gaussian', or expertise(X), which every annotator model has."
             )
-        return model.scale(self._fitted.annotators.mean, self._learnt.items(X).X_annotators)[:, :-1]
+        return self._pair.scale(self._pair.prepared.items(X))
 
     def log_predictive(self, X: Any, y: Any) -> Array:
         """log p(labels | x) of each item, truth and annotators integrated out: (n_items,).
 
-        What `score` on annotations is the mean of; an item without labels has 0.
+        `score` on annotations is its mean over labels; an item without labels has 0.
         """
-        given = TrainingData.labels(self._known_labels(X, y, "population"))
-        blocks = self._learnt.blocks(self._checked(X), given)
-        return np.concatenate([self._log_predictive(items) for items in blocks])
+        data = TrainingData(self._known_annotations(X, y, "population"))
+        blocks = self._pair.prepared.blocks(self._checked(X), data)
+        return in_blocks(self._pair.log_predictive, blocks)
 
     def __getattr__(self, name: str) -> Any:
         """Say why a coefficient is not there."""
-        if name in COEFFICIENTS and "_fitted" in vars(self):
+        if name in COEFFICIENTS and "_pair" in vars(self):
             raise AttributeError(
-                f"{name} exists only with map='linear' and no roots (and, for coef_ and intercept_, a "
+                f"{name} exists only with map='linear' and no square roots (and, for coef_ and intercept_, a "
                 "logistic truth; for those of annotators, no map of their own); this model has "
                 f"map={self.map!r}, standardize={self.standardize!r}, truth={self.truth!r}, "
                 f"annotator_map={self.annotator_map!r}."
@@ -421,47 +376,78 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn how many classes this truth can take."""
+        """Tell scikit-learn whether this truth supports more than two classes."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = not (self.truth == "gp" or isinstance(self.truth, GraphTruth))
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit has come to its end."""
-        return "_fitted" in vars(self)
+        """Whether a fit has completed."""
+        return "_pair" in vars(self)
 
-    # --- inside, on checked input ------------------------------------------------------------------
+    # --- inside, on validated input ----------------------------------------------------------------
 
-    def _consensus(self, X: Array, rows: slice, given: TrainingData) -> Array:
-        return np.concatenate([self._posterior(items) for items in self._learnt.blocks(X, given[rows])])
+    def _voices(self, X: Any, y: Any) -> list[Voice]:
+        data = TrainingData(self._known_annotations(X, y, "population"))
+        return [Voice(1.0, self._pair, self._pair.prepared.items(self._checked(X), data).here)]
 
-    def _previous_posterior(self, X: Array, said: Annotations, rows: Any) -> Array | None:
-        """Return what the previous fit makes of some items' labels, if there is one that knows their kind."""
+    def _previous_posterior(self, X: Array, annotations: Annotations, rows: Any) -> Array | None:
+        """Return the previous fit's posterior of some items, with ``warm_start`` and if it applies."""
         if not (self.warm_start and self.__sklearn_is_fitted__()):
             return None
-        if self._learnt.seen.n_features != X.shape[1] or not np.array_equal(self.classes_, said.labels):
+        prepared = self._pair.prepared
+        same_classes = np.array_equal(self.classes_, annotations.labels)
+        if prepared.preprocessing.n_features != X.shape[1] or not same_classes:
             return None
-        known = said.recode(self.annotators_, self.classes_, unknown="population")
-        return self._posterior(self._learnt.some(X, rows, TrainingData.labels(known)))
+        known = annotations.recode(self.annotators_, self.classes_, unknown="population")
+        return self._pair.posterior(prepared.some(X, rows, TrainingData(known))).prob
 
-    def _set_severity(self) -> None:
-        vars(self).pop("annotator_severity_", None)
-        model = self._learnt.model.annotators
-        if isinstance(model, OrderedAnnotators):
-            self.annotator_severity_ = model.severity(self._fitted.annotators.mean)[:-1]
 
-    def _set_coefficients(self) -> None:
-        """Coefficients in the units of the X the user gave; only a linear map has them."""
-        for name in COEFFICIENTS:
-            vars(self).pop(name, None)
-        features, model = self._learnt.seen.features, self._learnt.model
-        if not isinstance(features, LinearFeatures) or self._learnt.seen.roots.any():
-            return
-        to_units = self._learnt.seen.to_input_units
-        if self._learnt.seen.of_annotators is None:
-            leading = features.matrix[:, : self._learnt.seen.directions]
-            w, gamma = model.annotators.coefficients(self._fitted.annotators.mean[:-1], leading.shape[1] + 1)
-            self.annotator_coef_, self.annotator_intercept_ = to_units(w @ leading.T, gamma)
-        if not model.truth.couples_items:
-            xi = model.truth.weights(self._fitted.truth.mean).reshape(features.matrix.shape[1] + 1, -1)
-            self.coef_, self.intercept_ = to_units((features.matrix @ xi[:-1]).T, xi[-1])
+def fit_classifier(
+    settings: Any,
+    X: Array,
+    data: TrainingData,
+    engine: Engine,
+    callback: Callback | None = None,
+    prepared: PreparedModel | None = None,
+    before: Solution | None = None,
+    guess: Any = None,
+    checkpoint: Any = None,
+) -> FittedPair:
+    """Fit one pair to validated input.
+
+    ``prepared`` and ``before`` are of an earlier fit to the same items and some of the labels; ``guess``
+    (rows) gives a posterior to start from.
+    """
+    if prepared is None:
+        prepare = partial(prepare_classifier, settings, X, data.annotations)
+        prepared = prepare() if checkpoint is None else checkpoint.remember("view", prepare)
+    # Where items are not coupled, or anchors stand for them, items without labels do not enter the solver.
+    rows = np.arange(len(X)) if prepared.model.truth.needs_all else np.flatnonzero(data.informed)
+    return fit_pair(
+        settings,
+        prepared,
+        prepared.chunks(X, rows, data, engine),
+        prepared.some(X, typical_rows(len(X))).here,
+        callback=callback,
+        start=None if guess is None else guess(rows),
+        before=before,
+        step=None if checkpoint is None else checkpoint.step("fit"),
+    )
+
+
+def start_of_update(
+    settings: Any, pair: FittedPair, known: TrainingData, data: TrainingData
+) -> tuple[PreparedModel | None, Solution | None]:
+    """Return what an update keeps of the fit: nothing if items, classes or the model have changed."""
+    annotations = data.annotations
+    same_items = data.fingerprint == known.fingerprint
+    same_classes = np.array_equal(annotations.labels, known.annotations.labels)
+    if not (same_items and same_classes and is_still_valid(pair.prepared, settings, annotations)):
+        return None, None
+    rows = rows_of(annotations.annotators, known.annotations.annotators)
+    return pair.prepared, pair.solution.of_annotators(rows, annotations.labels_per_annotator > 0)
+
+
+def _consensus_of_block(pair: FittedPair, data: TrainingData, X: Array, rows: slice) -> Array:
+    return consensus(pair, X, data[rows]).prob

@@ -1,92 +1,241 @@
-"""One fitted model: what it says of items once they are seen as it sees them."""
+"""The fitted pair: preprocessing, model and what a solver learned. It answers every question about items."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array, Rows, to_numpy
+from whoknows._array import Array, Rows, namespace, rows_like, to_numpy
+from whoknows._threads import one_thread
 from whoknows.data.vocabulary import Ids, as_column, elements
-from whoknows.estimators.ask.batch import Voice
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.intervals import average_interval, class_interval, expertise_interval
+from whoknows.estimators.intervals import Interval, average_interval, class_interval, expertise_interval
 from whoknows.estimators.prepared_model import PreparedModel
+from whoknows.fit.engines import Chunks
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Covariances
-from whoknows.fit.solve import Solution
+from whoknows.fit.monitor import Callback, Monitor
+from whoknows.fit.solve import Solution, solve
+from whoknows.model.posterior import CategoricalPosterior, GaussianPosterior, Posterior
 
-TYPICAL_ITEMS = 1000  # what a confusion matrix is averaged over
+TYPICAL_ITEMS = 1000  # items that averages, such as confusion matrices, are taken over
 
 
-class OneModel:
-    """Answers about `Items`: for `CrowdClassifier`, and for `AutoCrowdClassifier`, which asks several."""
+@dataclass(frozen=True)
+class FittedPair:
+    """Both fitted pieces, and how items are preprocessed for them.
 
-    _learnt: PreparedModel
-    _fitted: Solution
-    _spread: Covariances
-    _typical: Items
+    Methods take `Items`, as ``prepared.items(X, data)`` makes them. `prediction`, `posterior` and
+    `log_predictive` serve every pair: the truth is categorical, or Gaussian in the units of the labels.
+    Expertise and class probabilities are those of classifiers.
 
-    def _prob(self, items: Items) -> Array:
-        return self._learnt.prob(self._fitted, items)
+    Attributes
+    ----------
+    prepared : PreparedModel
+    solution : Solution
+        What the solver learned.
+    covariances : Covariances, optional
+        Of the parameters, for intervals; None if the truth has none.
+    typical : Items
+        About a thousand items of the fit.
+    history : list of float
+        The bound after each iteration.
+    """
 
-    def _class_interval(self, items: Items, level: float) -> Any:
-        xi, prob = self._fitted.parameters.xi, to_numpy(self._prob(items))
-        return class_interval(self._learnt.model.truth, xi, self._spread, items.here.X_truth, prob, level)
+    prepared: PreparedModel
+    solution: Solution
+    covariances: Covariances | None
+    typical: Items
+    history: list[float]
 
-    def _posterior(self, items: Items) -> Array:
-        return self._learnt.posterior(self._fitted, items)
+    # --- every pair ------------------------------------------------------------------------------
 
-    def _log_predictive(self, items: Items) -> Array:
-        return self._learnt.log_predictive(self._fitted, items)
+    def prediction(self, items: Items) -> Posterior:
+        """p(z | x) of each item."""
+        if self.prepared.units is None:
+            return CategoricalPosterior(self.prob(items))
+        found = self.prepared.model.truth.predict(self.solution.truth, items.X_truth)
+        return self.prepared.units.restore(found)
 
-    def _voices(self, X: Any, said: Any) -> list[Voice]:
-        given = TrainingData.labels(self._known_labels(X, said, "population"))
-        return [Voice(1.0, self, self._learnt.items(self._checked(X), given).here)]
+    def posterior(self, items: Items) -> Posterior:
+        """p(z | x, labels) of each item."""
+        items = items if self.solution.solver == "vb" else items.here
+        model, solution = self.prepared.model, self.solution
+        evidence = model.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y)
+        found = model.truth.posterior_at(solution.truth, items.X_truth, items.complete(evidence))
+        if self.prepared.units is None:
+            return CategoricalPosterior(to_numpy(found))
+        return self.prepared.units.restore(found)
 
-    def _rows_of(self, annotators: Any) -> Rows:
-        """Rows of θ for these ids; −1, the crowd, for one the fit did not see."""
-        if annotators is None:
-            return np.arange(len(self.annotators_))
-        return rows_of(as_column(annotators, "annotators="), self.annotators_)
-
-    def _expertise(self, items: Items, rows: Rows) -> Array:
-        model = self._learnt.model.annotators
-        return to_numpy(
-            model.expertise(self._fitted.annotators, items.X_annotators, self._prob(items))[:, rows]
+    def log_predictive(self, items: Items) -> Array:
+        """log p(labels | x) of each item, truth and annotators integrated out: (n_items,)."""
+        if self.prepared.units is not None:
+            return self._log_density(items)
+        log_labels = self.prepared.model.annotators.predictive(
+            self.solution.annotators, items.X_annotators, items.Y
         )
+        log_joint = self.log_prob(items) + to_numpy(log_labels.table)
+        return np.asarray(np.logaddexp.reduce(log_joint, axis=1))
 
-    def _expertise_interval(self, items: Items, level: float, rows: Rows) -> Any:
-        model, theta = self._learnt.model.annotators, self._fitted.annotators.mean
-        prob = to_numpy(self._prob(items))
-        value = self._expertise(items, rows)
-        return expertise_interval(
-            model, theta, self._spread, rows, items.here.X_annotators, prob, value, level
+    def _log_density(self, items: Items) -> Array:
+        """Return the same for real-valued labels: a density in their units."""
+        model, solution = self.prepared.model, self.solution
+        evidence = model.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y)
+        density = model.truth.log_density(solution.truth, items.X_truth, evidence)
+        n_labels = np.bincount(items.Y.item, items.Y.counts, items.Y.n_items)
+        return np.asarray(density - n_labels * np.log(self.prepared.units.scale))
+
+    def scale(self, items: Items) -> Array:
+        """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators)."""
+        sigma = self.prepared.model.annotators.scale(self.solution.annotators.mean, items.X_annotators)
+        return sigma[:, :-1] if self.prepared.units is None else self.prepared.units.scale * sigma[:, :-1]
+
+    # --- classifiers -----------------------------------------------------------------------------
+
+    def log_prob(self, items: Items) -> Array:
+        """log p(z | x): (n_items, n_classes)."""
+        return to_numpy(self.prepared.model.truth.log_predict(self.solution.truth, items.X_truth))
+
+    def prob(self, items: Items) -> Array:
+        """p(z | x), on the device of the items: (n_items, n_classes)."""
+        log_p = self.prepared.model.truth.log_predict(self.solution.truth, items.X_truth)
+        return namespace(log_p).exp(log_p)
+
+    def log_each_label(self, items: Items) -> Array:
+        """log p(label | x, z) of each label by itself: (n_labels, n_classes)."""
+        X_annotators = items.X_annotators[rows_like(items.Y.item.astype(np.intp), items.X_annotators)]
+        each = self.prepared.model.annotators.predictive(
+            self.solution.annotators, X_annotators, items.Y.one_by_one()
         )
+        return to_numpy(each.table)
 
-    def _some_items(self, X: Array | None) -> Items:
-        return self._typical if X is None else self._learnt.items(X).here
-
-    def _average_expertise(self, items: Items, level: float) -> Any:
-        model, prob = self._learnt.model.annotators, self._prob(items)
-        value = model.expertise(self._fitted.annotators, items.X_annotators, prob).mean(axis=0)[:-1]
-        return average_interval(
-            model, self._fitted.annotators.mean, self._spread, items.X_annotators, prob, value, level
+    def expertise(self, items: Items, rows: Rows) -> Array:
+        """Probability that each annotator is right; ``rows`` of θ, −1 for one not seen in training."""
+        right = self.prepared.model.annotators.expertise(
+            self.solution.annotators, items.X_annotators, self.prob(items)
         )
+        return to_numpy(right[:, rows])
+
+    def prob_interval(self, items: Items, level: float) -> Interval:
+        """p(z | x) with limits: three (n_items, n_classes)."""
+        truth, xi, prob = self.prepared.model.truth, self.solution.parameters.xi, to_numpy(self.prob(items))
+        return class_interval(truth, xi, self.covariances, items.here.X_truth, prob, level)
+
+    def expertise_interval(self, items: Items, level: float, rows: Rows) -> Interval:
+        """Expertise with limits: three (n_items, n_rows)."""
+        annotators, theta = self.prepared.model.annotators, self.solution.annotators.mean
+        prob, value = to_numpy(self.prob(items)), self.expertise(items, rows)
+        X_annotators = items.here.X_annotators
+        return expertise_interval(annotators, theta, self.covariances, rows, X_annotators, prob, value, level)
+
+    def average_expertise(self, items: Items, level: float) -> Interval:
+        """Expertise averaged over the items, with limits: three (n_annotators,)."""
+        annotators, prob = self.prepared.model.annotators, self.prob(items)
+        belief, X_annotators = self.solution.annotators, items.X_annotators
+        value = annotators.expertise(belief, X_annotators, prob).mean(axis=0)[:-1]
+        return average_interval(annotators, belief.mean, self.covariances, X_annotators, prob, value, level)
+
+    def confusion(self, row: int) -> Array:
+        """p(label | truth) of one annotator, averaged over typical items: (n_classes, n_classes)."""
+        belief = self.solution.annotators.of(row)
+        return self.prepared.model.annotators.confusion(belief, self.typical.X_annotators)[0]
+
+
+def fit_pair(
+    settings: Any,
+    prepared: PreparedModel,
+    items: Items | Chunks,
+    typical: Items,
+    *,
+    callback: Callback | None = None,
+    start: Array | None = None,
+    before: Solution | None = None,
+    step: Any = None,
+) -> FittedPair:
+    """Fit a prepared model to items.
+
+    ``settings`` are an estimator's. ``start`` is a first guess at the posterior; ``before`` is what the same
+    model learned from some of the labels; ``step`` is a step of a checkpoint.
+    """
+    monitor = monitor_of(settings, prepared, callback, step)
+
+    def run() -> Solution:
+        return run_solver(settings, prepared, items, monitor, start, before)
+
+    solution = run() if step is None else step.solution(monitor, run)
+    covariances = solution.spread(prepared.model, items) if prepared.units is None else None
+    return FittedPair(prepared, solution, covariances, typical, monitor.history)
+
+
+def monitor_of(
+    settings: Any, prepared: PreparedModel, callback: Callback | None = None, keeper: Any = None
+) -> Monitor:
+    """Return the monitor of a fit; an approximate E-step may let the bound fall."""
+    exact = getattr(prepared.model.truth, "neighbors", None) is None
+    stop = getattr(settings, "stop", "bound")
+    return Monitor(settings.max_iter, settings.tol, stop, callback, exact=exact, keeper=keeper)
+
+
+def run_solver(
+    settings: Any,
+    prepared: PreparedModel,
+    items: Items | Chunks,
+    monitor: Monitor,
+    start: Array | None = None,
+    before: Solution | None = None,
+) -> Solution:
+    """Run the solver that the settings name."""
+    with one_thread:
+        return solve(prepared.model, items, start, monitor, settings.solver, before=before)
+
+
+def consensus(pair: FittedPair, X: Array, data: TrainingData) -> Posterior:
+    """p(z | x, labels) of all rows of X, block by block."""
+    return joined([pair.posterior(items) for items in pair.prepared.blocks(X, data)])
+
+
+def joined(parts: list[Any]) -> Posterior:
+    """Join the posteriors of consecutive blocks of items."""
+    if isinstance(parts[0], GaussianPosterior):
+        mean, variance = (
+            np.concatenate(each) for each in zip(*((p.mean, p.variance) for p in parts), strict=True)
+        )
+        return GaussianPosterior(mean, variance)
+    return CategoricalPosterior(np.concatenate([to_numpy(part.prob) for part in parts]))
+
+
+def in_blocks(ask: Callable[[Items], Any], blocks: Iterator[Items]) -> Any:
+    """Ask about one block of items after the other, and join the answers; limits are joined one by one."""
+    answers = [ask(items) for items in blocks]
+    if isinstance(answers[0], tuple):
+        return tuple(np.concatenate(part) for part in zip(*answers, strict=True))
+    return np.concatenate([to_numpy(answer) for answer in answers])
 
 
 def typical_rows(n_items: int) -> Rows:
-    """Every so-manieth item, a thousand or a few more."""
+    """Return about a thousand rows, evenly spaced."""
     return np.arange(0, n_items, max(n_items // TYPICAL_ITEMS, 1))
 
 
 def rows_of(annotators: Ids, known: Ids) -> Rows:
-    """Where each annotator is among those known, −1 for one who is not."""
+    """Return the position of each annotator among those known, −1 for one who is not."""
     place = {name: row for row, name in enumerate(elements(known))}
     return np.array([place.get(name, -1) for name in elements(annotators)], dtype=np.intp)
 
 
-def stacked(blocks: Iterable[tuple[Array, ...]]) -> tuple[Array, ...]:
-    """Join what is said of blocks of items, part by part."""
-    return tuple(np.concatenate(part) for part in zip(*blocks, strict=True))
+def annotator_rows(annotators: Any, known: Any) -> Any:
+    """Return rows of θ for these ids; −1, the population, for one not seen in training."""
+    if annotators is None:
+        return np.arange(len(known))
+    return rows_of(as_column(annotators, "annotators="), known)
+
+
+def annotator_row(annotator: Any, known: Any) -> int:
+    """Return the row of θ of one annotator of the fit."""
+    names = known.tolist()
+    if annotator not in names:
+        raise ValueError(f"annotator must be one of {names[:5]} (annotators_); got {annotator!r}.")
+    return names.index(annotator)

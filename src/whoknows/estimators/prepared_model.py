@@ -1,169 +1,200 @@
-"""What a fit knows before its first label: how items are seen, and the model prepared for them."""
+"""A model prepared for items: preprocessing and both pieces, before the first label is used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array, Rows, doubles, namespace, rows_like, to_numpy
+from whoknows._array import Array, Rows, doubles
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.inputs.preprocessing import Preprocessing, TransformedRows, silence
-from whoknows.estimators.inputs.resolve import resolve_annotators, resolve_truth
+from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing
+from whoknows.estimators.inputs.resolve import resolve_annotators, resolve_regression, resolve_truth
+from whoknows.estimators.inputs.rows import TransformedRows
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.fit import engines
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
 from whoknows.fit.objective import Model
-from whoknows.fit.solve import Solution, kept_in_chunks
+from whoknows.fit.solve import kept_in_chunks
 from whoknows.fit.variational import has_bound
 from whoknows.model.distances import blocks_of
+from whoknows.model.posterior import GaussianPosterior
 
-DIRECTIONS = (2, 5, 10, 20)  # few choices, so that some more labels do not change the model
-LABELS_A_DIRECTION = 3  # what an annotator has to give before a further slope is more than the crowd's
+DIRECTIONS = (2, 5, 10, 20)  # few choices, so that a few more labels do not change the model
+LABELS_PER_DIRECTION = 3  # labels per annotator that one more slope of its own needs
+
+
+@dataclass(frozen=True)
+class LabelUnits:
+    """Mean and standard deviation of real-valued labels; models work on standardized ones."""
+
+    mean: float
+    scale: float
+
+    def standardize(self, data: TrainingData) -> TrainingData:
+        """Return labels and gold with mean 0 and variance 1."""
+        labels = (data.annotations.labels.astype(float) - self.mean) / self.scale
+        gold = None if data.gold is None else (data.gold - self.mean) / self.scale
+        return replace(data, annotations=replace(data.annotations, labels=labels), gold=gold)
+
+    def restore(self, posterior: GaussianPosterior) -> GaussianPosterior:
+        """Return the truth in the units of the labels."""
+        return GaussianPosterior(self.mean + self.scale * posterior.mean, self.scale**2 * posterior.variance)
 
 
 @dataclass(frozen=True)
 class PreparedModel:
-    """What does not depend on labels: how items are seen, and the model prepared for them."""
+    """How items are preprocessed, and the pair of pieces prepared for them.
 
-    seen: Preprocessing
+    Attributes
+    ----------
+    preprocessing : Preprocessing
+    model : Model
+    units : LabelUnits, optional
+        For real-valued labels.
+    """
+
+    preprocessing: Preprocessing
     model: Model
-
-    @classmethod
-    def of_items(
-        cls, settings: Any, X: Array, said: Annotations, seen: Preprocessing | None = None
-    ) -> PreparedModel:
-        """Learn from checked X; ``seen`` is what another model with the same map and scale made of it."""
-        K = said.n_classes
-        truth = resolve_truth(settings.truth).for_classes(K)
-        annotators = resolve_annotators(settings.annotators, truth, said).for_classes(K)
-        Model(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
-        seen = seen or Preprocessing.of_items(settings, X, directions_of(annotators, said))
-        features = TransformedRows(X, seen.view) if seen.features.places_new else seen.view(X[:])
-        truth = truth.prepare(TransformedRows(X, seen.scaled), features, seen.seed)
-        return cls(seen, Model(annotators, truth))
-
-    def serves(self, choice: Any, said: Annotations) -> bool:
-        """Whether a new fit would see items, and take annotators, alike; ``choice`` is what was asked for."""
-        annotators = self.model.annotators
-        kind = resolve_annotators(choice, self.model.truth, said)
-        sees_enough = self.seen.of_annotators is not None
-        same_view = sees_enough or directions_of(annotators, said) == self.seen.directions
-        return same_view and type(kind) is type(annotators)
-
-    def items(self, X: Array, given: TrainingData | None = None, alike: Items | None = None) -> Items:
-        """Return what truth and annotators see of checked X, with what is known of it or nothing.
-
-        ``alike`` are the same items as a model with the same map, if not the same annotators, sees them.
-        """
-        X_truth = self.seen.view(X) if alike is None else alike.X_truth
-        X_annotators = self.seen.view_of_annotators(X, X_truth)
-        if self.model.truth.couples_items:
-            X_truth = self.seen.scaled(X)
-        if given is None:
-            items = Items(X_truth, X_annotators, silence(len(X)))
-        else:
-            items = Items(doubles(X_truth), doubles(X_annotators), given.said, given.gold, given.weight)
-        return items if has_bound(self.model) else items.here  # other solvers know arrays alone
+    units: LabelUnits | None = None
 
     @property
     def needs_all(self) -> bool:
-        """Whether items can only be seen all together: they hang together, or the graph knows no others."""
-        return self.model.truth.needs_all or not self.seen.places_new
+        """Whether items have features only all together: they are coupled, or the graph places no others."""
+        return self.model.truth.needs_all or not self.preprocessing.places_new
 
-    @property
-    def graph(self) -> str:
-        """The graphs of truth and map, in words."""
-        return graph_in_words(self.model.truth, self.seen)
+    def items(self, X: Array, data: TrainingData | None = None, like: Items | None = None) -> Items:
+        """Return the features of validated X, with what else is known of the items.
 
-    def some(self, X: Array, rows: Any, given: TrainingData | None = None) -> Items:
-        """Return what truth and annotators see of some rows of checked X."""
+        ``like`` are the same items under a model with the same map; their truth features are reused.
+        """
+        X_truth = self.preprocessing.truth_features(X) if like is None else like.X_truth
+        X_annotators = self.preprocessing.annotator_features(X, X_truth)
+        if not self.model.truth.uses_map:
+            X_truth = self.preprocessing.scaled(X)
+        if data is None:
+            items = Items(X_truth, X_annotators, no_annotations(len(X)))
+        else:
+            data = data if self.units is None else self.units.standardize(data)
+            items = Items(doubles(X_truth), doubles(X_annotators), data.annotations, data.gold, data.weight)
+        return items if has_bound(self.model) else items.here  # the other solvers need numpy arrays
+
+    def some(self, X: Array, rows: Any, data: TrainingData | None = None) -> Items:
+        """Return the same for some rows of X."""
         if self.needs_all:
-            return self.items(X, given)[rows]
-        return self.items(X[rows], None if given is None else given[rows])
+            return self.items(X, data)[rows]
+        return self.items(X[rows], None if data is None else data[rows])
 
-    def kept(self, X: Array, rows: Rows, given: TrainingData, engine: Engine) -> Items | Chunks:
-        """Return the same in memory, or of many items in chunks that an engine keeps."""
-        n_chunks = -(-len(rows) // engines.ITEMS_A_CHUNK)
-        if self.model.truth.couples_items:
-            return Chunks([self.some(X, rows, given)], engine)
-        if n_chunks <= 1 or self.needs_all:
-            items = self.some(X, rows, given)
-            return items if n_chunks <= 1 else kept_in_chunks(items, n_chunks, engine)
-        parts = [_part(X, mine, given) for mine in np.array_split(rows, n_chunks)]
-        return Chunks(engine.keep(_read, parts, self), engine)
-
-    def blocks(self, X: Array, given: TrainingData | None = None) -> Iterator[Items]:
-        """Items a block after the other, so that memory does not grow with them."""
+    def blocks(self, X: Array, data: TrainingData | None = None) -> Iterator[Items]:
+        """Yield the same block by block, so that memory does not grow with the number of items."""
         if self.needs_all:
-            yield self.items(X, given)
+            yield self.items(X, data)
             return
         for rows in blocks_of(X):
-            yield self.items(X[rows], None if given is None else given[rows])
+            yield self.items(X[rows], None if data is None else data[rows])
 
-    def log_predict(self, fitted: Solution, items: Items) -> Array:
-        """log p(z | x): (n_items, n_classes)."""
-        return to_numpy(self.model.truth.log_predict(fitted.truth, items.X_truth))
-
-    def prob(self, fitted: Solution, items: Items) -> Array:
-        """p(z | x), where the items are: (n_items, n_classes)."""
-        log_p = self.model.truth.log_predict(fitted.truth, items.X_truth)
-        return namespace(log_p).exp(log_p)
-
-    def posterior(self, fitted: Solution, items: Items) -> Array:
-        """p(z | x, labels): (n_items, n_classes)."""
-        items = items if fitted.solver == "vb" else items.here
-        evidence = self.model.annotators.evidence_at(fitted.annotators, items.X_annotators, items.Y)
-        return to_numpy(self.model.truth.posterior_at(fitted.truth, items.X_truth, items.complete(evidence)))
-
-    def log_predictive(self, fitted: Solution, items: Items) -> Array:
-        """log p(labels | x) of each item, truth and annotators integrated out: (n_items,)."""
-        log_joint = self.log_predict(fitted, items) + self.log_labels(fitted, items)
-        return np.asarray(np.logaddexp.reduce(log_joint, axis=1))
-
-    def log_labels(self, fitted: Solution, items: Items) -> Array:
-        """log p(labels | x, z) of each item, annotators integrated out: (n_items, n_classes)."""
-        return to_numpy(
-            self.model.annotators.predictive(fitted.annotators, items.X_annotators, items.Y).table
-        )
-
-    def log_each_label(self, fitted: Solution, items: Items) -> Array:
-        """log p(label | x, z) of each label by itself: (n_labels, n_classes)."""
-        X_annotators = items.X_annotators[rows_like(items.Y.item.astype(np.intp), items.X_annotators)]
-        each = self.model.annotators.predictive(fitted.annotators, X_annotators, items.Y.one_by_one())
-        return to_numpy(each.table)
+    def chunks(self, X: Array, rows: Rows, data: TrainingData, engine: Engine) -> Items | Chunks:
+        """Return some rows as a solver takes them: in memory, or if they are many in an engine's chunks."""
+        n_chunks = -(-len(rows) // engines.ITEMS_A_CHUNK)
+        if self.model.truth.couples_items:
+            return Chunks([self.some(X, rows, data)], engine)
+        if n_chunks <= 1 or self.needs_all:
+            items = self.some(X, rows, data)
+            return items if n_chunks <= 1 else kept_in_chunks(items, n_chunks, engine)
+        parts = [_part(X, mine, data) for mine in np.array_split(rows, n_chunks)]
+        return Chunks(engine.keep(_read, parts, self), engine)
 
 
-def _part(X: Any, rows: Rows, given: TrainingData) -> tuple[Any, Any, TrainingData]:
-    """Return what a chunk is made of; features in files stay there until whoever keeps it reads them."""
-    if hasattr(X, "part"):
-        return X.part(int(rows[0]), int(rows[-1]) + 1), rows - rows[0], given[rows]
-    return X[rows], slice(None), given[rows]
+def prepare_classifier(
+    settings: Any, X: Array, annotations: Annotations, preprocessing: Preprocessing | None = None
+) -> PreparedModel:
+    """Prepare a classifier's model for validated X.
+
+    ``preprocessing`` is that of another model with the same map and scale; None fits it.
+    """
+    n_classes = annotations.n_classes
+    truth = resolve_truth(settings.truth).for_classes(n_classes)
+    annotators = resolve_annotators(settings.annotators, truth, annotations).for_classes(n_classes)
+    return _prepare(settings, X, annotations, Model(annotators, truth), preprocessing)
 
 
-def _read(part: tuple[Any, Any, TrainingData], learnt: PreparedModel) -> Items:
-    X, rows, given = part
-    return learnt.items(X[rows], given)
+def prepare_regressor(settings: Any, X: Array, data: TrainingData) -> PreparedModel:
+    """Prepare a regressor's model for validated X; labels are standardized."""
+    truth, annotators = resolve_regression(settings.truth, settings.annotators)
+    prepared = _prepare(settings, X, data.annotations, Model(annotators, truth), None)
+    return replace(prepared, units=label_units(data))
 
 
-def graph_in_words(truth: Any, seen: Preprocessing) -> str:
-    """Say which graphs the truth and the map are made with; nothing where there are none."""
-    of_map, of_annotators = (
-        getattr(getattr(features, "graph", None), "chosen", "")
-        for features in (seen.features, seen.of_annotators)
+def _prepare(
+    settings: Any, X: Array, annotations: Annotations, model: Model, preprocessing: Preprocessing | None
+) -> PreparedModel:
+    """Fit the preprocessing, and prepare the truth for all items, labelled or not."""
+    if preprocessing is None:
+        preprocessing = fit_preprocessing(settings, X, directions_of(model.annotators, annotations))
+    lazy = preprocessing.features.places_new
+    features = (
+        TransformedRows(X, preprocessing.truth_features) if lazy else preprocessing.truth_features(X[:])
     )
-    told = (("truth", truth.chosen), ("map", of_map), ("expertise", of_annotators))
-    return "; ".join(f"{whose} on {words}" for whose, words in told if words)
+    truth = model.truth.prepare(TransformedRows(X, preprocessing.scaled), features, preprocessing.seed)
+    return PreparedModel(preprocessing, replace(model, truth=truth))
 
 
-def directions_of(annotators: Any, said: Annotations) -> int:
-    """How many leading features expertise depends on: as set, or as many as labels can tell of."""
+def is_still_valid(prepared: PreparedModel, settings: Any, annotations: Annotations) -> bool:
+    """Whether a new fit to these annotations would prepare the same features and kind of annotators."""
+    known = prepared.model.annotators
+    kind = resolve_annotators(settings.annotators, prepared.model.truth, annotations)
+    own_map = prepared.preprocessing.of_annotators is not None
+    same_features = own_map or directions_of(known, annotations) == prepared.preprocessing.directions
+    return same_features and type(kind) is type(known)
+
+
+def directions_of(annotators: Any, annotations: Annotations) -> int:
+    """Return the number of leading features that expertise depends on: as set, or what labels can carry."""
     if annotators.directions is not None:
         return int(annotators.directions)
-    given = said.labels_per_annotator
-    typical = float(given[given > 0].mean()) if given.any() else 0.0
-    fitting = [r for r in DIRECTIONS if r * LABELS_A_DIRECTION <= typical]
-    return max(fitting, default=DIRECTIONS[0])
+    n_labels = annotations.labels_per_annotator
+    typical = float(n_labels[n_labels > 0].mean()) if n_labels.any() else 0.0
+    return max((r for r in DIRECTIONS if r * LABELS_PER_DIRECTION <= typical), default=DIRECTIONS[0])
+
+
+def label_units(data: TrainingData) -> LabelUnits:
+    """Return weighted mean and standard deviation of the labels; a scale of 1 where all are equal."""
+    annotations = data.annotations
+    values = annotations.labels[annotations.label].astype(float)
+    counts = annotations.counts
+    counts = counts if data.weight is None else counts * data.weight[annotations.item]
+    mean = float(np.average(values, weights=counts))
+    scale = float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
+    return LabelUnits(mean, scale if scale > 1e-12 * np.abs(values).max() else 1.0)
+
+
+def no_annotations(n_items: int) -> Annotations:
+    """Return annotations without any label."""
+    none = np.zeros(0, dtype=np.int32)
+    return Annotations(none, none, none, np.arange(n_items), np.arange(0), np.arange(0.0))
+
+
+def describe_graphs(prepared: PreparedModel) -> str:
+    """Describe the graphs of truth and maps; empty if there are none."""
+    preprocessing = prepared.preprocessing
+    of_map, of_annotators = (
+        getattr(getattr(features, "graph", None), "chosen", "")
+        for features in (preprocessing.features, preprocessing.of_annotators)
+    )
+    told = (("truth", prepared.model.truth.chosen), ("map", of_map), ("expertise", of_annotators))
+    return "; ".join(f"{whose} on {graph}" for whose, graph in told if graph)
+
+
+def _part(X: Any, rows: Rows, data: TrainingData) -> tuple[Any, Any, TrainingData]:
+    """Return what a chunk is made of; out-of-core features are read where the chunk is kept."""
+    if hasattr(X, "part"):
+        return X.part(int(rows[0]), int(rows[-1]) + 1), rows - rows[0], data[rows]
+    return X[rows], slice(None), data[rows]
+
+
+def _read(part: tuple[Any, Any, TrainingData], prepared: PreparedModel) -> Items:
+    X, rows, data = part
+    return prepared.items(X[rows], data)

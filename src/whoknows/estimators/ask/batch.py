@@ -164,29 +164,29 @@ def information(prob: Array, accuracy: Array, mistakes: Array) -> Array:
 
 @dataclass(frozen=True)
 class Voice:
-    """A fitted model, what it sees of the items, and how much it counts beside others."""
+    """A fitted pair, the items with its features, and its weight among others."""
 
     weight: float
-    model: Any
+    pair: Any
     items: Items
 
     def accuracy(self, rows: Any) -> Array:
         """P(right | x, z): (n_items, n_annotators + 1, n_classes), the last axis 1 if the same for all.
 
-        Annotators without an accuracy for each class, such as Gaussian ones, have their expertise.
+        Annotator models without an accuracy per class, such as Gaussian ones, have their expertise.
         """
-        pieces, belief = self.model._learnt.model.annotators, self.model._fitted.annotators
+        pieces, belief = self.pair.prepared.model.annotators, self.pair.solution.annotators
         X_annotators = self.items.X_annotators[rows]
         if hasattr(pieces, "accuracy"):
             return np.asarray(pieces.accuracy(belief, X_annotators))
-        n_classes = len(self.model.classes_)
+        n_classes = self.items.Y.n_classes
         evenly = np.full((len(X_annotators), n_classes), 1 / n_classes)
         return np.asarray(pieces.expertise(belief, X_annotators, evenly)[:, :, None])
 
     def mistakes(self) -> Array:
         """p(y | z, wrong), averaged over items: (n_annotators + 1, n_classes, n_classes)."""
-        pieces, belief = self.model._learnt.model.annotators, self.model._fitted.annotators
-        return _mistakes(pieces.confusion(belief, self.model._typical.X_annotators))
+        pieces, belief = self.pair.prepared.model.annotators, self.pair.solution.annotators
+        return _mistakes(pieces.confusion(belief, self.pair.typical.X_annotators))
 
 
 @dataclass(frozen=True)

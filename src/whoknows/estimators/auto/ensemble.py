@@ -1,9 +1,9 @@
-"""AutoCrowdClassifier: nothing to tune. Members averaged by how well each foretells held-out annotations."""
+"""AutoCrowdClassifier: nothing to tune. An ensemble weighted by held-out annotations."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from numbers import Integral
@@ -11,35 +11,32 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from whoknows._array import Array, Rows, to_numpy
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.answers import Answers
 from whoknows.estimators.ask.batch import Voice
-from whoknows.estimators.auto.cross_validation import Candidate, Clock, Progress, Trials
+from whoknows.estimators.auto.cross_validation import (
+    MOST_SCORED,
+    Candidate,
+    CrossValidation,
+    FitCounter,
+    Progress,
+    Splits,
+    split_items,
+)
 from whoknows.estimators.auto.members import Member, default_members, kinds, on_other_maps
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, Selection, gain_of_varying
-from whoknows.estimators.auto.splits import Plan
 from whoknows.estimators.auto.stacking import HeldOutScores
-from whoknows.estimators.inputs.gold import by_row, gold_codes, with_classes_of
-from whoknows.estimators.inputs.preprocessing import Preprocessing
-from whoknows.estimators.inputs.row_cache import RowCache
-from whoknows.estimators.inputs.training_data import TrainingData, fingerprint
-from whoknows.estimators.inputs.validation import (
-    all_or_nothing,
-    check_annotations,
-    check_classes,
-    check_features,
-    check_setting,
-    check_weight,
-    row_ids,
-)
-from whoknows.estimators.intervals import mixture
-from whoknows.estimators.one_model import typical_rows
-from whoknows.estimators.persistence.checkpoint import NO_CHECKPOINT, Checkpoint
-from whoknows.estimators.prepared_model import PreparedModel, directions_of
+from whoknows.estimators.base import CrowdClassifierMixin
+from whoknows.estimators.classifier import fit_classifier, start_of_update
+from whoknows.estimators.fitted_pair import FittedPair, annotator_row, annotator_rows, typical_rows
+from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing, with_annotator_map
+from whoknows.estimators.inputs.rows import with_cache
+from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
+from whoknows.estimators.inputs.validation import all_or_nothing, check_features, check_setting, row_ids
+from whoknows.estimators.intervals import Interval, mixture
+from whoknows.estimators.prepared_model import directions_of, prepare_classifier
 from whoknows.estimators.ranking import Ranking
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
@@ -47,42 +44,44 @@ from whoknows.fit.solve import MANY, Solution
 from whoknows.model.distances import block_by_block, enough_of
 from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, at_least
 
-TOL_OF_MANY = 3e-5  # for members' fits to so many: what the bound could still gain changes no answer
-LEAST_WEIGHT = 0.75  # of the heaviest member's, to be worth what a fit to all of many items costs
-LEAST_VOICE = 0.01  # weight of a member whose word on whom to ask is taken
+TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes no answer
+LEAST_WEIGHT = 0.75  # relative to the largest, of a member worth a fit to many items
+LEAST_VOICE = 0.01  # weight of a member that takes part in suggestions
 
 
-class AutoCrowdClassifier(Answers, BaseEstimator):
+class AutoCrowdClassifier(CrowdClassifierMixin):
     """Like `CrowdClassifier`, with nothing to choose: several maps, priors and annotator models, averaged.
 
-    Each member is fitted without the labels of a third of the labelled items, three times over, and asked for
-    the probability of the labels it did not see. (Of more than 5 000 items, once, to 5 000 of them; fewer
-    members are tried, and those that hardly count left out.) Members that foretell labels well get the
-    weight; no truth is needed. ``selection_`` says what was chosen and on what evidence.
+    Each member is fitted without the labels of one third of the labelled items, three times, and scored by
+    the held-out log-likelihood of those labels. (With more than 5 000 items once, on 5 000 of them; fewer
+    members are tried, and those with little weight are dropped.) The scores determine the ensemble weights;
+    no truth is needed. ``selection_`` says what was selected and on what evidence.
 
     Parameters
     ----------
     selection : bool
-        False: no label is held out, and members keep the say they have beforehand; in a quarter of the time.
+        False: no label is held out, and all members keep their prior weights; in a quarter of the time.
     folds : int
-        Parts the labelled items are cut into.
+        Number of folds of the labelled items.
     members : list of Member, optional
         Models to average; None takes maps × prior variances × kinds of expertise.
     max_iter, tol, random_state, engine, device
-        As in `CrowdClassifier`; of more than two classes members stop at a ``tol`` of 1e-4, of many items at
-        3e-5, if not before.
+        As in `CrowdClassifier`; members stop at the latest at a ``tol`` of 1e-4 for more than two classes,
+        and of 3e-5 for many items.
 
     Attributes
     ----------
     classes_, annotators_, posterior_
         As in `CrowdClassifier`.
-    members_ : list of CrowdClassifier
+    pairs_ : list of FittedPair
+        The fitted members, in the order of ``selection_.members``.
     weights_ : (n_members,)
-        Their say on annotators; that on items is ``selection_.on_labelled`` and ``selection_.on_truth``.
+        Ensemble weights for expertise; those for the truth are ``selection_.on_labelled`` (items with labels)
+        and ``selection_.on_truth`` (items without).
     selection_ : Selection
         Print it.
     n_iter_ : int
-        Iterations of the slowest member.
+        Largest number of iterations of a member.
     """
 
     def __init__(
@@ -117,285 +116,314 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         sample_weight: Any = None,
         checkpoint: Any = None,
     ) -> Self:
-        """Learn from features and who said what; everything as in `CrowdClassifier.fit`.
+        """Learn from features and annotations; parameters as in `CrowdClassifier.fit`.
 
-        ``callback`` (fits done, fits in all, seconds) is called after the fit of each member in each fold;
-        those that a ``checkpoint`` remembers count.
+        ``callback`` (fits done, fits in total, seconds) is called after the fit of each member in each fold,
+        including those read from a ``checkpoint``.
         """
         check_setting(self, "selection", YES_OR_NO)
         check_setting(self, "folds", at_least(2))
         check_setting(self, "tol", NOT_NEGATIVE)
-        check_setting(self, "members", ("a list of Member, one at least, or None", _may_be_averaged))
-        index = row_ids(X)
-        X = check_features(self, X, reset=True)
-        gold = by_row(gold, index, y)
-        said = with_classes_of(gold, check_annotations(y, len(X), index=index))
-        check_classes(said)
-        weight = check_weight(sample_weight, X)
-        given = TrainingData(said, gold_codes(gold, said), weight, fingerprint(X)).counting()
+        check_setting(self, "members", ("a list of Member, one at least, or None", _are_members))
+        X, data = check_training_input(self, X, y, gold, sample_weight)
+        data = data.without_zero_weights()
+        if checkpoint is not None:
+            from whoknows.estimators.persistence.checkpoint import Checkpoint
+
+            checkpoint = Checkpoint.of(checkpoint, self, data)
         with opened(self.engine) as engine:
-            return self._fit(X, given, callback, engine, Checkpoint.of(checkpoint, self, given))
+            return self._fit(X, data, callback, engine, checkpoint)
 
     def _fit(
-        self, X: Array, given: TrainingData, callback: Progress | None, engine: Engine, checkpoint: Checkpoint
+        self, X: Array, data: TrainingData, callback: Progress | None, engine: Engine, checkpoint: Any
     ) -> Self:
-        """Weigh members and fit them to checked input."""
-        n_classes, settings = given.said.n_classes, self._with_one_seed()
-        plan = Plan.of(settings, given)
+        """Weight the members, and fit them to validated input."""
+        n_classes, settings = data.annotations.n_classes, _with_one_seed(self)
+        splits = split_items(settings, data)
         if isinstance(engine, Serial):
-            X = RowCache.of(X, np.union1d(plan.informed, typical_rows(len(X))))
-        chosen = default_members(n_classes) if self.members is None else list(self.members)
-        views = settings._views(chosen, X, given, checkpoint)
-        parts = _parts(views)
+            X = with_cache(X, np.union1d(splits.informed, typical_rows(len(X))))
+        members = default_members(n_classes) if self.members is None else list(self.members)
+        known = _preprocess(settings, members, X, data, checkpoint)
+        parts = _parts(known)
         if self.members is None and parts >= WITHOUT_PARTS:
-            chosen = [member for member in chosen if member.map != "spectral"]
-        build = partial(settings._candidates, X=X, given=given, views=views, engine=engine)
-        at_once = plan.many and not getattr(X, "is_cuda", False)  # a GPU is busy with one
-        clock = Clock(callback, plan.n_fits(chosen, n_classes), at_once)
-        in_line = plan.many and n_classes > 2
-        trials = Trials(
-            partial(build, rows=plan.rows), plan.folds, len(plan.rows), in_line, clock, checkpoint
-        )
-        selection = _weighed(chosen, trials, plan, n_classes, parts)
-        before = _starts(trials, plan, given.said)
-        candidates = build(selection.members, rows=plan.informed)
-        if plan.many:
-            for candidate in candidates:
-                candidate.estimator.tol = max(candidate.estimator.tol, TOL_OF_MANY)
-        clock.total = clock.done + len(candidates)
-        fits = [
-            partial(candidate.fit, given, checkpoint.step(f"fit-{m}"), before.get(member))
-            for m, (member, candidate) in enumerate(zip(selection.members, candidates, strict=True))
-        ]
-        self.members_ = list(clock.each(fits))
-        self.selection_, self.weights_ = selection, selection.weights
-        self._set_answers(X, given, checkpoint)
+            members = [member for member in members if member.map != "spectral"]
+        in_parallel = splits.many and not getattr(X, "is_cuda", False)  # a GPU is busy with one fit
+        counter = FitCounter(callback, splits.n_fits(members, n_classes), in_parallel)
+        build = partial(_candidates, settings, X=X, data=data, known=known, engine=engine)
+        chained = splits.many and n_classes > 2
+        validation = CrossValidation(partial(build, rows=splits.rows), splits, chained, counter, checkpoint)
+        selection = _select(members, validation, splits, n_classes, parts)
+        starts = _starts(validation, splits, data.annotations)
+        candidates = build(selection.members, rows=splits.informed)
+        pairs = _fit_all(selection.members, candidates, starts, splits, counter, checkpoint)
+        self.selection_, self.pairs_ = selection, pairs
+        self._set_fit(X, data, checkpoint)
         return self
 
-    def _with_one_seed(self) -> Self:
-        """Return the same with a number as ``random_state``, so that members with one map see items alike."""
-        settings = copy.copy(self)
-        if not isinstance(self.random_state, Integral):
-            settings.random_state = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return settings
-
-    def _set_answers(self, X: Array, given: TrainingData, checkpoint: Checkpoint = NO_CHECKPOINT) -> None:
-        first = self.members_[0]
-        self.n_iter_ = max(member.n_iter_ for member in self.members_)
-        self.classes_, self.annotators_ = first.classes_, first.annotators_
-        self.posterior_ = self._consensus(X, given, checkpoint)
+    def _set_fit(self, X: Array, data: TrainingData, checkpoint: Any = None) -> None:
+        self._training_data, self.weights_ = data, self.selection_.weights
+        self.n_iter_ = max(len(pair.history) for pair in self.pairs_)
+        self.classes_, self.annotators_ = data.annotations.labels, data.annotations.annotators
+        self.posterior_ = self._consensus(X, data, checkpoint)
 
     def update(self, X: Any, y: Any) -> Self:
         """Learn from labels that came in since the fit, as `CrowdClassifier.update` does.
 
-        Members keep their weights: to weigh them anew, fit.
+        Members keep their weights; fit again to select anew.
         """
         check_is_fitted(self)
         index = row_ids(X)
         X = check_features(self, X, reset=False)
-        new = self._new_labels(y, len(X), index)
-        # Copies, so that an update that fails at one member leaves all of them as they were.
+        data = self._training_data.updated(self._new_annotations(y, len(X), index), X)
+        data = data.without_zero_weights()
         with opened(self.engine) as engine:
-            self.members_ = [copy.copy(member)._update(X, new, None, engine) for member in self.members_]
-        self._set_answers(X, self.members_[0]._given)
+            self.pairs_ = [
+                self._updated(member, pair, X, data, engine)
+                for member, pair in zip(self.selection_.members, self.pairs_, strict=True)
+            ]
+        self._set_fit(X, data)
         return self
 
+    def _updated(
+        self, member: Member, pair: FittedPair, X: Array, data: TrainingData, engine: Engine
+    ) -> FittedPair:
+        settings = member.build(_with_one_seed(self), data.annotations.n_classes)
+        if self.selection and data.informed.sum() > MOST_SCORED:
+            settings.tol = max(settings.tol, TOL_OF_MANY)
+        prepared, before = start_of_update(settings, pair, self._training_data, data)
+        return fit_classifier(settings, X, data, engine, prepared=prepared, before=before)
+
     def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
-        """p(z | x) of each item, (n_items, n_classes); with limits if asked, see `CrowdClassifier`."""
+        """p(z | x) of each item, (n_items, n_classes); with limits if requested, see `CrowdClassifier`."""
         X = self._checked(X)
         if return_interval:
-            return self._mixture("_class_interval", X, self.selection_.on_truth, level)
-        return self._ask("_prob", X, self.selection_.on_truth)
+            ask = partial(FittedPair.prob_interval, level=level)
+            return self._mixture(ask, X, self.selection_.on_truth, level)
+        return self._average(FittedPair.prob, X, self.selection_.on_truth)
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item: (n_items, n_classes)."""
-        said = self._known_labels(X, y, unknown)
-        return self._consensus(self._checked(X), TrainingData.labels(said.only(said.counts > 0)))
+        annotations = self._known_annotations(X, y, unknown)
+        data = TrainingData(annotations.only(annotations.counts > 0))
+        return self._consensus(self._checked(X), data)
 
     def expertise(
         self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9
     ) -> Any:
         """Probability that each annotator is right on each item, see `CrowdClassifier.expertise`."""
         X = self._checked(X)
-        rows = self.members_[0]._rows_of(annotators)
+        rows = annotator_rows(annotators, self.annotators_)
         if return_interval:
-            return self._mixture("_expertise_interval", X, self.weights_, level, rows)
-        return self._ask("_expertise", X, self.weights_, rows)
+            ask = partial(FittedPair.expertise_interval, level=level, rows=rows)
+            return self._mixture(ask, X, self.weights_, level)
+        return self._average(partial(FittedPair.expertise, rows=rows), X, self.weights_)
 
     def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
         """Rank annotators by expertise averaged over items, see `CrowdClassifier.ranking`."""
         check_is_fitted(self)
         X = None if X is None else self._checked(X)
-        answers = [member._average_expertise(member._some_items(X), level) for member in self.members_]
-        n_labels = self.members_[0]._given.said.labels_per_annotator
+        answers = [
+            pair.average_expertise(pair.typical if X is None else pair.prepared.items(X).here, level)
+            for pair in self.pairs_
+        ]
+        n_labels = self._training_data.annotations.labels_per_annotator
         return Ranking.of(self.annotators_, mixture(self.weights_, answers, level), n_labels, level)
 
     def confusion(self, annotator: Any) -> Array:
         """p(label | truth) of one annotator: (n_classes, n_classes)."""
         check_is_fitted(self)
-        answers = np.array([member.confusion(annotator) for member in self.members_])
-        return np.tensordot(self.weights_, answers, axes=1)
+        row = annotator_row(annotator, self.annotators_)
+        return np.tensordot(self.weights_, np.array([pair.confusion(row) for pair in self.pairs_]), axes=1)
 
     def log_predictive(self, X: Any, y: Any) -> Array:
-        """log p(labels | x) of each item under the average of the members: (n_items,)."""
-        said = self._known_labels(X, y, "population")
-        parts = [
-            logsumexp(answers, axis=0, b=self.weights_[:, None])
-            for answers in self._answers("_log_predictive", self._checked(X), TrainingData.labels(said))
-        ]
-        return np.concatenate(parts)
+        """log p(labels | x) of each item under the ensemble: (n_items,)."""
+        data = TrainingData(self._known_annotations(X, y, "population"))
+        blocks = self._answers(FittedPair.log_predictive, self._checked(X), data)
+        return np.concatenate([logsumexp(answers, axis=0, b=self.weights_[:, None]) for answers in blocks])
 
-    # --- inside, on checked input ------------------------------------------------------------------
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit has completed."""
+        return "posterior_" in vars(self)
 
-    def _voices(self, X: Any, said: Any) -> list[Voice]:
-        """Members that count, the heaviest first."""
+    # --- inside, on validated input ----------------------------------------------------------------
+
+    def _voices(self, X: Any, y: Any) -> list[Voice]:
+        """Members with a weight worth counting, the largest first."""
         order = [m for m in np.argsort(-self.weights_) if self.weights_[m] >= LEAST_VOICE] or [0]
         total = self.weights_[order].sum()
-        given = TrainingData.labels(self._known_labels(X, said, "population"))
-        items = [seen.here for seen in self._seen_by(self._checked(X), given)]
-        return [Voice(float(self.weights_[m] / total), self.members_[m], items[m]) for m in order]
+        data = TrainingData(self._known_annotations(X, y, "population"))
+        items = [each.here for each in self._items(self._checked(X), data)]
+        return [Voice(float(self.weights_[m] / total), self.pairs_[m], items[m]) for m in order]
 
-    def _seen_by(self, X: Array, given: TrainingData | None) -> list[Items]:
-        """Items as each member sees them; what truths with the same map see is made once.
-
-        After an update members with the same map may see other directions: some were fitted anew.
-        """
-        of_map: dict[tuple[str, int], Items] = {}
-        of_view: dict[tuple[str, int], Items] = {}
+    def _items(self, X: Array, data: TrainingData | None = None) -> list[Items]:
+        """Items with the features of each member; features that members share are computed once."""
+        by_map: dict[tuple[str, int], Items] = {}
+        by_view: dict[tuple[str, int], Items] = {}
         found = []
-        for member, model in zip(self.selection_.members, self.members_, strict=True):
-            directions = model._learnt.seen.directions
-            of_truth, of_both = (member.map, directions), (member.view, directions)
-            if of_both not in of_view:
-                of_view[of_both] = model._learnt.items(X, given, of_map.get(of_truth))
-                of_map.setdefault(of_truth, of_view[of_both])
-            found.append(of_view[of_both])
+        for member, pair in zip(self.selection_.members, self.pairs_, strict=True):
+            # After an update, members with the same map may have different numbers of directions.
+            directions = pair.prepared.preprocessing.directions
+            map, view = (member.map, directions), (member.view, directions)
+            if view not in by_view:
+                by_view[view] = pair.prepared.items(X, data, by_map.get(map))
+                by_map.setdefault(map, by_view[view])
+            found.append(by_view[view])
         return found
 
     def _answers(
-        self, method: str, X: Array, given: TrainingData | None = None, *args: Any
+        self, ask: Callable[..., Any], X: Array, data: TrainingData | None = None
     ) -> Iterator[Array]:
-        """What each member answers, (n_members, …), a block of items after the other."""
+        """Yield what each member answers, (n_members, …), block by block."""
 
         def of_block(rows: slice) -> Array:
-            seen = self._seen_by(X[rows], None if given is None else given[rows])
-            return np.array(
-                [getattr(m, method)(items, *args) for m, items in zip(self.members_, seen, strict=True)]
-            )
+            items = self._items(X[rows], None if data is None else data[rows])
+            return np.array([ask(pair, each) for pair, each in zip(self.pairs_, items, strict=True)])
 
         return block_by_block(of_block, X)
 
-    def _ask(self, method: str, X: Array, weights: Array, *args: Any) -> Array:
-        """Average what the members that count answer; on a GPU, there."""
+    def _average(self, ask: Callable[..., Any], X: Array, weights: Array) -> Array:
+        """Average the answers of the members with positive weight, on the device of X."""
 
         def of_block(rows: slice) -> Array:
-            asked = zip(weights, self.members_, self._seen_by(X[rows], None), strict=True)
-            return to_numpy(sum(w * getattr(m, method)(items, *args) for w, m, items in asked if w > 0))
+            asked = zip(weights, self.pairs_, self._items(X[rows]), strict=True)
+            return to_numpy(sum(w * ask(pair, items) for w, pair, items in asked if w > 0))
 
         return np.concatenate(list(block_by_block(of_block, X)))
 
-    def _mixture(self, method: str, X: Array, weights: Array, level: float, *args: Any) -> Any:
-        parts = self._answers(method, X, None, level, *args)
-        limits = [mixture(weights, list(answers), level) for answers in parts]
-        return tuple(np.concatenate(part) for part in zip(*limits, strict=True))
+    def _mixture(self, ask: Callable[..., Any], X: Array, weights: Array, level: float) -> Interval:
+        limits = [mixture(weights, list(answers), level) for answers in self._answers(ask, X)]
+        return tuple(np.concatenate(part) for part in zip(*limits, strict=True))  # type: ignore[return-value]
 
-    def _consensus(self, X: Array, given: TrainingData, checkpoint: Checkpoint = NO_CHECKPOINT) -> Array:
+    def _consensus(self, X: Array, data: TrainingData, checkpoint: Any = None) -> Array:
         """p(z | x, labels), or p(z | x) where there are none."""
-        rows = np.flatnonzero(given.informed)
+        rows = np.flatnonzero(data.informed)
+        found = np.zeros((len(X), data.annotations.n_classes))
         if len(rows) < len(X):
-            on_truth = self.selection_.on_truth
-            found = checkpoint.in_pieces("consensus", lambda X, _: self._ask("_prob", X, on_truth), X)
-        else:
-            found = np.zeros((len(X), given.said.n_classes))
+
+            def ask(X: Array, _: Any = None) -> Array:
+                return self._average(FittedPair.prob, X, self.selection_.on_truth)
+
+            found = ask(X) if checkpoint is None else checkpoint.in_pieces("consensus", ask, X)
         if len(rows):
-            answers = self._answers("_posterior", X[rows], given[rows])
+            blocks = self._answers(lambda pair, items: pair.posterior(items).prob, X[rows], data[rows])
             on_labelled = self.selection_.on_labelled
-            found[rows] = np.concatenate([np.tensordot(on_labelled, part, axes=1) for part in answers])
+            found[rows] = np.concatenate([np.tensordot(on_labelled, part, axes=1) for part in blocks])
         return found
 
-    def _views(
-        self, chosen: list[Member], X: Array, given: TrainingData, checkpoint: Checkpoint
-    ) -> dict[str, Preprocessing]:
-        """What members make of the items, learnt once for all that see them alike, and for all folds.
 
-        Before any label is held out: expertise sees of x what all labels allow.
-        """
-        views: dict[str, Preprocessing] = {}
-        sample = cache(partial(enough_of, X, 0))
-
-        def view(member: Member) -> Preprocessing:
-            model = member.build(self, given.said.n_classes)
-            if member.map in views:
-                return views[member.map].for_annotators(model.annotator_map, X, sample())
-            return Preprocessing.of_items(model, X, directions_of(model.annotators, given.said), sample())
-
-        for member in sorted(chosen, key=lambda member: member.clusters):
-            if member.view not in views:
-                views[member.view] = checkpoint.remember(f"view-{member.view}", partial(view, member))
-        return views
-
-    def _candidates(
-        self,
-        chosen: list[Member],
-        X: Array,
-        given: TrainingData,
-        views: dict[str, Preprocessing],
-        rows: Rows,
-        engine: Engine,
-    ) -> list[Candidate]:
-        """Members ready to be fitted to some of the items; those with the same view share it."""
-        candidates, seen = [], {}
-        for member in chosen:
-            model = member.build(self, given.said.n_classes)
-            learnt = PreparedModel.of_items(model, X, given.said, views[member.view])
-            if member.view not in seen:
-                seen[member.view] = (
-                    learnt.kept(X, rows, given, engine),
-                    learnt.items(X[typical_rows(len(X))]).here,
-                )
-            candidates.append(Candidate(model, learnt, *seen[member.view]))
-        return candidates
+def _with_one_seed(settings: AutoCrowdClassifier) -> AutoCrowdClassifier:
+    """Return the settings with an integer ``random_state``, so that members with one map share features."""
+    if isinstance(settings.random_state, Integral):
+        return settings
+    seeded = copy.copy(settings)
+    seeded.random_state = int(check_random_state(settings.random_state).randint(2**31 - 1))
+    return seeded
 
 
-def _may_be_averaged(members: Any) -> bool:
+def _are_members(members: Any) -> bool:
     is_list = isinstance(members, (list, tuple)) and len(members) > 0
     return members is None or (is_list and all(isinstance(each, Member) for each in members))
 
 
-def _weighed(chosen: list[Member], trials: Trials, plan: Plan, n_classes: int, parts: float) -> Selection:
-    """Weigh members, and leave out those not worth a fit."""
-    if plan.in_stages:
-        return _in_stages(chosen, trials, n_classes, parts).condensed(LEAST_WEIGHT)
-    selection = Selection.of(chosen, trials.foretold(chosen), n_classes, parts)
-    return selection.condensed(LEAST_WEIGHT) if plan.many else selection.with_a_say()
+def _preprocess(
+    settings: Any, members: list[Member], X: Array, data: TrainingData, checkpoint: Any
+) -> dict[str, Preprocessing]:
+    """Fit the preprocessing of each view, once for all members that share it and for all folds.
 
-
-def _in_stages(chosen: list[Member], trials: Trials, n_classes: int, parts: float) -> Selection:
-    """Weigh members of many items: which kind of expertise first, then which maps, with that kind."""
-    first = kinds(n_classes)
-    told = trials.foretold(first)
-    best = int((told.weight @ told.log_lik).argmax())
-    maps = {member.map for member in chosen}
-    others = [member for member in on_other_maps(first[best], n_classes) if member.map in maps]
-    on_maps = HeldOutScores.joined([told.of(best), trials.foretold(others)], axis=1)
-    selection = Selection.of([first[best], *others], on_maps, n_classes, parts)
-    return replace(selection, varying=gain_of_varying(first, told), left_out=len(first) - 1)
-
-
-def _starts(trials: Trials, plan: Plan, said: Annotations) -> dict[Member, Solution]:
-    """Return where members' fits to all of many items start: from their trials.
-
-    Of few items they start anew, and of very many they find a better start by themselves.
+    It uses all labels: the number of directions of expertise does not depend on the fold.
     """
-    if not plan.many or len(plan.informed) > MANY:
+    found: dict[str, Preprocessing] = {}
+    sample = cache(partial(enough_of, X, 0))
+
+    def of_member(member: Member) -> Preprocessing:
+        model = member.build(settings, data.annotations.n_classes)
+        if member.map in found:
+            return with_annotator_map(found[member.map], model.annotator_map, X, sample())
+        return fit_preprocessing(model, X, directions_of(model.annotators, data.annotations), sample())
+
+    for member in sorted(members, key=lambda member: member.clusters):
+        if member.view not in found:
+            fit = partial(of_member, member)
+            name = f"view-{member.view}"
+            found[member.view] = fit() if checkpoint is None else checkpoint.remember(name, fit)
+    return found
+
+
+def _candidates(
+    settings: Any,
+    members: list[Member],
+    X: Array,
+    data: TrainingData,
+    known: dict[str, Preprocessing],
+    rows: Rows,
+    engine: Engine,
+) -> list[Candidate]:
+    """Return members ready to be fitted to some of the items; those with the same view share features."""
+    candidates, shared = [], {}
+    for member in members:
+        model = member.build(settings, data.annotations.n_classes)
+        prepared = prepare_classifier(model, X, data.annotations, known[member.view])
+        if member.view not in shared:
+            typical = prepared.items(X[typical_rows(len(X))]).here
+            shared[member.view] = prepared.chunks(X, rows, data, engine), typical
+        candidates.append(Candidate(model, prepared, *shared[member.view]))
+    return candidates
+
+
+def _fit_all(
+    members: list[Member],
+    candidates: list[Candidate],
+    starts: dict[Member, Solution],
+    splits: Splits,
+    counter: FitCounter,
+    checkpoint: Any,
+) -> list[FittedPair]:
+    """Fit the selected members to all labels."""
+    if splits.many:
+        for candidate in candidates:
+            candidate.settings.tol = max(candidate.settings.tol, TOL_OF_MANY)
+    counter.total = counter.done + len(candidates)
+    steps = [None if checkpoint is None else checkpoint.step(f"fit-{m}") for m in range(len(members))]
+    work = zip(members, candidates, steps, strict=True)
+    return list(counter.run([partial(each.fit, step, starts.get(member)) for member, each, step in work]))
+
+
+def _select(
+    members: list[Member], validation: CrossValidation, splits: Splits, n_classes: int, parts: float
+) -> Selection:
+    """Weight members by their held-out scores, and drop those not worth a fit."""
+    if splits.in_stages:
+        return _in_stages(members, validation, n_classes, parts).condensed(LEAST_WEIGHT)
+    selection = Selection.of(members, validation.scores(members), n_classes, parts)
+    return selection.condensed(LEAST_WEIGHT) if splits.many else selection.with_weight()
+
+
+def _in_stages(members: list[Member], validation: CrossValidation, n_classes: int, parts: float) -> Selection:
+    """Select for many items: the kind of expertise first, then the maps with that kind."""
+    first = kinds(n_classes)
+    scores = validation.scores(first)
+    best = int((scores.weight @ scores.log_lik).argmax())
+    maps = {member.map for member in members}
+    others = [member for member in on_other_maps(first[best], n_classes) if member.map in maps]
+    on_maps = HeldOutScores.joined([scores.of(best), validation.scores(others)], axis=1)
+    selection = Selection.of([first[best], *others], on_maps, n_classes, parts)
+    return replace(selection, varying=gain_of_varying(first, scores), left_out=len(first) - 1)
+
+
+def _starts(validation: CrossValidation, splits: Splits, annotations: Annotations) -> dict[Member, Solution]:
+    """Return where fits to many items start: at the cross-validated fits.
+
+    Fits to few items start from the vote, and fits to very many find a better start by themselves.
+    """
+    if not splits.many or len(splits.informed) > MANY:
         return {}
-    labels = said.labels_per_annotator
-    return {member: fitted.among(labels) for member, fitted in trials.fitted.items()}
+    n_labels = annotations.labels_per_annotator
+    return {member: solution.among(n_labels) for member, solution in validation.solutions.items()}
 
 
-def _parts(views: dict[str, Preprocessing]) -> float:
-    """Sixth smallest eigenvalue of the graph, or NaN where no member has one."""
-    if "spectral" not in views:
+def _parts(known: dict[str, Preprocessing]) -> float:
+    """Return the sixth smallest eigenvalue of the graph, or NaN if no member has one."""
+    if "spectral" not in known:
         return np.nan
-    eigenvalues = views["spectral"].features.eigenvalues
+    eigenvalues = known["spectral"].features.eigenvalues
     return float(eigenvalues[min(5, len(eigenvalues) - 1)])

@@ -22,8 +22,8 @@ MAPS: dict[str, Map] = {
 }
 SEEING = [name for name in MAPS if name != "none"]
 SMOOTH = [name for name in SEEING if name != "spectral"]  # its features have clusters in them already
-FAR_APART = Population(deviation_variance=2.0, deviation_shape=1000.0)  # too firm to be learnt away
-ROUGH = 1e-4  # tolerance that is enough to weigh members, and where a bound wiggles
+FAR_APART = Population(deviation_variance=2.0, deviation_shape=1000.0)  # a prior that labels do not move
+ROUGH = 1e-4  # tolerance of fits that only compare members, and of cross-fitted EM, which oscillates
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Member:
     varies_with_x : bool
         Whether expertise may depend on the item.
     two_coin : bool
-        Whether it may differ from class to class; of more than two classes it always may.
+        Whether it may differ between classes; always enabled for more than two classes.
     clusters : int
-        Where expertise varies: between so many clusters of items. 0: smoothly, with the map's features.
+        Number of clusters of items between which expertise differs. 0: it is smooth in the map's features.
     far_apart : bool
-        Whether annotators are taken to differ much. If not, how much is learnt, and where each of them gave
-        few labels that turns out to be little.
+        Whether the prior lets annotators differ a lot. If not, the variance between them is learned, and is
+        underestimated where each gave few labels.
     """
 
     map: str
@@ -55,7 +55,7 @@ class Member:
     far_apart: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing."""
+        """Refuse invalid settings."""
         if self.map not in MAPS:
             raise ValueError(f"map must be one of {', '.join(map(repr, MAPS))}; got {self.map!r}.")
         check_setting(self, "variance", POSITIVE)
@@ -71,18 +71,18 @@ class Member:
 
     @property
     def view(self) -> str:
-        """Name of what truth and expertise see of x; members that share it see items alike."""
+        """Name of the features of truth and expertise; members with the same view share them."""
         return f"{self.map}, {self.clusters} clusters" if self.clusters else self.map
 
     @property
     def expertise(self) -> str:
-        """How expertise depends on x, and on who it is, in words."""
+        """How expertise depends on x and on the annotator, in words."""
         varies = f"by {self.clusters} clusters" if self.clusters else "varies with x"
         apart = ", annotators far apart" if self.far_apart else ""
         return (varies if self.varies_with_x else "constant") + apart
 
     def build(self, settings: Any, n_classes: int) -> CrowdClassifier:
-        """Return the estimator, not fitted yet; where features share one unit, the graph keeps it."""
+        """Return the unfitted estimator; the graph keeps the unit of features that share one."""
         kind = ConfusionAnnotators if n_classes > 2 or self.two_coin else BernoulliAnnotators
         population = FAR_APART if self.far_apart else Population()
         return CrowdClassifier(
@@ -91,19 +91,17 @@ class Member:
             MAPS[self.map],
             annotator_map=ClusterMap(self.clusters) if self.clusters else None,
             max_iter=settings.max_iter,
-            tol=settings.tol
-            if n_classes == 2
-            else max(settings.tol, ROUGH),  # cross-fitted EM comes no nearer
+            tol=settings.tol if n_classes == 2 else max(settings.tol, ROUGH),
             standardize="units" if self.map == "spectral" else "roots",
             random_state=settings.random_state,
         )
 
 
 def default_members(n_classes: int) -> list[Member]:
-    """Maps × prior variances, with expertise that varies with x, smoothly or by clusters, and that does not.
+    """Return maps × prior variances, with expertise that depends on x (smoothly or by clusters) or not.
 
-    Of two classes also labels alone: where features say nothing of the truth, they should not be asked. And
-    annotators who are far apart, on the plainest maps.
+    For two classes also members without features, in case they carry no information about the truth, and,
+    on the simplest maps, annotators who are far apart.
     """
     if n_classes == 2:
         grid = [
@@ -120,7 +118,7 @@ def default_members(n_classes: int) -> list[Member]:
 
 
 def kinds(n_classes: int) -> list[Member]:
-    """What expertise may be like, each on the plainest map: of many items these are tried first."""
+    """Return the kinds of expertise on the simplest map: with many items, they are scored first."""
     if n_classes > 2:
         return [Member("linear", 30.0, True), Member("linear", 30.0, False)]
     return [
@@ -131,7 +129,7 @@ def kinds(n_classes: int) -> list[Member]:
 
 
 def on_other_maps(kind: Member, n_classes: int) -> list[Member]:
-    """Return the same kind of expertise with the other maps; of two classes also with none."""
+    """Return the same kind of expertise with the other maps; for two classes also without features."""
     others = [
         replace(kind, map=name, clusters=kind.clusters if name in SMOOTH else 0)
         for name in SEEING

@@ -1,4 +1,4 @@
-"""What `AutoCrowdClassifier` chose, and on what evidence."""
+"""What `AutoCrowdClassifier` selected, and on what evidence."""
 
 from __future__ import annotations
 
@@ -12,43 +12,42 @@ from whoknows._array import Array
 from whoknows.estimators.auto.members import Member
 from whoknows.estimators.auto.stacking import HeldOutScores, half_and_half, stack, stacked, weigh
 
-# Of more than two classes members are point estimates, each as sure of itself as its prior variance makes it:
-# what then foretells labels best need not be right most often, and the average over members usually is.
+# For more than two classes members are point estimates, whose confidence depends on their prior variance: the
+# member with the best held-out likelihood need not have the best accuracy, and an average often has.
 EVEN_OF_POINTS = 0.15
-WITHOUT_PARTS = 0.2  # sixth eigenvalue of a graph that has no clusters or thread to follow
-FEW = 20  # items: labels of fewer show nothing that could not be chance
+WITHOUT_PARTS = 0.2  # sixth eigenvalue of a graph without clusters or curves to follow
+FEW = 20  # held-out items: fewer give no evidence
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What was chosen, and on what evidence; print it.
+    """Ensemble weights of the members, and the evidence for them; print it.
 
     Attributes
     ----------
     members : list of Member
     weights : (n_members,)
-        By how well each foretells labels: their say on who knows what.
+        For expertise, by the held-out log-likelihood of the labels.
     on_truth : (n_members,)
-        Their say on the truth of items without labels: by how well p(z | x) of each agrees with labels, which
-        are taken to mean the same for all; until labels tell, half of it goes to straight boundaries. Members
-        that see nothing of x have none.
+        For the truth of items without labels. Members are compared by p(z | x) alone: all of them read
+        labels with the ensemble's average. The prior gives one half to linear boundaries. Members that do not
+        use x have zero weight.
     on_labelled : (n_members,)
-        Their say on the truth of items with labels: by how well each foretells a label once it knows the
-        item's others. Where these say enough, members that see nothing of x may be the best.
+        For the truth of items with labels, by the log-likelihood of a held-out label given the item's other
+        labels. With enough labels per item, members that do not use x may be the best.
     log_lik : (n_items, n_members)
-        Log-likelihood of each held-out item's labels under each member; no rows where nothing was held out.
+        Log-likelihood of each held-out item's labels under each member; no rows if nothing was held out.
     counts : (n_items,)
-        How much each held-out item counts.
-    varying : (gain, error)
-        How much better members whose expertise varies with x, weighed among themselves, foretell a held-out
-        item's labels than those in which it does not, the truth seen alike by all; in log-likelihood, and the
-        standard error of that; NaN where it cannot be told.
+        Weight of each held-out item.
+    varying : (gain, standard error)
+        Gain in held-out log-likelihood per item from expertise that depends on x, everything else equal;
+        NaN if it could not be measured.
     parts : float
-        Sixth smallest eigenvalue of the graph over all items: near zero where they fall into parts.
+        Sixth smallest eigenvalue of the graph over all items: near zero if they form clusters.
     graph : float
-        What members with a graph had on truth beforehand; NaN where none was tried, or no other.
+        Prior weight on truth of members with a graph; NaN if none was tried, or no other.
     left_out : int
-        Members that were tried and are not fitted: without a say, or not worth a fit to very many items.
+        Members that were tried and not fitted: with zero weight, or not worth a fit to very many items.
     """
 
     members: list[Member]
@@ -63,55 +62,54 @@ class Selection:
     left_out: int = 0
 
     @classmethod
-    def of(cls, members: list[Member], foretold: HeldOutScores, n_classes: int, parts: float) -> Selection:
-        """Weigh members by what they say of items whose labels they did not see."""
-        log_lik, even = foretold.log_lik, EVEN_OF_POINTS if n_classes > 2 else 0.0
+    def of(cls, members: list[Member], scores: HeldOutScores, n_classes: int, parts: float) -> Selection:
+        """Compute the weights from held-out scores."""
+        log_lik, even = scores.log_lik, EVEN_OF_POINTS if n_classes > 2 else 0.0
         maps = np.array([member.map for member in members])
-        weights = weigh(log_lik, maps == "spectral", even, foretold.weight)
-        has_say = weights > 0
-        sees = has_say & (maps != "none")
-        judged = sees if sees.any() else has_say
+        weights = weigh(log_lik, maps == "spectral", even, scores.weight)
+        counted = weights > 0
+        sees = counted & (maps != "none")
+        judged = sees if sees.any() else counted
         on_truth, on_labelled = np.zeros((2, len(members)))
-        log_lik_of_truth = foretold.log_lik_of_truth(weights)[:, judged]
+        log_lik_of_truth = scores.log_lik_of_truth(weights)[:, judged]
         beforehand = half_and_half(maps[judged] == "linear")
-        on_truth[judged] = stack(log_lik_of_truth, even, beforehand, foretold.weight)
-        on_labelled[has_say] = stack(foretold.log_given[:, has_say], even, counts=foretold.label_weight)
-        varying, graph = gain_of_varying(members, foretold), _graph_beforehand(maps)
-        return cls(members, weights, on_truth, on_labelled, log_lik, foretold.weight, varying, parts, graph)
+        on_truth[judged] = stack(log_lik_of_truth, even, beforehand, scores.weight)
+        on_labelled[counted] = stack(scores.log_given[:, counted], even, counts=scores.label_weight)
+        varying, graph = gain_of_varying(members, scores), _graph_beforehand(maps)
+        return cls(members, weights, on_truth, on_labelled, log_lik, scores.weight, varying, parts, graph)
 
     @property
     def held_out(self) -> Array:
-        """Mean log-likelihood of a held-out item's labels under each member, or NaN: (n_members,)."""
+        """Mean held-out log-likelihood per item of each member, or NaN: (n_members,)."""
         if not len(self.log_lik):
             return np.full(len(self.weights), np.nan)
         return np.average(self.log_lik, axis=0, weights=self.counts)
 
     @property
     def varies(self) -> bool | None:
-        """Whether held-out labels show that expertise varies with x; None if they cannot tell."""
+        """Whether held-out labels show that expertise depends on x; None if there are too few."""
         gain, error = self.varying
         return bool(gain > 2 * error) if np.isfinite(gain) else None
 
-    def with_a_say(self) -> Selection:
-        """Return the members that count: a graph that has not earned its place need not be fitted."""
-        has_say = self.weights > 0
+    def with_weight(self) -> Selection:
+        """Return the selection without members of zero weight."""
+        counted = self.weights > 0
         return replace(
             self,
-            members=[member for member, says in zip(self.members, has_say, strict=True) if says],
-            weights=self.weights[has_say],
-            on_truth=self.on_truth[has_say],
-            on_labelled=self.on_labelled[has_say],
-            log_lik=self.log_lik[:, has_say],
-            left_out=self.left_out + int(np.sum(~has_say)),
+            members=[member for member, some in zip(self.members, counted, strict=True) if some],
+            weights=self.weights[counted],
+            on_truth=self.on_truth[counted],
+            on_labelled=self.on_labelled[counted],
+            log_lik=self.log_lik[:, counted],
+            left_out=self.left_out + int(np.sum(~counted)),
         )
 
     def condensed(self, least: float) -> Selection:
-        """Return the members worth a fit to very many items.
+        """Return the selection with only the members worth a fit to very many items.
 
-        Those with less than ``least`` times the weight of the heaviest are left out, unless nobody else could
-        tell the truth, or they see nothing of x, which costs little, and have much to say on labelled items.
-        With so many labels a prior hardly matters: of members that differ in variance alone the best has the
-        weight of all.
+        A member needs ``least`` times the largest weight. One that does not use x, and so is cheap, may also
+        have that weight on labelled items; and at least one member must have weight on truth. With so many
+        labels the prior hardly matters: of members that differ in variance alone, the best takes all weight.
         """
         kinds: dict[Member, list[int]] = {}
         sees = np.array([member.map != "none" for member in self.members])
@@ -119,12 +117,12 @@ class Selection:
         worth |= ~sees & (self.on_labelled >= least * self.on_labelled.max())
         if not self.on_truth[worth].any():
             worth[self.on_truth.argmax()] = True
-        says = np.array([self.weights, self.on_truth, self.on_labelled])
+        table = np.array([self.weights, self.on_truth, self.on_labelled])
         for i in np.flatnonzero(worth):
             kinds.setdefault(replace(self.members[i], variance=1.0), []).append(i)
         best = [max(alike, key=self.weights.__getitem__) for alike in kinds.values()]
-        says = np.array([says[:, alike].sum(axis=1) for alike in kinds.values()]).T
-        weights, on_truth, on_labelled = says / says.sum(axis=1, keepdims=True)
+        table = np.array([table[:, alike].sum(axis=1) for alike in kinds.values()]).T
+        weights, on_truth, on_labelled = table / table.sum(axis=1, keepdims=True)
         return replace(
             self,
             members=[self.members[i] for i in best],
@@ -140,46 +138,46 @@ class Selection:
         return float(sum(w for w, m in zip(self.weights, self.members, strict=True) if _is(m, wanted)))
 
     def __str__(self) -> str:
-        """Say in words and numbers what carries the weight."""
+        """Describe the weights in sentences and a table."""
         return "\n".join([*self._sentences(), "", *self._table()])
 
     def _sentences(self) -> Iterator[str]:
         if not len(self.log_lik):
-            yield "No selection: no label was held out, and every member has the same weight."
+            yield "No selection: no label was held out, and all members have the same weight."
             return
         n_items = f"{len(self.log_lik):,}".replace(",", " ")
-        yield f"Weights rest on the labels of {n_items} held-out items; no truth was used."
+        yield f"The weights are based on the labels of {n_items} held-out items; no truth was used."
         if self.left_out:
-            yield f"Members tried that add too little to be worth a fit: {self.left_out}."
+            yield f"Members tried and dropped: {self.left_out}."
         if len(self.log_lik) < FEW:
-            yield "Not enough labels to tell the members apart: what carries the weight may be chance."
+            yield "There are too few labels to compare the members: the weights may be due to chance."
             return
         yield from self._graph()
         if self.varies is not None:
             gain, error = self.varying
-            finding = "expertise varies with x" if self.varies else "no sign that expertise varies with x"
-            better = f"{abs(gain):.3f} {'better' if gain > 0 else 'worse'} (standard error {error:.3f})"
-            yield f"With expertise that varies with x an item's labels are foretold {better}: {finding}."
+            finding = "it does depend on x" if self.varies else "no clear evidence that it depends on x"
+            change = f"{'gains' if gain > 0 else 'loses'} {abs(gain):.3f} (standard error {error:.3f})"
+            yield f"Expertise that depends on x {change} in held-out log-likelihood per item: {finding}."
 
     def _graph(self) -> Iterator[str]:
-        """What the graph adds; nothing where there is none, and nobody looked whether one could help."""
+        """Say what the graph adds, if one was tried or ruled out."""
         carries = sum(w for w, m in zip(self.on_truth, self.members, strict=True) if m.map == "spectral")
         if np.isfinite(self.graph):
-            finding = "matter" if carries > self.graph else "add little"
-            yield f"The graph carries {carries:.0%}: unlabelled items {finding} here."
+            finding = "help" if carries > self.graph else "add little"
+            yield f"Members with a graph have {carries:.0%} of the weight: unlabelled items {finding} here."
         elif not carries and self.parts >= WITHOUT_PARTS:
-            yield f"The items fall into no parts (graph eigenvalue {self.parts:.2f}): no graph was tried."
+            yield f"The items form no clusters (graph eigenvalue {self.parts:.2f}): no graph was tried."
 
     def _table(self) -> Iterator[str]:
         yield f"{'weight':>7}{'on truth':>10}{'on labelled':>13}{'held out':>10}  member"
         held_out, differ = self.held_out, len({m.two_coin for m in self.members}) > 1
-        says = np.array([self.weights, self.on_truth, self.on_labelled])
-        heard = np.argsort(-says.max(axis=0), kind="stable")[:8]  # who has much of any say
-        for i in sorted(heard, key=lambda i: -self.weights[i]):
+        table = np.array([self.weights, self.on_truth, self.on_labelled])
+        largest = np.argsort(-table.max(axis=0), kind="stable")[:8]
+        for i in sorted(largest, key=lambda i: -self.weights[i]):
             m = self.members[i]
-            coins = ", a coin for each class" if m.two_coin and differ else ""
+            coins = ", one accuracy per class" if m.two_coin and differ else ""
             member = f"{m.map}, variance {m.variance:g}, expertise {m.expertise}{coins}"
-            weight, on_truth, on_labelled = says[:, i]
+            weight, on_truth, on_labelled = table[:, i]
             yield f"{weight:>7.1%}{on_truth:>10.1%}{on_labelled:>13.1%}{held_out[i]:>10.3f}  {member}"
 
 
@@ -187,13 +185,11 @@ def _is(member: Member, wanted: dict[str, Any]) -> bool:
     return all(getattr(member, name) == value for name, value in wanted.items())
 
 
-def gain_of_varying(members: list[Member], foretold: HeldOutScores) -> tuple[float, float]:
-    """Mean over items, and its standard error, of what x-dependent expertise adds, among those that see x.
+def gain_of_varying(members: list[Member], scores: HeldOutScores) -> tuple[float, float]:
+    """Return the gain in held-out log-likelihood per item from x-dependent expertise, and its standard error.
 
-    NaN of few items.
-
-    Nothing else is compared: all see the truth alike, and kinds of annotators that only one side has (by
-    their coins, or by how far apart they are) are left out.
+    NaN for few items. Nothing else differs: all members use the ensemble's p(z | x), and kinds of annotators
+    that only one side has (accuracies per class, far apart) are left out.
     """
     kinds = {i: (m.two_coin, m.far_apart) for i, m in enumerate(members) if m.map != "none"}
     varying, constant = (
@@ -201,10 +197,10 @@ def gain_of_varying(members: list[Member], foretold: HeldOutScores) -> tuple[flo
         for varies in (True, False)
     )
     both = set(varying.values()) & set(constant.values())
-    if not both or len(foretold.log_truth) < FEW:
+    if not both or len(scores.log_truth) < FEW:
         return np.nan, np.nan
-    counts = foretold.weight
-    log_lik = foretold.log_lik_of_labels(stack(foretold.log_lik, counts=counts))
+    counts = scores.weight
+    log_lik = scores.log_lik_of_labels(stack(scores.log_lik, counts=counts))
     x, one = ([i for i, kind in side.items() if kind in both] for side in (varying, constant))
     gain = stacked(log_lik[:, x], counts) - stacked(log_lik[:, one], counts)
     mean, share = np.average(gain, weights=counts), counts / counts.sum()
@@ -213,7 +209,7 @@ def gain_of_varying(members: list[Member], foretold: HeldOutScores) -> tuple[flo
 
 
 def _graph_beforehand(maps: Array) -> float:
-    """What members with a graph have on truth before any label is seen; NaN if that is nothing, or all."""
+    """Return the prior weight on truth of members with a graph; NaN if it is 0 or 1."""
     seeing = maps[maps != "none"]
     share = half_and_half(seeing == "linear")[seeing == "spectral"].sum() if len(seeing) else 0.0
     return float(share) if 0 < share < 1 else np.nan

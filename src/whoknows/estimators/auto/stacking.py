@@ -1,4 +1,4 @@
-"""Weights of several models, by how well each foretells labels it did not see."""
+"""Stacking: ensemble weights from the held-out log-likelihood of the labels."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from scipy.special import logsumexp
 
 from whoknows._array import Array, Mask, Rows, segment_sum
 
-PRIOR_ITEMS = 3.0  # rows' worth of weight that is given beforehand: few labels cannot tell members apart
+PRIOR_ITEMS = 3.0  # items' worth of prior weight: few labels cannot compare members
 ROUNDS = 500  # of EM
 
 
 @dataclass(frozen=True)
 class HeldOutScores:
-    """What members say of items whose labels they did not see.
+    """Scores of members on items whose labels were held out.
 
     Attributes
     ----------
@@ -27,9 +27,8 @@ class HeldOutScores:
     log_given : (n_labels, n_members)
         log p(label | x, other labels of the item) of each label.
     weight : (n_items,)
-        How much each item counts.
     label_weight : (n_labels,)
-        The same of each label: as its item.
+        The weight of the label's item.
     """
 
     log_truth: Array
@@ -40,7 +39,7 @@ class HeldOutScores:
 
     @classmethod
     def by_member(cls, log_truth: Array, log_each: Array, item: Rows, weight: Array | None = None) -> Self:
-        """What one member says: ``log_each`` (n_labels, n_classes) is of each label, of the item it is on."""
+        """Return the scores of one member; ``log_each`` is log p(label | x, z), (n_labels, n_classes)."""
         weight = np.ones(len(log_truth)) if weight is None else weight
         log_labels = segment_sum(log_each, item, len(log_truth))
         log_joint = (log_truth + log_labels)[item]
@@ -49,12 +48,12 @@ class HeldOutScores:
 
     @classmethod
     def nothing(cls, n_members: int) -> Self:
-        """No item was held out."""
+        """Return the scores where no item was held out."""
         return cls(*np.zeros((2, 0, n_members, 1)), np.zeros((0, n_members)), *np.zeros((2, 0)))
 
     @classmethod
     def joined(cls, parts: list[Self], axis: int) -> Self:
-        """Items one after the other (axis 0), or members side by side (axis 1)."""
+        """Concatenate items (axis 0) or members (axis 1)."""
         tables = zip(*((part.log_truth, part.log_labels, part.log_given) for part in parts), strict=True)
         told = (np.concatenate(table, axis) for table in tables)
         if axis == 1:
@@ -63,7 +62,7 @@ class HeldOutScores:
         return cls(*told, *map(np.concatenate, weights))
 
     def of(self, member: int) -> Self:
-        """Return what one member says."""
+        """Return the scores of one member."""
         told = (table[:, [member]] for table in (self.log_truth, self.log_labels, self.log_given))
         return type(self)(*told, self.weight, self.label_weight)
 
@@ -73,33 +72,33 @@ class HeldOutScores:
         return np.asarray(logsumexp(self.log_truth + self.log_labels, axis=2))
 
     def log_lik_of_truth(self, weights: Array) -> Array:
-        """Return the same with labels taken alike for all members: by the average of what they mean to each.
+        """Return the same with one p(labels | x, z) for all members, a weighted average of theirs.
 
-        Then members differ in what they say of the truth, and in nothing else.
+        Then members differ in p(z | x) alone.
         """
         meant = np.einsum("m,imk->ik", weights, self.log_labels)
         return np.asarray(logsumexp(self.log_truth + meant[:, None], axis=2))
 
     def log_lik_of_labels(self, weights: Array) -> Array:
-        """Return the same with the truth seen alike by all members: as their average sees it.
+        """Return the same with one p(z | x) for all members, a weighted average of theirs.
 
-        Then members differ in what labels mean to them, and in nothing else.
+        Then members differ in p(labels | x, z) alone.
         """
         seen = logsumexp(self.log_truth, axis=1, b=weights[:, None], keepdims=True)
         return np.asarray(logsumexp(seen + self.log_labels, axis=2))
 
 
 def weigh(log_lik: Array, spectral: Mask, even: float = 0.0, counts: Array | None = None) -> Array:
-    """Weights of the members, (n_members,); those with a graph have to earn theirs.
+    """Weights of the members, (n_members,); zero for members with a graph unless they improve on the others.
 
-    They look at unlabelled items, too, and where these say nothing of the classes they are worse than the
-    others in ways that few held-out labels do not show. So they count only where, stacked by themselves, they
-    foretell held-out labels better than the others do.
+    Where unlabelled items carry no information about the classes, members with a graph are worse than the
+    others in ways that few held-out labels do not show. So they count only if, stacked by themselves, they
+    have a higher held-out log-likelihood than the others.
 
     Parameters
     ----------
     log_lik : (n_items, n_members)
-        Log-likelihood of each item's labels under each member, which did not see them.
+        Held-out log-likelihood of each item's labels under each member.
     spectral : (n_members,)
         Which members have a graph.
     even, counts
@@ -115,9 +114,9 @@ def weigh(log_lik: Array, spectral: Mask, even: float = 0.0, counts: Array | Non
 
 
 def stacked(log_lik: Array, counts: Array) -> Array:
-    """Log-likelihood of each item's labels under the members, weighed by `stack` on others: (n_items,).
+    """Log-likelihood of each item's labels under the stacked members: (n_items,).
 
-    Each half of the items has its weights from the other: many members are not better than few by chance.
+    Each half of the items has its weights from the other half, so that many members have no advantage.
     """
     halves = np.array_split(np.arange(len(log_lik)), 2)
     weights = [stack(log_lik[half], counts=counts[half]) for half in reversed(halves)]
@@ -126,7 +125,7 @@ def stacked(log_lik: Array, counts: Array) -> Array:
 
 
 def half_and_half(one_kind: Mask) -> Array:
-    """Weights of the members, (n_members,): one half each for those of a kind and for the others."""
+    """Return weights, (n_members,): one half for members of a kind, one half for the others."""
     sizes = np.where(one_kind, one_kind.sum(), (~one_kind).sum())
     return 1 / sizes / (1 / sizes).sum()
 
@@ -134,21 +133,21 @@ def half_and_half(one_kind: Mask) -> Array:
 def stack(
     log_lik: Array, even: float = 0.0, prior: Array | None = None, counts: Array | None = None
 ) -> Array:
-    """Weights that maximise Σ_i c_i log Σ_m w_m l_im, drawn to ``prior``, or an even share: (n_members,).
+    """Weights that maximise Σ_i c_i log Σ_m w_m l_im, shrunk towards ``prior``: (n_members,).
 
-    The draw is worth three items; so many more as ``even``, a share of the items, or labels, draw towards an
-    even share. ``counts`` (n_items,) are the c_i, how much each counts: 1 by default.
+    The prior, uniform by default, counts as three items. ``even``, a fraction of the items, shrinks further
+    towards uniform weights. ``counts`` (n_items,) are the c_i, 1 by default.
     """
     n_items, n_members = log_lik.shape
-    alike = np.full(n_members, 1 / n_members)
-    prior = alike if prior is None else prior
+    uniform = np.full(n_members, 1 / n_members)
+    prior = uniform if prior is None else prior
     if not n_items:
         return prior
     counts = np.ones(n_items) if counts is None else counts
-    drawn = PRIOR_ITEMS * prior + even * counts.sum() * alike
-    weights = drawn / drawn.sum()
+    pseudo_counts = PRIOR_ITEMS * prior + even * counts.sum() * uniform
+    weights = pseudo_counts / pseudo_counts.sum()
     lik = np.exp(log_lik - log_lik.max(axis=1, keepdims=True))
     for _ in range(ROUNDS):
-        weights = weights * (lik.T @ (counts / (lik @ weights))) + drawn
+        weights = weights * (lik.T @ (counts / (lik @ weights))) + pseudo_counts
         weights /= weights.sum()
     return weights

@@ -54,7 +54,7 @@ def gold_codes(gold: Any, said: Annotations) -> Array | None:
     return codes
 
 
-def check_gold_numbers(gold: Any, said: Annotations) -> Array | None:
+def gold_numbers(gold: Any, said: Annotations) -> Array | None:
     """Return gold as numbers, (n_items,), NaN where it is not known."""
     if gold is None:
         return None

@@ -1,4 +1,4 @@
-"""From the words an estimator takes to the pieces a model is made of."""
+"""From the names that an estimator's parameters take to the pieces of a model."""
 
 from __future__ import annotations
 
@@ -13,78 +13,98 @@ from whoknows._array import Mask
 from whoknows.data.annotations import Annotations
 from whoknows.model.annotators import (
     BernoulliAnnotators,
+    BiasedAnnotators,
     ConfusionAnnotators,
     GaussianAnnotators,
     OrderedAnnotators,
 )
 from whoknows.model.graph import AutoGraph
 from whoknows.model.maps import ClusterMap, LinearMap, RbfMap, SpectralMap
-from whoknows.model.settings import Settings
-from whoknows.model.truth import GraphTruth, LogisticTruth, OrderedTruth
+from whoknows.model.settings import NotCompatible, Settings
+from whoknows.model.truth import GraphTruth, LinearTruth, LogisticTruth, OrderedTruth
 
-NEARLY_ALWAYS = 0.95  # share of one label from which an annotator may be saying one thing
-CHANCE = 1e-4  # of saying it so often by chance
+NEARLY_ALWAYS = 0.95  # share of one label from which an annotator may be giving a constant answer
+CHANCE = 1e-4  # largest probability of that share by chance
+
+Pieces = dict[str, Callable[[], Any]]
 
 
 def resolve_truth(choice: Any) -> Any:
     """Return the truth model that ``choice`` names, or ``choice`` itself."""
-    words: dict[str, Callable[[], Any]] = {
+    names: Pieces = {
         "id": LogisticTruth,
         "lgp": lambda: LogisticTruth(graph=AutoGraph()),
         "gp": GraphTruth,
         "ordered": OrderedTruth,
     }
-    return resolve("truth", choice, words, "expected_log_truth")
+    return resolve("truth", choice, names, "expected_log_truth")
 
 
-def resolve_annotators(choice: Any, truth: Any, said: Annotations) -> Any:
-    """Return the annotator model that ``choice`` names; "auto" is the best one the truth can use."""
-    words: dict[str, Any] = {
+def resolve_annotators(choice: Any, truth: Any, annotations: Annotations) -> Any:
+    """Return the annotator model that ``choice`` names; "auto" is the best one for the truth."""
+    names: Pieces = {
         "bernoulli": BernoulliAnnotators,
         "confusion": ConfusionAnnotators,
         "gaussian": GaussianAnnotators,
         "ordered": OrderedAnnotators,
     }
     if isinstance(truth, OrderedTruth):
-        natural = "ordered"
+        best = "ordered"
     elif truth.accepts == "quadratic":
-        natural = "gaussian"
+        best = "gaussian"
+    elif annotations.n_classes == 2 and not gives_one_label(annotations).any():
+        best = "bernoulli"
     else:
-        natural = "bernoulli" if said.n_classes == 2 and not says_one_thing(said).any() else "confusion"
-    return resolve("annotators", choice, {"auto": words[natural]} | words, "expected_log_lik")
+        best = "confusion"
+    return resolve("annotators", choice, {"auto": names[best]} | names, "expected_log_lik")
 
 
-def says_one_thing(said: Annotations) -> Mask:
-    """Which annotators give one label nearly always, far more often than all do together: (n_annotators,).
+def resolve_regression(truth: Any, annotators: Any) -> tuple[LinearTruth, BiasedAnnotators]:
+    """Return the pieces of a model of real-valued labels."""
+    truths: Pieces = {"id": LinearTruth, "lgp": lambda: LinearTruth(graph=AutoGraph())}
+    kinds: Pieces = {"auto": BiasedAnnotators, "biased": BiasedAnnotators}
+    found = (
+        resolve("truth", truth, truths, "expected_log_truth"),
+        resolve("annotators", annotators, kinds, "expected_log_lik"),
+    )
+    for piece, kind in zip(found, (LinearTruth, BiasedAnnotators), strict=True):
+        if not isinstance(piece, kind):
+            raise NotCompatible(f"CrowdRegressor needs {kind.__name__}; got {type(piece).__name__}.")
+    return found
 
-    One accuracy for both classes cannot describe them: they are right on one class, wrong on the other.
+
+def gives_one_label(annotations: Annotations) -> Mask:
+    """Which annotators give one label nearly always, far more often than the crowd does: (n_annotators,).
+
+    A single accuracy cannot describe them: they are right on one class and wrong on the others.
     """
-    cell = said.annotator.astype(np.intp) * said.n_classes + said.label
-    labels = np.bincount(cell, minlength=said.n_annotators * said.n_classes).reshape(-1, said.n_classes)
+    K = annotations.n_classes
+    cell = annotations.annotator.astype(np.intp) * K + annotations.label
+    labels = np.bincount(cell, minlength=annotations.n_annotators * K).reshape(-1, K)
     total, most = labels.sum(axis=1), labels.max(axis=1)
-    everybody = labels.sum(axis=0) / max(labels.sum(), 1)
-    by_chance = binom.sf(most - 1, total, everybody[labels.argmax(axis=1)])
+    share = labels.sum(axis=0) / max(labels.sum(), 1)
+    by_chance = binom.sf(most - 1, total, share[labels.argmax(axis=1)])
     return np.asarray((total > 0) & (most >= NEARLY_ALWAYS * total) & (by_chance < CHANCE))
 
 
 def resolve_map(name: str, choice: Any) -> Any:
     """Return the map that ``choice``, a parameter of this name, stands for, or ``choice`` itself."""
-    words = {"rbf": RbfMap, "linear": LinearMap, "spectral": SpectralMap, "clusters": ClusterMap}
-    return resolve(name, choice, words, "is_map")
+    names: Pieces = {"rbf": RbfMap, "linear": LinearMap, "spectral": SpectralMap, "clusters": ClusterMap}
+    return resolve(name, choice, names, "is_map")
 
 
-def resolve(name: str, choice: Any, words: dict[str, Callable[[], Any]], method: str) -> Any:
-    """Return the piece a word stands for, or the piece itself, its settings checked.
+def resolve(name: str, choice: Any, names: Pieces, method: str) -> Any:
+    """Return the piece that a name stands for, or the piece itself, with its settings checked.
 
-    A piece with a graph may have "auto" in its place, which stands for `AutoGraph`.
+    ``graph="auto"`` inside a piece stands for `AutoGraph`.
     """
-    if isinstance(choice, str) and choice in words:
-        return words[choice]()
-    if not isinstance(choice, Settings) or not hasattr(choice, method):
-        example = type(next(iter(words.values()))()).__name__
+    if isinstance(choice, str) and choice in names:
+        return names[choice]()
+    if not hasattr(choice, method):
+        example = type(next(iter(names.values()))()).__name__
         raise ValueError(
-            f"{name} must be {', '.join(map(repr, words))} or a piece such as {example}(); got {choice!r}."
+            f"{name} must be {', '.join(map(repr, names))} or a piece such as {example}(); got {choice!r}."
         )
     if isinstance(getattr(choice, "graph", None), str):
         choice = replace(choice, graph=resolve("graph", choice.graph, {"auto": AutoGraph}, "build"))
-    return choice.check()
+    return choice.check() if isinstance(choice, Settings) else choice

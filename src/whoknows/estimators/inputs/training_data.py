@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
@@ -91,7 +92,7 @@ def check_training_input(
     X = check_features(estimator, X, reset=True)
     gold = known_truth.by_row(gold, index, y)
     annotations = check_annotations(y, len(X), index=index)
-    if estimator._estimator_type == "regressor":
+    if is_regressor(estimator):
         check_some_labels(annotations)
         check_numbers(annotations)
         codes = known_truth.gold_numbers(gold, annotations)

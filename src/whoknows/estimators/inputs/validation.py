@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import wraps
 from numbers import Real
@@ -19,7 +20,7 @@ from whoknows._array import LARGEST, Array, namespace, to_numpy, too_large
 from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import counts_rows, first_not_a_number, is_frame, not_numbers
 from whoknows.data.vocabulary import show
-from whoknows.estimators.inputs.device import on_device
+from whoknows.estimators.inputs.rows import on_device
 from whoknows.io.parquet import ParquetFeatures
 from whoknows.model.distances import blocks_of
 from whoknows.model.settings import Rule
@@ -83,6 +84,22 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         for rows in blocks_of(X):
             _check_block(estimator, X[rows], rows.start)
     return on_device(X, getattr(estimator, "device", None))
+
+
+@dataclass(frozen=True)
+class CheckedFeatures:
+    """Features that an estimator has validated, and the ids of their rows."""
+
+    X: Any
+    index: Any
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+
+def checked(estimator: Any, X: Any) -> CheckedFeatures:
+    """Validate features once for several questions to a fitted estimator; its methods take the result."""
+    return CheckedFeatures(check_features(estimator, X, reset=False), getattr(X, "index", None))
 
 
 def is_rows(X: Any) -> bool:

@@ -23,7 +23,11 @@ import numpy as np
 import whoknows
 from whoknows._array import Array
 from whoknows.data.vocabulary import elements
+from whoknows.estimators.inputs.rows import RowSpan
 from whoknows.estimators.inputs.training_data import TrainingData
+from whoknows.estimators.persistence.archive import digest
+from whoknows.estimators.persistence.model_file import load_step, save_step
+from whoknows.estimators.persistence.writing import Written
 from whoknows.fit.monitor import Monitor
 from whoknows.io.atomic import write_lines
 from whoknows.io.errors import Path
@@ -45,20 +49,18 @@ class Checkpoint:
 
     Attributes
     ----------
-    folder : str, optional
-        Where it is, made when there is something to remember; None remembers nothing and costs nothing.
+    folder : str
+        Created when the first step is done.
     about : str
         What is fitted, as JSON of checksums: the checkpoint of another fit is of no use.
     """
 
-    folder: str | None = None
-    about: str = ""
+    folder: str
+    about: str
 
     @classmethod
-    def of(cls, folder: Path | None, settings: Any, given: TrainingData) -> Checkpoint:
+    def of(cls, folder: Path, settings: Any, given: TrainingData) -> Checkpoint:
         """Return the checkpoint of an estimator's fit; a folder with that of another fit is refused."""
-        if folder is None:
-            return cls()
         if not isinstance(settings.random_state, Integral):
             raise ValueError(
                 "checkpoint= needs random_state to be a whole number, so that a fit that goes on draws as "
@@ -67,7 +69,7 @@ class Checkpoint:
         about = {
             "whoknows": whoknows.__version__,
             "settings": _settings(settings, folder),
-            "features": given.items,
+            "features": given.fingerprint,
             "labels": _labels(given),
         }
         found = cls(os.fspath(folder), json.dumps(about))
@@ -89,20 +91,20 @@ class Checkpoint:
 
         ``whole``: items can only be seen all together.
         """
-        if self.folder is None or whole:
+        if whole:
             return self.remember(name, partial(compute, X, slice(None)))
         blocks, found = list(blocks_of(X)), []
         for place in range(0, len(blocks), BLOCKS_A_PIECE):
             piece = blocks[place : place + BLOCKS_A_PIECE]
             rows = slice(piece[0].start, piece[-1].stop)
-            part = partial(compute, Span(X, rows.start, rows.stop), rows)
+            part = partial(compute, RowSpan(X, rows.start, rows.stop), rows)
             found.append(self.remember(f"{name}-{rows.start}", part))
         return np.concatenate(found)
 
     def _refuse_another_fit(self, about: dict[str, str]) -> None:
-        folder = str(self.folder)
+        folder = self.folder
         if not is_checkpoint(folder):
-            _refuse_strangers(folder)
+            _refuse_other_files(folder)
             return
         before = _told(os.path.join(folder, ABOUT))
         changed = [name for name in about if about[name] != before.get(name)]
@@ -114,45 +116,25 @@ class Checkpoint:
             )
 
     def _path(self, name: str) -> str:
-        return os.path.join(str(self.folder), f"{name}.whoknows")
+        return os.path.join(self.folder, f"{name}.whoknows")
 
     def _read(self, name: str) -> Any:
         """Return what is written under a name; None if it is not there, or damaged."""
         path = self._path(name)
-        if self.folder is None or not os.path.exists(path):
+        if not os.path.exists(path):
             return None
         try:
-            return _unpacked(path)
+            return _load(path)
         except FileError as problem:
             warnings.warn(f"{problem} It is computed again.", stacklevel=4)
             return None
 
     def _write(self, name: str, thing: Any) -> None:
-        folder = str(self.folder)
+        folder = self.folder
         os.makedirs(folder, exist_ok=True)
         if not os.path.exists(os.path.join(folder, ABOUT)):
             write_lines([self.about], os.path.join(folder, ABOUT))
-        _pack(thing, self._path(name))
-
-
-@dataclass(frozen=True)
-class Span:
-    """Consecutive rows of features, wherever these are; slices are taken of it."""
-
-    X: Any
-    start: int
-    stop: int
-
-    @property
-    def is_cuda(self) -> bool:
-        """Whether rows, once taken, are on a GPU."""
-        return getattr(self.X, "is_cuda", False)
-
-    def __len__(self) -> int:
-        return self.stop - self.start
-
-    def __getitem__(self, rows: slice) -> Array:
-        return self.X[self.start + rows.start : self.start + rows.stop]
+        save_step(thing, self._path(name))
 
 
 class Step:
@@ -165,21 +147,16 @@ class Step:
     @property
     def is_done(self) -> bool:
         """Whether it is remembered what the step came to."""
-        return self._remembers and os.path.exists(self._checkpoint._path(self._name))
-
-    @property
-    def _remembers(self) -> bool:
-        return self._checkpoint.folder is not None
+        return os.path.exists(self._checkpoint._path(self._name))
 
     def remember(self, compute: Callable[[], Answer]) -> Answer:
         """Return what the step came to; it is computed if nobody has yet."""
         found = self._checkpoint._read(self._name)
         if found is None:
-            answer = compute()
-            found = self._written(answer) if self._remembers else answer
+            found = self._written(compute())
         return found
 
-    def fitted(self, monitor: Monitor, solve: Callable[[], Answer]) -> Answer:
+    def solution(self, monitor: Monitor, solve: Callable[[], Answer]) -> Answer:
         """Return what a solver learnt, and tell its monitor.
 
         A fit that a callback stopped is not remembered: asked for again, it goes on.
@@ -187,7 +164,7 @@ class Step:
         known = self._checkpoint._read(self._name)
         if known is None:
             answer = solve()
-            if monitor.stopped or not self._remembers:
+            if monitor.stopped:
                 return answer
             return self._written((answer, monitor.history, monitor.converged))[0]
         answer, history, monitor.converged = known
@@ -202,7 +179,7 @@ class Step:
 
     def keep(self, state: Any) -> None:
         """Keep a state of the solver, unless there is one of a moment ago."""
-        if self._remembers and time.monotonic() - self._kept_at >= PAUSE:
+        if time.monotonic() - self._kept_at >= PAUSE:
             self._checkpoint._write(self._state, state)
             self._kept_at = time.monotonic()
 
@@ -212,11 +189,7 @@ class Step:
         state = self._checkpoint._path(self._state)
         if os.path.exists(state):
             os.remove(state)
-        return _unpacked(self._checkpoint._path(self._name))
-
-
-NO_CHECKPOINT = Checkpoint()
-NO_STEP = NO_CHECKPOINT.step("")
+        return _load(self._checkpoint._path(self._name))
 
 
 def is_checkpoint(folder: Path) -> bool:
@@ -236,24 +209,12 @@ def forget(folder: Path) -> None:
 # --- files ------------------------------------------------------------------------------------------
 
 
-def _pack(thing: Any, path: str) -> None:
-    """Write something that models are made of: a model file holds an estimator, so one carries it."""
-    from whoknows.estimators.classifier import CrowdClassifier
-    from whoknows.estimators.persistence.model_file import save
-
-    carrier = CrowdClassifier()
-    carrier._fitted = thing
-    save(carrier, path)
-
-
-def _unpacked(path: str) -> Any:
-    from whoknows.estimators.persistence.model_file import load_part
-
+def _load(path: str) -> Any:
     with _one_reads:
-        return load_part(path)
+        return load_step(path)
 
 
-def _refuse_strangers(folder: str) -> None:
+def _refuse_other_files(folder: str) -> None:
     """Refuse a place that is taken: steps are not to mingle with other files."""
     if os.path.exists(folder) and not (os.path.isdir(folder) and all(map(_is_torn, os.listdir(folder)))):
         raise FileError(folder, "is taken: expected a checkpoint, an empty folder or none. Give another one.")
@@ -278,9 +239,6 @@ def _is_torn(name: str) -> bool:
 
 def _settings(estimator: Any, folder: Path) -> str:
     """Return a checksum of an estimator's settings; engines do not count, whose numbers are the same."""
-    from whoknows.estimators.persistence.archive import digest
-    from whoknows.estimators.persistence.writing import Written
-
     told = estimator.get_params(deep=False) | {"engine": None, "device": repr(estimator.device)}
     written = Written.of(type(estimator)(**told), folder)
     return digest(json.dumps([written.objects, written.digests]).encode())
@@ -288,7 +246,7 @@ def _settings(estimator: Any, folder: Path) -> str:
 
 def _labels(given: TrainingData) -> str:
     """Return a checksum of labels and what is known besides."""
-    said, found = given.said, blake2b(digest_size=16)
+    said, found = given.annotations, blake2b(digest_size=16)
     shape = said.n_items, said.n_annotators, elements(said.labels)
     found.update(repr(shape).encode())
     for array in (said.item, said.annotator, said.label, said.confidence, given.gold, given.weight):

@@ -18,6 +18,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
@@ -26,12 +27,9 @@ from whoknows.estimators.auto.ensemble import AutoCrowdClassifier
 from whoknows.estimators.auto.members import Member
 from whoknows.estimators.auto.selection import Selection
 from whoknows.estimators.classifier import CrowdClassifier
-from whoknows.estimators.inputs.preprocessing import Preprocessing
+from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.prepared_model import PreparedModel
 from whoknows.estimators.regressor import CrowdRegressor
-from whoknows.fit.items import Items
-from whoknows.fit.laplace import Covariances
 from whoknows.model.annotators.population import Population
 from whoknows.model.settings import NotCompatible, Settings
 
@@ -55,38 +53,32 @@ _RESULTS: dict[str, Any] = {
     "annotators_": Ids,
     "n_iter_": int,
 }
-_FIT: dict[str, Any] = {"_learnt": Any, "_fitted": Any, "graph_": str, "solver_": str}
-_CLASSES: dict[str, Any] = {"classes_": Ids, "posterior_": Array}
+_CLASSES: dict[str, Any] = {"classes_": Ids, "posterior_": Array, "_training_data": TrainingData}
+_ONE_PAIR: dict[str, Any] = {
+    **{"_pair": FittedPair, "graph_": str, "solver_": str, "bound_history_": list[float]}
+}
 ESTIMATOR_FIELDS: dict[type, dict[str, Any]] = {
     CrowdClassifier: _SETTINGS
     | _RESULTS
-    | _FIT
     | _CLASSES
+    | _ONE_PAIR
     | {"stop": str, "levels": str | list[Any] | tuple[Any, ...] | Ids | None, "warm_start": bool}
-    | {
-        "_spread": Covariances | None,
-        "_given": TrainingData,
-        "_typical": Items,
-        "bound_history_": list[float],
-    }
     | {"annotator_coef_": Array, "annotator_intercept_": Array, "coef_": Array, "intercept_": Array}
     | {"annotator_severity_": Array},
     CrowdRegressor: _SETTINGS
     | _RESULTS
-    | _FIT
-    | {"bound_history_": list[float], "annotator_bias_": Array, "noise_": float}
-    | {"posterior_mean_": Array, "posterior_std_": Array},
+    | _ONE_PAIR
+    | {"annotator_bias_": Array, "noise_": float, "posterior_mean_": Array, "posterior_std_": Array},
     AutoCrowdClassifier: {name: _SETTINGS[name] for name in ("max_iter", "tol", "random_state")}
     | _RESULTS
     | _CLASSES
     | {"selection": bool, "folds": int, "members": list[Member] | None}
-    | {"members_": list[CrowdClassifier], "selection_": Selection, "weights_": Array},
+    | {"pairs_": list[FittedPair], "selection_": Selection, "weights_": Array},
 }
 _OPTIONAL = {
     *(
         "feature_names_in_",
         "posterior_",
-        "_spread",
         "annotator_coef_",
         "annotator_intercept_",
         "coef_",
@@ -242,6 +234,9 @@ def _check_annotations(said: Annotations) -> None:
 
 def check_model(model: Any) -> None:
     """Refuse a model whose parts do not agree with each other, or that predicts no finite numbers."""
+    if type(model) not in ESTIMATOR_FIELDS:
+        raise ValueError(f"the last object is {type(model).__name__}, no model")
+    check_is_fitted(model)
     lacking = fields_of(type(model)).keys() - vars(model).keys() - _OPTIONAL
     _expect(not lacking, f"{type(model).__name__} without {min(lacking, default='')!r}")
     _expect(model.n_features_in_ >= 1 and len(model.annotators_) >= 1, "no features or annotators")
@@ -257,70 +252,64 @@ def check_model(model: Any) -> None:
 
 
 def _check_ensemble(model: AutoCrowdClassifier) -> None:
-    n_members = len(model.members_)
+    n_members = len(model.pairs_)
     _expect(n_members == len(model.selection_.members) >= 1, "as many members as were selected")
     for weights in (model.weights_, model.selection_.weights):
         _expect(weights.shape == (n_members,) and _are_probabilities(weights), "wrong weights of members")
-    for member in model.members_:
-        check_model(member)
-        _expect(_same(member.classes_, model.classes_), "members of other classes")
-        _expect(_same(member.annotators_, model.annotators_), "members of other annotators")
-        _expect(member.n_features_in_ == model.n_features_in_, "members of other features")
-    _check_consensus(model.posterior_, len(model.members_[0]._given.said.items), len(model.classes_))
+    for pair in model.pairs_:
+        _check_pair(pair, model)
+    _check_classifier(model)
 
 
 def _check_fit(model: Any) -> None:
-    """Check the fit of one model, `CrowdClassifier` or `CrowdRegressor`."""
-    seen, fitted, n_annotators = model._learnt.seen, model._fitted, len(model.annotators_)
-    _check_preprocessing(seen, model.n_features_in_)
-    mean, covariance = fitted.annotators.mean, fitted.annotators.covariance
+    """Check the fit of one pair, of `CrowdClassifier` or `CrowdRegressor`."""
+    _check_pair(model._pair, model)
+    if isinstance(model, CrowdRegressor):
+        _expect(model.annotator_bias_.shape == model.annotators_.shape, "wrong biases of annotators")
+        mean, std = model.posterior_mean_, model.posterior_std_
+        _expect(mean.ndim == 1 and mean.shape == std.shape and (std >= 0).all(), "a wrong posterior")
+        return
+    _check_classifier(model)
+    _check_coefficients(model, len(model.annotators_))
+
+
+def _check_pair(pair: FittedPair, model: Any) -> None:
+    """Check that the parts of a pair agree with each other, and with the estimator that holds it."""
+    scale, n_annotators = pair.prepared.preprocessing.scale, len(model.annotators_)
+    _expect(scale.mean.shape == (model.n_features_in_,), "preprocessing of other features")
+    _expect(bool((scale.width > 0).all()), "a scale that is not above 0")
+    mean, covariance = pair.solution.annotators.mean, pair.solution.annotators.covariance
     _expect(mean.ndim == 2 and len(mean) == n_annotators + 1, "parameters of another number of annotators")
     shape = (*mean.shape, mean.shape[1])
     _expect(covariance is None or covariance.shape == shape, f"a covariance that is not of shape {shape}")
-    if isinstance(model, CrowdRegressor):
-        _expect(model.annotator_bias_.shape == (n_annotators,), "wrong biases of annotators")
-        mean, std = model.posterior_mean_, model.posterior_std_
-        _expect(mean.ndim == 1 and mean.shape == std.shape and (std >= 0).all(), "a wrong posterior")
-        precision, n_basis = model._learnt.truth._precision, len(fitted.truth.mean)
-        _expect(precision is None or len(precision) == n_basis, "a prior of another number of features")
-        return
-    _check_classifier(model, n_annotators, len(model.classes_))
+    crowd, spread = pair.solution.crowd, pair.covariances
+    _expect(crowd is None or crowd.mean.shape == (n_annotators, mean.shape[1]), "a crowd of other annotators")
+    _expect(spread is None or len(spread.annotators) == n_annotators + 1, "covariances of other annotators")
+    _expect((pair.prepared.units is not None) == isinstance(model, CrowdRegressor), "labels of another kind")
+    precision, typical = getattr(pair.prepared.model.truth, "_precision", None), pair.typical
+    if typical is not None:
+        _expect(len(typical.X_truth) == len(typical.Y.items), "typical items of unequal number")
+        n_features = typical.X_truth.shape[1]
+        _expect(precision is None or len(precision) == n_features, "a prior of another number of features")
+    elif precision is not None:
+        _expect(len(precision) == len(pair.solution.truth.mean), "a prior of another number of features")
+    for piece in (pair.prepared.model.truth, pair.prepared.model.annotators):
+        K = getattr(piece, "_n_classes", None)
+        _expect(K is None or len(model.classes_) == K, "a model of another number of classes")
 
 
-def _check_preprocessing(seen: Preprocessing, n_features: int) -> None:
-    _expect(seen.scale.mean.shape == (n_features,), f"preprocessing that is not of {n_features} features")
-    _expect(bool((seen.scale.width > 0).all()), "a scale that is not above 0")
-
-
-def _check_classifier(model: CrowdClassifier, n_annotators: int, n_classes: int) -> None:
-    _expect(isinstance(model._learnt, PreparedModel), "no fitted classifier")
-    given = model._given
-    said, n_items = given.said, len(given.said.items)
-    _expect(_same(said.labels, model.classes_), "labels of other classes")
-    _expect(_same(said.annotators, model.annotators_), "labels of other annotators")
-    if "posterior_" in vars(model):  # members of an ensemble do without
+def _check_classifier(model: Any) -> None:
+    data, n_classes = model._training_data, len(model.classes_)
+    n_items = len(data.annotations.items)
+    _expect(_same(data.annotations.labels, model.classes_), "labels of other classes")
+    _expect(_same(data.annotations.annotators, model.annotators_), "labels of other annotators")
+    if "posterior_" in vars(model):  # members of an ensemble of version 0.1 do without
         _check_consensus(model.posterior_, n_items, n_classes)
-    for piece in (model._learnt.model.truth, model._learnt.model.annotators):
-        _expect(getattr(piece, "_n_classes", n_classes) == n_classes, "a model of another number of classes")
-    for values in (given.gold, given.weight):
+    for values in (data.gold, data.weight):
         _expect(values is None or values.shape == (n_items,), "gold or weights of other items")
-    known = np.empty(0) if given.gold is None else given.gold[~np.isnan(given.gold)]
+    known = np.empty(0) if data.gold is None else data.gold[~np.isnan(data.gold)]
     _expect(bool(np.isin(known, range(n_classes)).all()), "gold of a class that is not there")
-    _expect(given.weight is None or bool((given.weight >= 0).all()), "weights below 0")
-    _expect(len(model._typical.X_truth) == len(model._typical.Y.items), "typical items of unequal number")
-    _check_crowd(model, n_annotators)
-    _check_coefficients(model, n_annotators)
-
-
-def _check_crowd(model: CrowdClassifier, n_annotators: int) -> None:
-    """Check what the fit says of the crowd, which only `update` reads, and of uncertainty."""
-    n_parameters, crowd, spread = model._fitted.annotators.mean.shape[1], model._fitted.crowd, model._spread
-    shape = (n_annotators, n_parameters)
-    _expect(crowd is None or crowd.mean.shape == shape, "a crowd of other annotators")
-    _expect(spread is None or len(spread.annotators) == n_annotators + 1, "a spread of other annotators")
-    precision = getattr(model._learnt.model.truth, "_precision", None)
-    n_basis = model._typical.X_truth.shape[1]
-    _expect(precision is None or len(precision) == n_basis, "a prior of another number of features")
+    _expect(data.weight is None or bool((data.weight >= 0).all()), "weights below 0")
 
 
 def _check_coefficients(model: CrowdClassifier, n_annotators: int) -> None:
@@ -346,8 +335,8 @@ def _check_consensus(posterior: Array, n_items: int, n_classes: int) -> None:
 
 def _check_predictions(model: Any) -> None:
     """Ask for everything that a model predicts, of one item: arrays that do not fit show here."""
-    first = model.members_[0] if isinstance(model, AutoCrowdClassifier) else model
-    X = first._learnt.seen.scale.mean[None]
+    first = model.pairs_[0] if isinstance(model, AutoCrowdClassifier) else model._pair
+    X = first.prepared.preprocessing.scale.mean[None]
     if isinstance(model, CrowdRegressor):
         for answer in (*model.predict(X, return_std=True), model.annotator_scale(X)):
             _expect(len(answer) == 1 and _is_finite(np.asarray(answer)), "predictions that are not finite")

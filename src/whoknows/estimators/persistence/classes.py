@@ -1,27 +1,27 @@
-"""The classes a model file may hold, what of their objects is kept, and how these are made again.
+"""The classes a model file may hold, the fields that are kept of them, and how they are assembled again.
 
-Nothing else is ever made from a file. Files name a class as it is named here: after a change of its name, the
-old one stays.
+Nothing else is ever assembled from a file. `version1` translates the names of earlier files.
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
 import scipy.sparse as sp
 
 from whoknows.data.annotations import Annotations
-from whoknows.estimators import regressor
 from whoknows.estimators.auto.ensemble import AutoCrowdClassifier
 from whoknows.estimators.auto.members import Member
 from whoknows.estimators.auto.selection import Selection
 from whoknows.estimators.auto.stacking import HeldOutScores
 from whoknows.estimators.classifier import CrowdClassifier
+from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs.preprocessing import Preprocessing, Scale
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.persistence.checks import ESTIMATOR_FIELDS, check_field, check_object
-from whoknows.estimators.prepared_model import PreparedModel
+from whoknows.estimators.persistence.version1 import upgraded
+from whoknows.estimators.prepared_model import LabelUnits, PreparedModel
 from whoknows.estimators.regressor import CrowdRegressor
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Covariances
@@ -53,50 +53,35 @@ _ANNOTATORS = (
 )
 _MAPS = (maps.LinearMap, maps.NoMap, maps.RbfMap, maps.SpectralMap, maps.ClusterMap)
 _GRAPHS = (graph.AutoGraph, graph.GaussianGraph, graph.KnnGraph, graph.AnchorGraph, graph.PrecomputedGraph)
-_LEARNT = (
-    *(
-        Annotations,
-        TrainingData,
-        Items,
-        Scale,
-        Preprocessing,
-        PreparedModel,
-        Model,
-        Member,
-        Solution,
-        Covariances,
-        HeldOutScores,
-        Selection,
-    ),
+_FITTED = (
+    *(Annotations, TrainingData, Items, Scale, Preprocessing, LabelUnits, PreparedModel, Model, FittedPair),
+    *(Member, Solution, Covariances, HeldOutScores, Selection),
     *(Belief, CrowdBelief, CrossFitBelief, LinearBelief, GraphBelief, GaussianPosterior, QuadraticEvidence),
     *(maps.LinearFeatures, maps.RbfFeatures, maps.SpectralFeatures, maps.ClusterFeatures),
     *(graph.AnchoredGraph, graph.AnchoredItems, graph.AnchorSums, graph.ann.Lists),
     *(AnchoredPosterior, AnchorField, ItemField),
 )
+
+
+@dataclass(frozen=True)
+class CheckpointStep:
+    """The result of one step of a fit, as a checkpoint keeps it."""
+
+    result: Any
+
+
 _FOREIGN = (sp.csr_array, sp.csr_matrix)
 CLASSES: dict[str, type] = {
     **{
         cls.__name__: cls
-        for cls in (*ESTIMATORS, *_TRUTH, *_ANNOTATORS, *_MAPS, *_GRAPHS, *_LEARNT, *_FOREIGN)
+        for cls in (*ESTIMATORS, *_TRUTH, *_ANNOTATORS, *_MAPS, *_GRAPHS, *_FITTED, *_FOREIGN)
     },
     "GaussianWeights": graph.weighted._GaussianWeights,
     "KnnWeights": graph.weighted._KnnWeights,
     "GivenWeights": graph.weighted._GivenWeights,
-    "RegressorLearnt": regressor._Learnt,
-    "RegressorFitted": regressor._Fitted,
+    "CheckpointStep": CheckpointStep,
 }
 _NAMES = {cls: name for name, cls in CLASSES.items()}
-_OLD_NAMES = {  # of classes and of their fields, in files of version 0.1
-    "CrossFitted": "CrossFitBelief",
-    "Fitted": "Solution",
-    "Foretold": "HeldOutScores",
-    "Given": "TrainingData",
-    "Learnt": "PreparedModel",
-    "Seen": "Preprocessing",
-    "Smoothed": "GraphBelief",
-    "Spread": "Covariances",
-}
-_OLD_FIELDS = {"Items": {"Phi": "X_truth", "Psi": "X_annotators"}}
 _SPARSE = ("data", "indices", "indptr", "shape")
 
 
@@ -120,8 +105,7 @@ def take_apart(thing: Any) -> tuple[str, dict[str, Any]] | None:
 
 def put_together(name: str, kept: dict[str, Any]) -> Any:
     """Assemble an object from exactly what `take_apart` keeps; whatever does not fit is a ValueError."""
-    name = _OLD_NAMES.get(name, name)
-    kept = {_OLD_FIELDS.get(name, {}).get(key, key): value for key, value in kept.items()}
+    name, kept = upgraded(name, kept)
     if name not in CLASSES:
         raise ValueError(f"{name!r} is no class of a model")
     cls = CLASSES[name]

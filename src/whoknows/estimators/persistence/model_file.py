@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 import whoknows
 from whoknows.estimators.persistence.archive import Archive, digest, opened, pack
 from whoknows.estimators.persistence.checks import check_model
-from whoknows.estimators.persistence.classes import ESTIMATORS
+from whoknows.estimators.persistence.classes import ESTIMATORS, CheckpointStep
 from whoknows.estimators.persistence.reading import NOT_A_MODEL, read_array, read_model
 from whoknows.estimators.persistence.writing import Written, array_bytes
 from whoknows.io.atomic import replace
@@ -25,7 +25,7 @@ from whoknows.io.errors import Path
 from whoknows.io.labels import FileError
 
 FORMAT = "whoknows model"
-VERSION = 1
+VERSION = 2
 
 
 def save(model: Any, path: Path) -> None:
@@ -46,18 +46,7 @@ def save(model: Any, path: Path) -> None:
     check_is_fitted(
         model, msg="This %(name)s is not fitted yet, so there is nothing to save. Call fit first."
     )
-    written = Written.of(model, path)
-    text = json.dumps(
-        {
-            "format": FORMAT,
-            "version": VERSION,
-            "whoknows": whoknows.__version__,
-            "arrays": written.digests,
-            "objects": written.objects,
-        },
-        allow_nan=False,
-    )
-    replace(path, lambda temporary: pack(temporary, _members(text.encode(), written), path))
+    _write(model, path)
 
 
 def load(path: Path, limit: int | None = None) -> Any:
@@ -94,9 +83,34 @@ def load(path: Path, limit: int | None = None) -> Any:
     return _read(path, limit, check_model)
 
 
-def load_part(path: Path) -> Any:
-    """Read what `save` wrote of an estimator that only carries a part of a fit, which a checkpoint keeps."""
-    return _read(path, None, lambda carrier: None)._fitted
+def save_step(result: Any, path: Path) -> None:
+    """Write the result of one step of a fit, for a checkpoint."""
+    _write(CheckpointStep(result), path)
+
+
+def load_step(path: Path) -> Any:
+    """Read what `save_step` wrote."""
+    return _read(path, None, _check_step).result
+
+
+def _write(thing: Any, path: Path) -> None:
+    written = Written.of(thing, path)
+    text = json.dumps(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "whoknows": whoknows.__version__,
+            "arrays": written.digests,
+            "objects": written.objects,
+        },
+        allow_nan=False,
+    )
+    replace(path, lambda temporary: pack(temporary, _members(text.encode(), written), path))
+
+
+def _check_step(thing: Any) -> None:
+    if not isinstance(thing, CheckpointStep):
+        raise ValueError(f"a {type(thing).__name__} is no step of a checkpoint")
 
 
 def _read(path: Path, limit: int | None, check: Callable[[Any], None]) -> Any:

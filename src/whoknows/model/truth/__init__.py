@@ -21,6 +21,7 @@ class TruthModel(Protocol):
 
     accepts: ClassVar[str]
     couples_items: ClassVar[bool]
+    uses_map: ClassVar[bool]  # whether its features are those of the map, or the scaled x
     chosen: str  # the graph it was prepared with, in words; none, none
 
     @property

@@ -49,6 +49,7 @@ class GraphTruth(Settings):
 
     accepts: ClassVar[str] = "quadratic"
     couples_items: ClassVar[bool] = True
+    uses_map: ClassVar[bool] = False  # the graph is over the scaled items themselves
     rules: ClassVar[Rules] = {
         "graph": is_a(Graph),
         "lam": POSITIVE,

@@ -72,6 +72,7 @@ class LinearTruth(Settings):
 
     accepts: ClassVar[str] = "quadratic"
     couples_items: ClassVar[bool] = True
+    uses_map: ClassVar[bool] = True
     needs_all: ClassVar[bool] = False
     rules: ClassVar[Rules] = {
         "graph": or_none(is_a(Graph)),

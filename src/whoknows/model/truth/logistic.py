@@ -48,6 +48,7 @@ class LogisticTruth(Settings):
 
     accepts: ClassVar[str] = "table"
     couples_items: ClassVar[bool] = False
+    uses_map: ClassVar[bool] = True
     needs_all: ClassVar[bool] = False
     rules: ClassVar[Rules] = {
         "graph": or_none(is_a(Graph)),

@@ -1,0 +1,54 @@
+"""Model files of version 0.1: other names of classes and fields, and estimators without a fitted pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from whoknows.estimators.fitted_pair import FittedPair
+from whoknows.estimators.prepared_model import LabelUnits
+from whoknows.fit.objective import Model
+
+_CLASSES = {
+    "CrossFitted": "CrossFitBelief",
+    "Fitted": "Solution",
+    "Foretold": "HeldOutScores",
+    "Given": "TrainingData",
+    "Learnt": "PreparedModel",
+    "RegressorFitted": "Solution",
+    "RegressorLearnt": "PreparedModel",
+    "Seen": "Preprocessing",
+    "Smoothed": "GraphBelief",
+    "Spread": "Covariances",
+}
+_FIELDS = {
+    "Given": {"said": "annotations", "items": "fingerprint"},
+    "Items": {"Phi": "X_truth", "Psi": "X_annotators"},
+    "Learnt": {"seen": "preprocessing"},
+    "RegressorLearnt": {"seen": "preprocessing"},
+}
+
+
+def upgraded(name: str, kept: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return class name and fields as files of today have them."""
+    kept = {_FIELDS.get(name, {}).get(key, key): value for key, value in kept.items()}
+    if name == "RegressorLearnt":
+        kept["model"] = Model(kept.pop("annotators"), kept.pop("truth"))
+        kept["units"] = LabelUnits(kept.pop("mean"), kept.pop("scale"))
+    elif name == "RegressorFitted":
+        kept["solver"] = "em"
+    elif "_learnt" in kept:
+        kept = _with_pair(kept)
+    elif "members_" in kept:
+        members = kept.pop("members_")
+        kept["pairs_"] = [member._pair for member in members]
+        kept["_training_data"] = members[0]._training_data
+    return _CLASSES.get(name, name), kept
+
+
+def _with_pair(kept: dict[str, Any]) -> dict[str, Any]:
+    """Put what `CrowdClassifier` and `CrowdRegressor` held in five attributes into a fitted pair."""
+    parts = (kept.pop(key, None) for key in ("_learnt", "_fitted", "_spread", "_typical"))
+    kept["_pair"] = FittedPair(*parts, kept["bound_history_"])
+    if "_given" in kept:
+        kept["_training_data"] = kept.pop("_given")
+    return kept
