@@ -60,7 +60,9 @@ def test_labels_then_tell_more_than_with_expertise_along_a_line():
 @pytest.mark.parametrize("map", ["linear", "rbf", "spectral"])
 def test_the_truth_sees_what_it_saw_before(map):
     X, y, _, _ = world()
-    ours, plain = (model.fit(X, y)._learnt for model in (by_clusters(map), CrowdClassifier("id", map=map)))
+    ours, plain = (
+        model.fit(X, y)._pair.prepared for model in (by_clusters(map), CrowdClassifier("id", map=map))
+    )
     np.testing.assert_array_equal(ours.items(X).X_truth, plain.items(X).X_truth)
     assert ours.items(X).X_annotators.shape == (600, 5)
 
@@ -68,7 +70,7 @@ def test_the_truth_sees_what_it_saw_before(map):
 def test_few_labels_do_not_cut_the_map_short():
     X, y, _, _ = world()
     few = np.where(np.arange(600)[:, None] < 8, y, np.nan)
-    assert by_clusters().fit(X, few)._learnt.items(X).X_annotators.shape[1] == 5
+    assert by_clusters().fit(X, few)._pair.prepared.items(X).X_annotators.shape[1] == 5
 
 
 def test_the_same_map_twice_is_the_same_model():
@@ -172,10 +174,12 @@ def test_labels_that_are_not_sure_foretold_one_by_one():
         item, annotator, y.ravel(), items=range(60), confidence=np.linspace(0.1, 1, 240)
     )
     model = by_clusters().fit(X, said)
-    items = model._learnt.items(X, model._given)
-    each = model._learnt.log_each_label(model._fitted, items)
+    items = model._pair.prepared.items(X, model._training_data)
+    each = model._pair.prepared.log_each_label(model._pair.solution, items)
     np.testing.assert_allclose(
-        each.reshape(60, 4, 2).sum(axis=1), model._learnt.log_labels(model._fitted, items), atol=1e-10
+        each.reshape(60, 4, 2).sum(axis=1),
+        model._pair.prepared.log_labels(model._pair.solution, items),
+        atol=1e-10,
     )
 
 
@@ -188,5 +192,5 @@ def test_the_graph_of_expertise_is_named():
 def test_more_labels_do_not_change_what_a_map_of_its_own_sees():
     X, y, _, _ = world(200)
     model = by_clusters().fit(X, np.where(np.arange(200)[:, None] < 10, y, np.nan))
-    learnt = model._learnt
-    assert model.update(X, y)._learnt is learnt
+    learnt = model._pair.prepared
+    assert model.update(X, y)._pair.prepared is learnt

@@ -199,10 +199,12 @@ def test_labels_one_by_one_add_up_to_those_of_an_item(member, n_classes):
     X, y, _ = nothing_to_see(0)
     y = np.where(X[:, :1] > 1, 2.0, y) if n_classes == 3 else y
     model = member.build(AutoCrowdClassifier(tol=1e-2), n_classes).fit(X, y)
-    items = model._learnt.items(X, model._given)
-    each = model._learnt.log_each_label(model._fitted, items)
+    items = model._pair.prepared.items(X, model._training_data)
+    each = model._pair.prepared.log_each_label(model._pair.solution, items)
     total = np.array([each[items.Y.item == i].sum(axis=0) for i in range(len(X))])
-    np.testing.assert_allclose(total, model._learnt.log_labels(model._fitted, items), atol=1e-10)
+    np.testing.assert_allclose(
+        total, model._pair.prepared.log_labels(model._pair.solution, items), atol=1e-10
+    )
 
 
 def test_three_classes_and_any_labels():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from whoknows import AutoCrowdClassifier
+from whoknows.estimators.auto import cross_validation, members
 from whoknows.estimators.auto import ensemble as auto
-from whoknows.estimators.auto import members, splits
 from whoknows.estimators.auto.cross_validation import Candidate
 from whoknows.estimators.auto.ensemble import _in_stages
 from whoknows.estimators.auto.members import Member, default_members, kinds
@@ -26,7 +26,7 @@ def world(n_items=500, seed=0):
 
 @pytest.fixture
 def few_are_tried(monkeypatch):
-    monkeypatch.setattr(splits, "MOST_TRIED", 100)
+    monkeypatch.setattr(cross_validation, "MOST_SCORED", 100)
 
 
 def test_members_are_weighed_on_some_of_the_labelled_items(few_are_tried):
@@ -56,7 +56,7 @@ def test_of_members_that_differ_in_variance_alone_one_has_the_weight_of_all():
     assert found.log_lik.tolist() == [[1.0, 2.0], [4.0, 5.0]]
     assert found.left_out == 0  # whoever has the weight of others speaks for them
     fewer = found.condensed(0.3)
-    assert "too little to be worth a fit: 1." in str(fewer)
+    assert "Members tried and dropped: 1." in str(fewer)
     assert found.condensed(0.3).members == members[1:2]
     assert found.condensed(0.9).weights.tolist() == [1.0]  # the best is worth it, however little it has
 
@@ -117,9 +117,9 @@ def test_members_start_from_what_they_learnt_on_trial(few_are_tried, monkeypatch
     y = np.where(X[:, 1:] > 0.5, 2.0, y) if n_classes == 3 else y
     found, known, fit = [], [], Candidate.fit
 
-    def told(self, given, step, before=None):
+    def told(self, step, before=None):
         known.append(before is not None)
-        return fit(self, given, step) if found else fit(self, given, step, before)
+        return fit(self, step) if found else fit(self, step, before)
 
     monkeypatch.setattr(Candidate, "fit", told)
     monkeypatch.setattr(members, "ROUGH", 1e-6)  # near enough to where they end
@@ -135,7 +135,7 @@ def test_members_start_from_what_they_learnt_on_trial(few_are_tried, monkeypatch
 def test_very_many_items_find_a_start_by_themselves(few_are_tried, monkeypatch):
     known, fit = [], Candidate.fit
     monkeypatch.setattr(auto, "MANY", 300)
-    monkeypatch.setattr(Candidate, "fit", lambda *args: known.append(args[3]) or fit(*args))
+    monkeypatch.setattr(Candidate, "fit", lambda *args: known.append(args[2]) or fit(*args))
     X, y, _ = world()
     AutoCrowdClassifier(members=MEMBERS, tol=1e-3).fit(X, y)
     assert known
@@ -158,7 +158,7 @@ def test_kinds_are_chosen_by_items_as_they_count():
     """One kind is far better on items that hardly count, another on those that do."""
 
     class Told:
-        def foretold(self, members):
+        def scores(self, members):
             log_labels = np.full((40, len(members), 2), -1.0)
             if members == kinds(2):
                 log_labels[:20, 2], log_labels[20:, 1] = -0.1, -0.5

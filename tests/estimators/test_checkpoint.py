@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from whoknows import AutoCrowdClassifier, CrowdClassifier
-from whoknows.estimators.auto import splits
+from whoknows.estimators.auto import cross_validation
 from whoknows.estimators.auto.members import Member
 from whoknows.estimators.persistence import checkpoint
 from whoknows.estimators.persistence.checkpoint import ABOUT, Checkpoint, forget
@@ -73,8 +73,8 @@ def same(one, other):
     members = (getattr(model, "members_", [model]) for model in (one, other))
     return np.array_equal(one.posterior_, other.posterior_) and all(
         a.bound_history_ == b.bound_history_
-        and np.array_equal(a._fitted.annotators.mean, b._fitted.annotators.mean)
-        and np.array_equal(a._fitted.parameters.xi, b._fitted.parameters.xi)
+        and np.array_equal(a._pair.solution.annotators.mean, b._pair.solution.annotators.mean)
+        and np.array_equal(a._pair.solution.parameters.xi, b._pair.solution.parameters.xi)
         for a, b in zip(*members, strict=True)
     )
 
@@ -181,7 +181,7 @@ def test_the_consensus_of_many_items_is_remembered_piece_by_piece(which, folder,
 
 
 def test_members_side_by_side(folder, monkeypatch):
-    monkeypatch.setattr(splits, "MOST_TRIED", 40)
+    monkeypatch.setattr(cross_validation, "MOST_SCORED", 40)
     X, y = world()
     make = lambda: AutoCrowdClassifier(members=MEMBERS, tol=1e-4)  # noqa: E731
     plain = make().fit(X, y)
@@ -197,7 +197,7 @@ def test_members_side_by_side(folder, monkeypatch):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_members_tried_in_stages(n_classes, folder, monkeypatch):
-    monkeypatch.setattr(splits, "MOST_TRIED", 40)
+    monkeypatch.setattr(cross_validation, "MOST_SCORED", 40)
     X, y = world(n_classes)
     make = lambda: AutoCrowdClassifier(tol=1e-3)  # noqa: E731
     plain = make().fit(X, y)

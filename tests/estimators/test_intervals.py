@@ -21,7 +21,7 @@ from whoknows import Annotations, AutoCrowdClassifier, BernoulliAnnotators, Crow
 from whoknows.estimators.auto.members import Member
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.intervals import check_level, class_interval, mixture, sigma_points
-from whoknows.estimators.prepared_model import PreparedModel
+from whoknows.estimators.prepared_model import prepare_classifier
 from whoknows.fit.laplace import Covariances
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import LogisticTruth
@@ -186,8 +186,8 @@ def test_gp_says_why_it_has_no_interval_and_still_knows_its_annotators():
 def test_two_classes_go_as_far_as_the_log_odds_do():
     """Low and high are the logistic of f ± k · sd, with f = ξᵀφ and sd² = φᵀ S φ."""
     model = fitted("vb")
-    Phi, S = model._learnt.items(X).X_truth, model._spread.truth[0]
-    f, sd = Phi @ model._fitted.truth.mean, np.sqrt(np.einsum("ij,jk,ik->i", Phi, S, Phi))
+    Phi, S = model._pair.prepared.items(X).X_truth, model._pair.covariances.truth[0]
+    f, sd = Phi @ model._pair.solution.truth.mean, np.sqrt(np.einsum("ij,jk,ik->i", Phi, S, Phi))
     _, low, high = model.predict_proba(X, return_interval=True, level=0.8)
     reach = norm.ppf(0.9)
     np.testing.assert_allclose(low[:, 1], expit(f - reach * sd), rtol=1e-7)
@@ -230,10 +230,10 @@ def test_sigma_points_are_exact_for_linear_log_odds():
 @pytest.mark.parametrize("name", ["vb", "em"])
 def test_expertise_of_one_coin_goes_as_far_as_its_log_odds(name):
     model = fitted(name)
-    X_annotators, theta = model._learnt.items(X).X_annotators, model._fitted.annotators.mean
+    X_annotators, theta = model._pair.prepared.items(X).X_annotators, model._pair.solution.annotators.mean
     _, low, high = model.expertise(X, return_interval=True, level=0.8)
     for t in range(3):
-        S = model._spread.annotators[t]
+        S = model._pair.covariances.annotators[t]
         eta, reach = (
             X_annotators @ theta[t],
             norm.ppf(0.9) * np.sqrt(np.einsum("ij,jk,ik->i", X_annotators, S, X_annotators)),
@@ -286,9 +286,9 @@ def test_one_never_seen_is_one_of_the_crowd(name):
     np.testing.assert_allclose(known, other)
     np.testing.assert_allclose(anna, model.expertise(X)[:, 0])
     if name != "auto":
-        items = model._learnt.items(X)
-        crowd = model._learnt.model.annotators.expertise(
-            model._fitted.annotators, items.X_annotators, model.predict_proba(X)
+        items = model._pair.prepared.items(X)
+        crowd = model._pair.prepared.model.annotators.expertise(
+            model._pair.solution.annotators, items.X_annotators, model.predict_proba(X)
         )[:, -1]
         np.testing.assert_array_equal(known, crowd)
 
@@ -369,8 +369,8 @@ def draw(settings, rng, n_labelled=150, n_annotators=6, per_item=6, n_items=400)
     asked = np.zeros((n_items, n_annotators + 1), dtype=bool)
     asked[:n_labelled, :-1] = np.argsort(rng.random((n_labelled, n_annotators)), axis=1) < per_item
     blank = Annotations.from_matrix(np.where(asked, 0.0, np.nan), labels=[0, 1])
-    learnt = PreparedModel.of_items(settings, X, blank)
-    items = learnt.items(X, TrainingData.labels(blank))
+    learnt = prepare_classifier(settings, X, blank)
+    items = learnt.items(X, TrainingData(blank))
     xi = rng.multivariate_normal(
         np.zeros(items.X_truth.shape[1]), np.linalg.inv(learnt.model.truth.precision)
     )

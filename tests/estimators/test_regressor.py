@@ -201,7 +201,7 @@ class TestUnits:
         X, y, _, model = wave
         listed = CrowdRegressor().fit(X, np.column_stack([y, np.full(300, np.nan)]))
         assert listed.annotator_bias_[4] == pytest.approx(0, abs=1e-6)
-        theta = listed._fitted.annotators.mean
+        theta = listed._pair.solution.annotators.mean
         np.testing.assert_allclose(theta[4], theta[5], atol=1e-3)
         np.testing.assert_allclose(listed.predict(X), model.predict(X), atol=0.02)
 

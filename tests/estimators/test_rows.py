@@ -6,9 +6,9 @@ import pytest
 from pyarrow import parquet
 
 from whoknows import AutoCrowdClassifier, CrowdClassifier
-from whoknows.estimators.auto import splits
+from whoknows.estimators.auto import cross_validation
 from whoknows.estimators.auto.members import Member
-from whoknows.estimators.inputs.row_cache import RowCache
+from whoknows.estimators.inputs.rows import with_cache
 from whoknows.io.parquet import ParquetFeatures
 from whoknows.model import distances
 
@@ -84,7 +84,7 @@ def test_a_memory_map_is_read_block_by_block(make, tmp_path):
 @pytest.mark.parametrize("make", [MODELS["auto"], MODELS["spectral"]], ids=["auto", "spectral"])
 def test_very_many_items_are_known_by_some_and_one_pass_in_memory_and_in_files(make, tmp_path, monkeypatch):
     monkeypatch.setattr(distances, "ENOUGH", 150)
-    monkeypatch.setattr(splits, "MOST_TRIED", 60)
+    monkeypatch.setattr(cross_validation, "MOST_SCORED", 60)
     expected = answers(make().fit(X, Y), X, NEW)
     assert_alike(answers(make().fit(in_files(tmp_path, X), Y), X, NEW), expected, 1e-12)
     right = expected[0].argmax(axis=1) == Z
@@ -112,12 +112,12 @@ def test_files_of_another_width_are_refused(tmp_path):
 
 def test_rows_held_in_memory_are_not_read_again(tmp_path):
     files = in_files(tmp_path, X)
-    held = RowCache.of(files, np.array([3, 77, 400]))
+    held = with_cache(files, np.array([3, 77, 400]))
     for file in files.files:
         (tmp_path / file).unlink()
     np.testing.assert_array_equal(held[np.array([77, 3])], X[[77, 3]])
     assert held.shape == X.shape
-    assert RowCache.of(X, np.array([3])) is X
+    assert with_cache(X, np.array([3])) is X
 
 
 # --- tensors ---------------------------------------------------------------------------------------
@@ -178,5 +178,5 @@ def test_a_gpu_that_is_not_there_is_said_to_be_missing(torch):
     if torch.cuda.is_available():
         assert CrowdClassifier(truth="id", device="cuda").fit(X, Y).posterior_.shape == (len(X), 2)
         return
-    with pytest.raises(ValueError, match=r"finds no CUDA device here\..*device=None"):
+    with pytest.raises(ValueError, match=r"finds no CUDA device\..*device=None"):
         CrowdClassifier(device="cuda").fit(X, Y)

@@ -301,7 +301,7 @@ def test_without_a_held_out_item_members_keep_the_say_they_have_beforehand():
 def test_members_without_a_say_are_left_out():
     told = foretold(n_members=2)
     told.log_labels[:, 1] -= 3  # so the graph is worse
-    found = Selection.of([LINEAR, GRAPH], told, 2, 0.1).with_a_say()
+    found = Selection.of([LINEAR, GRAPH], told, 2, 0.1).with_weight()
     assert (found.members, found.left_out, found.log_lik.shape) == ([LINEAR], 1, (200, 1))
     assert found.weights.tolist() == found.on_truth.tolist() == found.on_labelled.tolist() == [1]
     assert "The graph carries 0%: unlabelled items add little here." in str(found)

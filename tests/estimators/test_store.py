@@ -97,7 +97,7 @@ def test_ids_of_every_kind_come_back_as_they_were(tmp_path):
     model = CrowdClassifier("id", map="linear").fit(frame, names)
     model.save(tmp_path / "model.whoknows")
     again = load(tmp_path / "model.whoknows")
-    assert again._given.said == model._given.said
+    assert again._training_data.said == model._training_data.said
     assert again.annotators_.tolist() == model.annotators_.tolist() == [("w", 0), 7]
     assert again.feature_names_in_.tolist() == list(frame.columns)
     assert again.feature_names_in_.dtype == model.feature_names_in_.dtype == object
@@ -120,7 +120,10 @@ def test_what_members_share_is_written_once(tmp_path):
     alone = sum((tmp_path / f"{number}.whoknows").stat().st_size for number in range(len(model.members_)))
     assert (tmp_path / "all.whoknows").stat().st_size < alone
     again = load(tmp_path / "all.whoknows")
-    assert again.members_[0]._given.said.items is again.members_[1]._given.said.items
+    assert (
+        again.members_[0]._training_data.annotations.items
+        is again.members_[1]._training_data.annotations.items
+    )
 
 
 def test_arrays_of_a_loaded_model_cannot_be_written_to(tmp_path):

@@ -136,7 +136,7 @@ def test_what_an_older_file_does_not_have_is_the_default(saved, tmp_path):
 
     model = load(forge(tmp_path / "older.whoknows", members_of(saved), without_defaults))
     assert_same(expected(), answers(model))
-    assert (model.stop, model._given.said.confidence) == ("bound", None)
+    assert (model.stop, model._training_data.annotations.confidence) == ("bound", None)
 
 
 @pytest.mark.parametrize(
@@ -285,8 +285,8 @@ def test_a_file_cannot_say_where_to_connect(name, value, saved, tmp_path):
         ("bound_history_", ["x"], "as 'bound_history_'"),
         ("n_features_in_", 4, "preprocessing that is not of 4 features"),
         ("classes_", {"array": 0}, "does not make sense"),
-        ("_given", None, "as '_given'"),
-        ("_fitted", None, "does not make sense"),
+        ("_training_data", None, "as '_training_data'"),
+        ("_pair.solution", None, "does not make sense"),
     ],
 )
 def test_fields_of_a_wrong_type_are_refused(name, value, words, saved, tmp_path):

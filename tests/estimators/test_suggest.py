@@ -55,7 +55,7 @@ def many_classes():
 def speech(model, X, said):
     """p(y | z) of every pair, from expertise on items whose truth is told: (n_items, T, K, K)."""
     items, K = model._voices(X, said)[0].items, len(model.classes_)
-    pieces, belief = model._learnt.model.annotators, model._fitted.annotators
+    pieces, belief = model._pair.prepared.model.annotators, model._pair.solution.annotators
     told = [
         pieces.expertise(belief, items.X_annotators, np.tile(row, (len(X), 1)))[:, :-1] for row in np.eye(K)
     ]

@@ -21,11 +21,13 @@ def test_of_twins_each_is_known_by_its_own_labels(map):
     X, y, order = cornered()
     model, other = CrowdClassifier("id", map=map).fit(X, y), CrowdClassifier("id", map=map)
     np.testing.assert_allclose(other.fit(X[order], y[order]).posterior_, model.posterior_[order], atol=1e-9)
-    known = model._fitted.truth
+    known = model._pair.solution.truth
     joint = (
         known.held_out
-        + model._learnt.model.annotators.evidence_at(
-            model._fitted.annotators, model._learnt.items(X).X_annotators, Annotations.from_matrix(y)
+        + model._pair.prepared.model.annotators.evidence_at(
+            model._pair.solution.annotators,
+            model._pair.prepared.items(X).X_annotators,
+            Annotations.from_matrix(y),
         ).table
     )
     own = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
@@ -48,6 +50,6 @@ def test_what_a_graph_says_of_twins_does_not_hang_on_their_order():
         for o in ([0, 1, 2, 3, 4, 5], [1, 0, 2, 3, 4, 5])
     ]
     np.testing.assert_allclose(*found, atol=1e-6)
-    known = CrowdClassifier("gp").fit(X, y)._fitted.truth.posterior
+    known = CrowdClassifier("gp").fit(X, y)._pair.solution.truth.posterior
     low, high = norm.cdf((known.mean[:2] - 0.5) / np.sqrt(known.variance[:2]))
     assert low < found[0][0, 1] < high  # between what is known of either

@@ -99,9 +99,9 @@ def test_new_labels_of_many_classes_lead_to_the_answer_of_a_new_fit():
 def test_an_update_takes_fewer_iterations(name):
     once = clone(MODELS[name]).fit(X, ALL)
     model = clone(MODELS[name]).fit(X, FIRST)
-    learnt = model._learnt
+    learnt = model._pair.prepared
     model.update(X, NEW)
-    assert model._learnt is learnt  # map and graph are not made again
+    assert model._pair.prepared is learnt  # map and graph are not made again
     assert model.n_iter_ < once.n_iter_
     assert len(model.bound_history_) == model.n_iter_
 
@@ -176,9 +176,9 @@ def test_new_items_may_follow(name):
 def test_other_features_of_the_same_items_are_learnt_from_the_beginning():
     moved = X + np.random.default_rng(0).normal(size=X.shape)
     model = tight("lgp, rbf").fit(X, FIRST)
-    learnt = model._learnt
+    learnt = model._pair.prepared
     model.update(moved, NEW)
-    assert model._learnt is not learnt
+    assert model._pair.prepared is not learnt
     assert_same_answer(model, tight("lgp, rbf").fit(moved, ALL), moved)
 
 
@@ -196,9 +196,9 @@ def test_more_labels_may_let_expertise_depend_on_more():
     """Then it is another model, learnt from the beginning."""
     few = np.cumsum(~np.isnan(Y).any(axis=1))[:, None] <= 12
     model = tight("lgp, rbf").fit(X, some(few))
-    before = model._learnt.seen.directions
+    before = model._pair.prepared.preprocessing.directions
     model.update(X, some(~few))
-    assert model._learnt.seen.directions > before
+    assert model._pair.prepared.preprocessing.directions > before
     assert_same_answer(model, whole("lgp, rbf"))
 
 
@@ -380,12 +380,14 @@ def test_auto_members_see_of_x_what_all_labels_allow():
     """Not what those of two folds in three do: an update would else begin anew, as another model."""
     few = np.cumsum(~np.isnan(Y).any(axis=1))[:, None] <= 16
     model = auto().fit(X, some(few))
-    learnt = [member._learnt for member in model.members_]
-    assert {seen.seen.directions for seen in learnt} == {directions_of(BernoulliAnnotators(), some(few))}
+    learnt = [member._pair.prepared for member in model.members_]
+    assert {seen.preprocessing.directions for seen in learnt} == {
+        directions_of(BernoulliAnnotators(), some(few))
+    }
     one = np.cumsum(~np.isnan(Y).any(axis=1))[:, None] <= 17
     model.update(X, some(one & ~few))
     for member, before in zip(model.members_, learnt, strict=True):
-        assert member._learnt is before
+        assert member._pair.prepared is before
 
 
 def test_auto_that_fails_halfway_leaves_every_member_whole(monkeypatch):
@@ -443,8 +445,8 @@ def test_directions_that_are_set_hold(n):
 
 def test_the_fit_takes_the_directions_its_labels_allow():
     """FIRST has some 70 labels an annotator."""
-    assert CrowdClassifier().fit(X, FIRST)._learnt.seen.directions == 20
-    assert CrowdClassifier(annotators=BernoulliAnnotators(directions=3)).fit(X, FIRST)._learnt.items(
+    assert CrowdClassifier().fit(X, FIRST)._pair.prepared.preprocessing.directions == 20
+    assert CrowdClassifier(annotators=BernoulliAnnotators(directions=3)).fit(X, FIRST)._pair.prepared.items(
         X
     ).X_annotators.shape == (100, 4)
 
@@ -457,9 +459,9 @@ def test_auto_members_that_were_fitted_anew_share_no_features_with_the_others():
     members = [Member("linear", 10.0, True, False), Member("linear", 10.0, True, False, clusters=4)]
     model = AutoCrowdClassifier(members=members, selection=False)
     model.fit(wide, np.where(few[:, None], y, np.nan)).update(wide, np.where(few[:, None], np.nan, y))
-    directions = [member._learnt.seen.directions for member in model.members_]
+    directions = [member._pair.prepared.preprocessing.directions for member in model.members_]
     assert len(set(directions)) == 2
-    each = [member._prob(member._learnt.items(wide)) for member in model.members_]
+    each = [member._prob(member._pair.prepared.items(wide)) for member in model.members_]
     np.testing.assert_allclose(model.predict_proba(wide), np.mean(each, axis=0))
 
 
@@ -469,7 +471,9 @@ def test_who_turns_out_to_say_one_thing_always_is_modelled_as_in_a_new_fit():
     later[8:, -1] = True
     first, rest = (np.where(part, always, np.nan) for part in (~later, later))
     updated, anew = CrowdClassifier(**LINEAR).fit(X, first).update(X, rest), CrowdClassifier(**LINEAR)
-    assert type(CrowdClassifier(**LINEAR).fit(X, first)._learnt.model.annotators) is BernoulliAnnotators
+    assert (
+        type(CrowdClassifier(**LINEAR).fit(X, first)._pair.prepared.model.annotators) is BernoulliAnnotators
+    )
     np.testing.assert_allclose(updated.posterior_, anew.fit(X, always).posterior_)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.fit.test_many_items import world
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, LogisticTruth, NotCompatible
-from whoknows.estimators.auto import splits
+from whoknows.estimators.auto import cross_validation
 from whoknows.estimators.auto.members import Member
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel
@@ -186,7 +186,7 @@ def test_features_in_files_are_read_by_the_workers(engine, small_chunks, tmp_pat
 
 
 def test_auto_fits_the_members_it_chose_on_the_cluster(engine, small_chunks, monkeypatch):
-    monkeypatch.setattr(splits, "MOST_TRIED", 60)
+    monkeypatch.setattr(cross_validation, "MOST_SCORED", 60)
     X, y = world(350)
     few = [Member("linear", 10.0, False), Member("rbf 2", 10.0, False)]
     there, here = (AutoCrowdClassifier(members=few, tol=1e-4, engine=e).fit(X, y) for e in (engine, None))

@@ -54,8 +54,8 @@ def test_what_no_item_tells_of_stays_as_unsure_as_the_prior(wide):
     said = crowd(2, np.arange(20))
     model = CrowdClassifier("id", "bernoulli", "linear", tol=1e-12, max_iter=400)
     narrowed, plain = (
-        model.fit(X, said)._fitted,
-        wide(CrowdClassifier(**model.get_params()).fit, X, said)._fitted,
+        model.fit(X, said)._pair.solution,
+        wide(CrowdClassifier(**model.get_params()).fit, X, said)._pair.solution,
     )
     np.testing.assert_allclose(narrowed.truth.covariance, plain.truth.covariance, atol=1e-7)
     np.testing.assert_allclose(narrowed.truth.mean, plain.truth.mean, atol=1e-6)

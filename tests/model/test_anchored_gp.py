@@ -250,7 +250,7 @@ def test_more_items_than_a_matrix_could_hold():
     assert np.mean(model.posterior_.argmax(axis=1) == z) > 0.97
     fresh, _, truth = world(500, seed=9)
     assert np.mean(model.predict(fresh) == truth) > 0.97
-    assert len(model._fitted.truth.posterior.mean) < 1000  # only what has a label
+    assert len(model._pair.solution.truth.posterior.mean) < 1000  # only what has a label
 
 
 # --- what it refuses ------------------------------------------------------------------------------

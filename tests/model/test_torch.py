@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from whoknows import _array
-from whoknows.estimators.inputs.preprocessing import Preprocessing, Scale, TransformedRows
+from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_scale
+from whoknows.estimators.inputs.rows import TransformedRows
 from whoknows.model import distances
 from whoknows.model.graph import AnchorGraph
 from whoknows.model.graph.anchors import sums_over
@@ -90,7 +91,7 @@ def test_the_pass_over_the_items(monkeypatch, dtype, device):
 @pytest.mark.parametrize("standardize", [True, False, "roots"])
 def test_scaled_items_and_their_views(standardize, dtype, device):
     amounts = np.column_stack([np.exp(X), np.full(150, 3.0)])
-    scale, x = Scale.of_items(amounts, standardize), tensor(amounts, dtype, device)
+    scale, x = fit_scale(amounts, standardize), tensor(amounts, dtype, device)
     assert scale.roots[:4].all() == (standardize == "roots")
     assert_like(TransformedRows(x, scale.transform)[10:20], scale.transform(amounts)[10:20], x)
     features = SpectralMap(AnchorGraph(anchors=25)).prepare(scale.transform(amounts))

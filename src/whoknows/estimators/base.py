@@ -65,7 +65,8 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
 
     def predict(self, X: Any) -> Any:
         """Return the most probable class of each item: (n_items,)."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return accuracy on a truth vector, or the held-out log-likelihood of annotations.

@@ -29,7 +29,7 @@ from whoknows.estimators.auto.members import Member, default_members, kinds, on_
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, Selection, gain_of_varying
 from whoknows.estimators.auto.stacking import HeldOutScores
 from whoknows.estimators.base import CrowdClassifierMixin
-from whoknows.estimators.classifier import fit_classifier, start_of_update
+from whoknows.estimators.classifier import CrowdClassifier, fit_classifier, start_of_update
 from whoknows.estimators.fitted_pair import FittedPair, annotator_row, annotator_rows, typical_rows
 from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing, with_annotator_map
 from whoknows.estimators.inputs.rows import with_cache
@@ -73,8 +73,8 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
     ----------
     classes_, annotators_, posterior_
         As in `CrowdClassifier`.
-    pairs_ : list of FittedPair
-        The fitted members, in the order of ``selection_.members``.
+    members_ : list of CrowdClassifier
+        The fitted members, in the order of ``selection_.members``; their pairs are in ``pairs_``.
     weights_ : (n_members,)
         Ensemble weights for expertise; those for the truth are ``selection_.on_labelled`` (items with labels)
         and ``selection_.on_truth`` (items without).
@@ -166,10 +166,19 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         self.classes_, self.annotators_ = data.annotations.labels, data.annotations.annotators
         self.posterior_ = self._consensus(X, data, checkpoint)
 
+    @property
+    def members_(self) -> list[CrowdClassifier]:
+        """The fitted members as estimators of their own; they have no ``posterior_``."""
+        check_is_fitted(self)
+        members = [member.build(self, len(self.classes_)) for member in self.selection_.members]
+        for member, pair in zip(members, self.pairs_, strict=True):
+            member._set_fit(pair, self._training_data)
+        return members
+
     def update(self, X: Any, y: Any) -> Self:
         """Learn from labels that came in since the fit, as `CrowdClassifier.update` does.
 
-        Members keep their weights; fit again to select anew.
+        Members keep their weights; fit again to select once more.
         """
         check_is_fitted(self)
         index = row_ids(X)

@@ -100,7 +100,7 @@ def resolve(name: str, choice: Any, names: Pieces, method: str) -> Any:
     """
     if isinstance(choice, str) and choice in names:
         return names[choice]()
-    if not hasattr(choice, method):
+    if isinstance(choice, type) or not hasattr(choice, method):
         example = type(next(iter(names.values()))()).__name__
         raise ValueError(
             f"{name} must be {', '.join(map(repr, names))} or a piece such as {example}(); got {choice!r}."

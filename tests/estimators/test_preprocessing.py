@@ -15,13 +15,14 @@ from whoknows import (
     SpectralMap,
 )
 from whoknows.estimators.inputs.preprocessing import (
-    Preprocessing,
-    Scale,
-    TransformedRows,
+    fit_preprocessing,
+    fit_scale,
+    scaled,
     skewed_amounts,
     with_roots,
 )
-from whoknows.estimators.prepared_model import PreparedModel
+from whoknows.estimators.inputs.rows import TransformedRows
+from whoknows.estimators.prepared_model import prepare_classifier
 from whoknows.model import distances
 
 RNG = np.random.default_rng(0)
@@ -32,7 +33,7 @@ Y = np.column_stack([(AMOUNT > 1).astype(float)] * 2)
 
 
 def seen(standardize, X=X):
-    return Preprocessing.of_items(CrowdClassifier("id", map="linear", standardize=standardize), X, X.shape[1])
+    return fit_preprocessing(CrowdClassifier("id", map="linear", standardize=standardize), X, X.shape[1])
 
 
 def test_skewed_amounts_are_long_tailed_and_never_below_zero():
@@ -105,7 +106,7 @@ def test_columns_in_one_unit_keep_it_and_are_changed_all_or_none():
 def test_columns_are_standardised_as_scikit_learn_does():
     odd = np.column_stack([X, np.full(N, 0.1), 1e9 + RNG.normal(size=N), np.full(N, 1e8 / 3), np.zeros(N)])
     np.testing.assert_allclose(
-        Scale.of_items(odd, True).transform(odd), StandardScaler().fit_transform(odd), atol=1e-7
+        fit_scale(odd, True).transform(odd), StandardScaler().fit_transform(odd), atol=1e-7
     )
 
 
@@ -125,13 +126,13 @@ def test_rows_made_of_others_are_made_when_they_are_taken():
 def test_of_many_items_scale_and_map_are_learnt_from_a_sample(monkeypatch, map, standardize):
     settings = CrowdClassifier("id", map=map, standardize=standardize, random_state=3)
     monkeypatch.setattr(distances, "ENOUGH", 120)
-    many = Preprocessing.of_items(settings, X, 2)
-    few = Preprocessing.of_items(settings, distances.enough_of(X, many.seed), 2)
-    given = Preprocessing.of_items(settings, X, 2, sample=distances.enough_of(X, many.seed))
-    np.testing.assert_array_equal(many.view(X), few.view(X))
-    np.testing.assert_array_equal(many.view(X), given.view(X))
+    many = fit_preprocessing(settings, X, 2)
+    few = fit_preprocessing(settings, distances.enough_of(X, many.seed), 2)
+    given = fit_preprocessing(settings, X, 2, sample=distances.enough_of(X, many.seed))
+    np.testing.assert_array_equal(many.truth_features(X), few.truth_features(X))
+    np.testing.assert_array_equal(many.truth_features(X), given.truth_features(X))
     monkeypatch.setattr(distances, "ENOUGH", N)
-    assert not np.allclose(Preprocessing.of_items(settings, X, 2).scale.mean, many.scale.mean)
+    assert not np.allclose(fit_preprocessing(settings, X, 2).scale.mean, many.scale.mean)
 
 
 @pytest.mark.parametrize("truth", ["id", LogisticTruth(AnchorGraph(anchors=20))], ids=["id", "lgp"])
@@ -146,16 +147,18 @@ def test_many_items_are_never_taken_into_memory_at_once(monkeypatch, truth):
         largest.append(len(part))
         return part
 
-    lazy = PreparedModel.of_items(settings, TransformedRows(X, taken), said)
+    lazy = prepare_classifier(settings, TransformedRows(X, taken), said)
     assert max(largest) <= 120
-    eager = PreparedModel.of_items(settings, X, said)
+    eager = prepare_classifier(settings, X, said)
     np.testing.assert_allclose(lazy.model.truth.precision, eager.model.truth.precision, rtol=1e-9)
-    np.testing.assert_allclose(lazy.seen.view(X), eager.seen.view(X), rtol=1e-9)
-    assert lazy.seen.features.graph.sums.n_items == N
+    np.testing.assert_allclose(
+        lazy.preprocessing.truth_features(X), eager.preprocessing.truth_features(X), rtol=1e-9
+    )
+    assert lazy.preprocessing.features.graph.sums.n_items == N
 
 
 def test_items_of_less_precision_are_seen_in_double():
     known = seen(True)
-    assert known.view(X.astype(np.float32)).dtype == np.float64
-    assert known.scale.transform(X.astype(np.float32)).dtype == np.float32
-    np.testing.assert_allclose(known.view(X.astype(np.float32)), known.view(X), atol=1e-5)
+    assert known.truth_features(X.astype(np.float32)).dtype == np.float64
+    assert scaled(known.scale, X.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(known.truth_features(X.astype(np.float32)), known.truth_features(X), atol=1e-5)
