@@ -63,7 +63,7 @@ def interrupted(files, parts, out, *more):
     with pytest.MonkeyPatch.context() as patched:
         from whoknows.estimators.persistence import checkpoint
 
-        pack, done = checkpoint._pack, []
+        pack, done = checkpoint.save_step, []
 
         def packed(thing, path):
             if len(done) == 2:
@@ -71,7 +71,7 @@ def interrupted(files, parts, out, *more):
             done.append(path)
             pack(thing, path)
 
-        patched.setattr(checkpoint, "_pack", packed)
+        patched.setattr(checkpoint, "save_step", packed)
         return run(*fit(files, parts, out, *more), code=130)
 
 

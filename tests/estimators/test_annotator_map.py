@@ -28,6 +28,13 @@ def world(n_items=600, seed=0):
     return X, np.where(right, z[:, None], 1 - z[:, None]), z, cloud
 
 
+def log_labels(model, items):
+    """log p(labels | x, z) of each item."""
+    pair = model._pair
+    annotators, belief = pair.prepared.model.annotators, pair.solution.annotators
+    return annotators.predictive(belief, items.X_annotators, items.Y).table
+
+
 def accuracy(cloud):
     """How often each of the four is right in these clouds: (n, 4)."""
     return np.where(cloud[:, None] % 2 == np.arange(4) % 2, KNOWN, ELSEWHERE)
@@ -148,7 +155,7 @@ def test_held_out_labels_find_the_clusters():
 def test_members_with_one_map_share_what_the_truth_sees():
     X, y, _, _ = world(300)
     model = AutoCrowdClassifier(members=MEMBERS).fit(X, y)
-    smooth, clusters, constant = model._seen_by(X, None)
+    smooth, clusters, constant = model._items(X)
     assert clusters.X_truth is smooth.X_truth
     assert constant is smooth
     assert clusters.X_annotators.shape[1] == 5
@@ -175,10 +182,10 @@ def test_labels_that_are_not_sure_foretold_one_by_one():
     )
     model = by_clusters().fit(X, said)
     items = model._pair.prepared.items(X, model._training_data)
-    each = model._pair.prepared.log_each_label(model._pair.solution, items)
+    each = model._pair.log_each_label(items)
     np.testing.assert_allclose(
         each.reshape(60, 4, 2).sum(axis=1),
-        model._pair.prepared.log_labels(model._pair.solution, items),
+        log_labels(model, items),
         atol=1e-10,
     )
 

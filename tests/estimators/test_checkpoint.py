@@ -53,7 +53,7 @@ def after(n_calls, callback=None):
 
 def interrupted_at(monkeypatch, n_writes):
     """Let the process end at a write: after so many of them, before the next one is whole."""
-    write, count = checkpoint._pack, after(n_writes)
+    write, count = checkpoint.save_step, after(n_writes)
 
     def dying(thing, path):
         try:
@@ -65,7 +65,7 @@ def interrupted_at(monkeypatch, n_writes):
             raise
         write(thing, path)
 
-    monkeypatch.setattr(checkpoint, "_pack", dying)
+    monkeypatch.setattr(checkpoint, "save_step", dying)
 
 
 def same(one, other):
@@ -166,14 +166,14 @@ def test_the_consensus_of_many_items_is_remembered_piece_by_piece(which, folder,
     (X, y), make = world(), ESTIMATORS[which][1]
     plain = make().fit(X, y)
     with monkeypatch.context() as patched:
-        written = checkpoint._pack
+        written = checkpoint.save_step
 
         def dying(thing, path):
             if path.endswith("consensus-80.whoknows"):
                 raise Interrupted
             written(thing, path)
 
-        patched.setattr(checkpoint, "_pack", dying)
+        patched.setattr(checkpoint, "save_step", dying)
         with pytest.raises(Interrupted):
             make().fit(X, y, checkpoint=folder)
     assert {path.name for path in folder.glob("consensus*")} == {f"consensus-{n}.whoknows" for n in (0, 40)}
@@ -326,7 +326,7 @@ def test_forgetting_takes_its_own_files_only(remembered):
 
 
 def test_no_checkpoint_touches_no_file(monkeypatch):
-    monkeypatch.setattr(checkpoint, "_pack", None)
+    monkeypatch.setattr(checkpoint, "save_step", None)
     monkeypatch.setattr(checkpoint, "_settings", None)
     assert Checkpoint.of(None, None, None).remember("anything", lambda: 3) == 3
     X, y = world()
@@ -337,9 +337,9 @@ def test_states_are_kept_every_few_seconds_and_removed_at_the_end(folder, monkey
     monkeypatch.setattr(checkpoint, "PAUSE", 3600.0)
     X, y = world()
     names = []
-    pack = checkpoint._pack
+    pack = checkpoint.save_step
     monkeypatch.setattr(
-        checkpoint, "_pack", lambda thing, path: (names.append(os.path.basename(path)), pack(thing, path))
+        checkpoint, "save_step", lambda thing, path: (names.append(os.path.basename(path)), pack(thing, path))
     )
     CrowdClassifier("id", map="linear").fit(X, y, checkpoint=folder)
     assert names == ["view.whoknows", "fit.whoknows", "consensus-0.whoknows"]
@@ -356,7 +356,7 @@ def test_warnings_are_heard_after_threads_have_read(remembered):
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(checkpoint._unpacked, [path] * 64))
+            list(pool.map(checkpoint._load, [path] * 64))
     finally:
         sys.setswitchinterval(pause)
     assert list(warnings.filters) == before

@@ -127,7 +127,7 @@ class TestGold:
         model.fit(X, text, gold={i: levels[z[i]] for i in GOLD_ITEMS})
         assert model.classes_.tolist() == levels
         np.testing.assert_array_equal(model.posterior_[GOLD_ITEMS], np.eye(3)[z[GOLD_ITEMS]])
-        with pytest.raises(ValueError, match=r"one of levels='low', 'mid', 'high', got 'huge' too"):
+        with pytest.raises(ValueError, match=r"one of levels='low', 'mid', 'high', but got 'huge'"):
             model.fit(X, text, gold={0: "huge"})
 
     def test_gold_can_bring_the_second_class(self):

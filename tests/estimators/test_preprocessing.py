@@ -62,7 +62,7 @@ def test_without_roots_to_take_nothing_is_copied():
 
 def test_coefficients_of_roots_are_none_of_x():
     model = CrowdClassifier("id", map="linear", standardize="roots", tol=1e-3).fit(X, Y)
-    with pytest.raises(AttributeError, match=r"coef_ exists only with map='linear' and no roots"):
+    with pytest.raises(AttributeError, match=r"coef_ exists only with map='linear' and no square roots"):
         _ = model.coef_
     assert CrowdClassifier("id", map="linear", standardize="roots", tol=1e-3).fit(
         X[:, 1:5], Y
@@ -106,7 +106,7 @@ def test_columns_in_one_unit_keep_it_and_are_changed_all_or_none():
 def test_columns_are_standardised_as_scikit_learn_does():
     odd = np.column_stack([X, np.full(N, 0.1), 1e9 + RNG.normal(size=N), np.full(N, 1e8 / 3), np.zeros(N)])
     np.testing.assert_allclose(
-        fit_scale(odd, True).transform(odd), StandardScaler().fit_transform(odd), atol=1e-7
+        scaled(fit_scale(odd, True), odd), StandardScaler().fit_transform(odd), atol=1e-7
     )
 
 

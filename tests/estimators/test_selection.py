@@ -22,7 +22,9 @@ LINEAR, GRAPH = Member("linear", 3.0, True), Member("spectral", 3.0, True)
 
 
 def test_the_graph_is_said_to_be_tried_only_if_it_was():
-    assert "The graph carries 67%: unlabelled items matter" in str(selection(LINEAR, GRAPH, graph=0.5))
+    assert "Members with a graph have 67% of the weight: unlabelled items help" in str(
+        selection(LINEAR, GRAPH, graph=0.5)
+    )
     assert "The graph carries 67%: unlabelled items add little" in str(selection(LINEAR, GRAPH, graph=0.7))
     assert "no graph was tried" in str(selection(LINEAR, LINEAR, parts=0.4))
     assert "graph" not in str(selection(LINEAR, LINEAR))
@@ -45,8 +47,8 @@ def test_what_the_graph_had_beforehand_is_its_part_of_what_is_not_straight():
 @pytest.mark.parametrize(
     ("varying", "varies", "words"),
     [
-        ((0.3, 0.1), True, ": expertise varies"),
-        ((0.3, 0.2), False, ": no sign"),
+        ((0.3, 0.1), True, ": it does depend"),
+        ((0.3, 0.2), False, ": no clear evidence"),
         ((np.nan, np.nan), None, ""),
     ],
 )
@@ -54,13 +56,13 @@ def test_expertise_varies_if_the_gain_is_beyond_two_errors(varying, varies, word
     found = selection(LINEAR, GRAPH, varying=varying)
     assert found.varies is varies
     assert words in str(found)
-    assert ("foretold" in str(found)) == (varies is not None)
+    assert ("held-out log-likelihood" in str(found)) == (varies is not None)
 
 
 def test_members_are_told_apart_by_their_coins():
     one, each = Member("linear", 3.0, True, two_coin=False), Member("linear", 3.0, True)
     rows = str(selection(one, each)).splitlines()[-2:]
-    assert rows[0].endswith("linear, variance 3, expertise varies with x, a coin for each class")
+    assert rows[0].endswith("linear, variance 3, expertise varies with x, one accuracy per class")
     assert rows[1].endswith("linear, variance 3, expertise varies with x")
 
 
@@ -304,4 +306,4 @@ def test_members_without_a_say_are_left_out():
     found = Selection.of([LINEAR, GRAPH], told, 2, 0.1).with_weight()
     assert (found.members, found.left_out, found.log_lik.shape) == ([LINEAR], 1, (200, 1))
     assert found.weights.tolist() == found.on_truth.tolist() == found.on_labelled.tolist() == [1]
-    assert "The graph carries 0%: unlabelled items add little here." in str(found)
+    assert "Members with a graph have 0% of the weight: unlabelled items add little here." in str(found)

@@ -97,7 +97,7 @@ def test_ids_of_every_kind_come_back_as_they_were(tmp_path):
     model = CrowdClassifier("id", map="linear").fit(frame, names)
     model.save(tmp_path / "model.whoknows")
     again = load(tmp_path / "model.whoknows")
-    assert again._training_data.said == model._training_data.said
+    assert again._training_data.annotations == model._training_data.annotations
     assert again.annotators_.tolist() == model.annotators_.tolist() == [("w", 0), 7]
     assert again.feature_names_in_.tolist() == list(frame.columns)
     assert again.feature_names_in_.dtype == model.feature_names_in_.dtype == object

@@ -115,9 +115,9 @@ def test_a_file_that_was_changed_is_refused(saved, tmp_path):
 
 def test_a_newer_file_says_who_wrote_it_and_to_upgrade(saved, tmp_path):
     path = tmp_path / "newer.whoknows"
-    newer = {"version": 2, "whoknows": "7.1", "objects": {"other": "layout"}}
+    newer = {"version": 3, "whoknows": "7.1", "objects": {"other": "layout"}}
     ours = re.escape(whoknows.__version__)
-    words = rf"whoknows 7.1 as version 2.*this whoknows, {ours}, reads version 1.*--upgrade whoknows"
+    words = rf"whoknows 7.1 as version 3.*this whoknows, {ours}, reads version 2.*--upgrade whoknows"
     refused(forge(path, members_of(saved), lambda content: content | newer), words)
     for version in (0, -1, "1", None, True, 1.0):
         forge(path, members_of(saved), lambda content, version=version: content | {"version": version})
@@ -283,7 +283,7 @@ def test_a_file_cannot_say_where_to_connect(name, value, saved, tmp_path):
         ("warm_start", 1, "as 'warm_start'"),
         ("random_state", [1], "as 'random_state'"),
         ("bound_history_", ["x"], "as 'bound_history_'"),
-        ("n_features_in_", 4, "preprocessing that is not of 4 features"),
+        ("n_features_in_", 4, "preprocessing of other features"),
         ("classes_", {"array": 0}, "does not make sense"),
         ("_training_data", None, "as '_training_data'"),
         ("_pair.solution", None, "does not make sense"),

@@ -1,10 +1,12 @@
 """Tensors in, tensors out: the same formulas on torch, on any device, as on numpy."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from whoknows import _array
-from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_scale
+from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_scale, scaled
 from whoknows.estimators.inputs.rows import TransformedRows
 from whoknows.model import distances
 from whoknows.model.graph import AnchorGraph
@@ -93,11 +95,13 @@ def test_scaled_items_and_their_views(standardize, dtype, device):
     amounts = np.column_stack([np.exp(X), np.full(150, 3.0)])
     scale, x = fit_scale(amounts, standardize), tensor(amounts, dtype, device)
     assert scale.roots[:4].all() == (standardize == "roots")
-    assert_like(TransformedRows(x, scale.transform)[10:20], scale.transform(amounts)[10:20], x)
-    features = SpectralMap(AnchorGraph(anchors=25)).prepare(scale.transform(amounts))
+    assert_like(TransformedRows(x, partial(scaled, scale))[10:20], scaled(scale, amounts)[10:20], x)
+    features = SpectralMap(AnchorGraph(anchors=25)).prepare(scaled(scale, amounts))
     seen = Preprocessing(scale, features, directions=2, seed=0)
-    for found, expected in zip(seen.views(x), seen.views(amounts), strict=True):
-        assert_like(found, expected, x)
+    of_truth = seen.truth_features(x)
+    assert_like(of_truth, seen.truth_features(amounts), x)
+    expected = seen.annotator_features(amounts, seen.truth_features(amounts))
+    assert_like(seen.annotator_features(x, of_truth), expected, x)
 
 
 def test_what_is_no_tensor_is_numpys():

@@ -156,7 +156,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         starts = _starts(validation, splits, data.annotations)
         candidates = build(selection.members, rows=splits.informed)
         pairs = _fit_all(selection.members, candidates, starts, splits, counter, checkpoint)
-        self.selection_, self.pairs_ = selection, pairs
+        self.selection_, self.pairs_, self._seed = selection, pairs, settings.random_state
         self._set_fit(X, data, checkpoint)
         return self
 
@@ -196,7 +196,8 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
     def _updated(
         self, member: Member, pair: FittedPair, X: Array, data: TrainingData, engine: Engine
     ) -> FittedPair:
-        settings = member.build(_with_one_seed(self), data.annotations.n_classes)
+        settings = member.build(self, data.annotations.n_classes)
+        settings.random_state = self._seed
         if self.selection and data.informed.sum() > MOST_SCORED:
             settings.tol = max(settings.tol, TOL_OF_MANY)
         prepared, before = start_of_update(settings, pair, self._training_data, data)

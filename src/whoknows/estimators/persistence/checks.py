@@ -73,7 +73,7 @@ ESTIMATOR_FIELDS: dict[type, dict[str, Any]] = {
     | _RESULTS
     | _CLASSES
     | {"selection": bool, "folds": int, "members": list[Member] | None}
-    | {"pairs_": list[FittedPair], "selection_": Selection, "weights_": Array},
+    | {"pairs_": list[FittedPair], "selection_": Selection, "weights_": Array, "_seed": int},
 }
 _OPTIONAL = {
     *(

@@ -41,7 +41,7 @@ def upgraded(name: str, kept: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     elif "members_" in kept:
         members = kept.pop("members_")
         kept["pairs_"] = [member._pair for member in members]
-        kept["_training_data"] = members[0]._training_data
+        kept["_training_data"], kept["_seed"] = members[0]._training_data, members[0].random_state
     return _CLASSES.get(name, name), kept
 
 
