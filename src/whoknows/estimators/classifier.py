@@ -31,10 +31,17 @@ from whoknows.estimators.ranking import Ranking
 from whoknows.fit.engines import Chunks, Engine, opened
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback, Monitor
-from whoknows.fit.solve import Solution, solve
-from whoknows.model.annotators import GaussianAnnotators, OrderedAnnotators
+from whoknows.fit.solve import Solution, covariances_of, for_annotators, solve
+from whoknows.model.gaussian import belief_about
 from whoknows.model.maps import LinearFeatures
-from whoknows.model.settings import NotCompatible
+from whoknows.model.protocols import (
+    BiasAnnotators,
+    CoefficientAnnotators,
+    CoefficientTruth,
+    ScaleAnnotators,
+    require,
+    supports,
+)
 from whoknows.model.truth import GraphTruth
 
 COEFFICIENTS = ("coef_", "intercept_", "annotator_coef_", "annotator_intercept_")
@@ -228,7 +235,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
             # Where items do not interact, or anchors stand for them, those nobody labelled say nothing.
             rows = np.arange(len(X)) if learnt.model.truth.needs_all else np.flatnonzero(given.informed)
             start = self._previous_posterior(X, given.said, rows)
-            items, typical = learnt.kept(X, rows, given, engine), learnt.some(X, typical_rows(len(X))).here
+            items, typical = learnt.kept(X, rows, given, engine), learnt.some(X, typical_rows(len(X))).on_host
             self._learn(learnt, items, typical, given, callback, start, before, checkpoint.step("fit"))
         # Of a fit that a callback has stopped nothing is remembered but its state.
         memory = checkpoint if checkpoint.step("fit").is_done else NO_CHECKPOINT
@@ -250,7 +257,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         """Fit to items of which something is known; ``typical`` ones are what averages are over."""
         monitor = self._monitor(learnt, callback, step)
         fitted = step.fitted(monitor, lambda: self._solve(learnt, items, monitor, start, before))
-        sure = fitted.spread(learnt.model, items)
+        sure = covariances_of(learnt.model, items, fitted)
         # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.
         self._learnt, self._fitted, self._spread = learnt, fitted, sure
         self._given, self._typical = given, typical
@@ -276,7 +283,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         before: Any = None,
     ) -> Solution:
         """Run the solver; nothing of this estimator changes."""
-        with one_thread:
+        with one_thread():
             return solve(learnt.model, items, start, monitor, self.solver, before=before)
 
     def update(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
@@ -306,7 +313,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         if not (as_before and learnt.serves(self.annotators, said)):
             return self._fit(X, given, callback, engine=engine)
         active = said.labels_per_annotator > 0
-        before = self._fitted.of_annotators(rows_of(said.annotators, self.annotators_), active)
+        before = for_annotators(self._fitted, rows_of(said.annotators, self.annotators_), active)
         return self._fit(X, given, callback, learnt=learnt, before=before, engine=engine)
 
     def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
@@ -383,8 +390,9 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         known = self.annotators_.tolist()
         if annotator not in known:
             raise ValueError(f"annotator must be one of {known[:5]} (annotators_); got {annotator!r}.")
-        belief = self._fitted.annotators.of(known.index(annotator))
-        return self._learnt.model.annotators.confusion(belief, self._typical.X_annotators)[0]
+        belief = belief_about(self._fitted.annotators, known.index(annotator))
+        model: Any = self._learnt.model.annotators
+        return np.asarray(model.confusion(belief, self._typical.X_annotators)[0])
 
     def annotator_scale(self, X: Any) -> Array:
         """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators).
@@ -392,13 +400,14 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         Of ordered labels in levels.
         """
         X = self._checked(X)
-        model = self._learnt.model.annotators
-        if not isinstance(model, GaussianAnnotators | OrderedAnnotators):
-            raise NotCompatible(
-                f"annotator_scale is σ of Eq. (15), which {type(model).__name__} does not have. "
-                "Use annotators='gaussian', or expertise(X), which every annotator model has."
-            )
-        return model.scale(self._fitted.annotators.mean, self._learnt.items(X).X_annotators)[:, :-1]
+        model = require(
+            self._learnt.model.annotators,
+            ScaleAnnotators,
+            "annotator_scale, σ of Eq. (15),",
+            "Use annotators='gaussian', or expertise(X), which every annotator model has.",
+        )
+        scale = model.scale(self._fitted.annotators.mean, self._learnt.items(X).X_annotators)
+        return np.asarray(scale[:, :-1])
 
     def log_predictive(self, X: Any, y: Any) -> Array:
         """log p(labels | x) of each item, truth and annotators integrated out: (n_items,).
@@ -446,22 +455,24 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
 
     def _set_severity(self) -> None:
         vars(self).pop("annotator_severity_", None)
-        model = self._learnt.model.annotators
-        if isinstance(model, OrderedAnnotators):
-            self.annotator_severity_ = model.severity(self._fitted.annotators.mean)[:-1]
+        model: Any = self._learnt.model.annotators
+        if supports(model, BiasAnnotators):
+            self.annotator_severity_ = model.bias(self._fitted.annotators.mean)[:-1]
 
     def _set_coefficients(self) -> None:
         """Coefficients in the units of the X the user gave; only a linear map has them."""
         for name in COEFFICIENTS:
             vars(self).pop(name, None)
-        features, model = self._learnt.seen.features, self._learnt.model
+        features = self._learnt.seen.features
+        annotators: Any = self._learnt.model.annotators
+        truth: Any = self._learnt.model.truth
         if not isinstance(features, LinearFeatures) or self._learnt.seen.roots.any():
             return
         to_units = self._learnt.seen.to_input_units
-        if self._learnt.seen.of_annotators is None:
+        if self._learnt.seen.of_annotators is None and supports(annotators, CoefficientAnnotators):
             leading = features.matrix[:, : self._learnt.seen.directions]
-            w, gamma = model.annotators.coefficients(self._fitted.annotators.mean[:-1], leading.shape[1] + 1)
+            w, gamma = annotators.coefficients(self._fitted.annotators.mean[:-1], leading.shape[1] + 1)
             self.annotator_coef_, self.annotator_intercept_ = to_units(w @ leading.T, gamma)
-        if not model.truth.couples_items:
-            xi = model.truth.weights(self._fitted.truth.mean).reshape(features.matrix.shape[1] + 1, -1)
+        if supports(truth, CoefficientTruth):
+            xi = truth.weights(truth.parameters(self._fitted.truth))
             self.coef_, self.intercept_ = to_units((features.matrix @ xi[:-1]).T, xi[-1])

@@ -15,7 +15,7 @@ from whoknows.estimators.intervals import average_interval, class_interval, expe
 from whoknows.estimators.prepared_model import PreparedModel
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Covariances
-from whoknows.fit.solve import Solution
+from whoknows.fit.solve import Solution, parameters_of
 
 TYPICAL_ITEMS = 1000  # what a confusion matrix is averaged over
 
@@ -32,8 +32,9 @@ class OneModel:
         return self._learnt.prob(self._fitted, items)
 
     def _class_interval(self, items: Items, level: float) -> Any:
-        xi, prob = self._fitted.parameters.xi, to_numpy(self._prob(items))
-        return class_interval(self._learnt.model.truth, xi, self._spread, items.here.X_truth, prob, level)
+        xi = parameters_of(self._learnt.model, self._fitted).xi
+        prob = to_numpy(self._prob(items))
+        return class_interval(self._learnt.model.truth, xi, self._spread, items.on_host.X_truth, prob, level)
 
     def _posterior(self, items: Items) -> Array:
         return self._learnt.posterior(self._fitted, items)
@@ -43,7 +44,7 @@ class OneModel:
 
     def _voices(self, X: Any, said: Any) -> list[Voice]:
         given = TrainingData.labels(self._known_labels(X, said, "population"))
-        return [Voice(1.0, self, self._learnt.items(self._checked(X), given).here)]
+        return [Voice(1.0, self, self._learnt.items(self._checked(X), given).on_host)]
 
     def _rows_of(self, annotators: Any) -> Rows:
         """Rows of θ for these ids; −1, the crowd, for one the fit did not see."""
@@ -52,24 +53,26 @@ class OneModel:
         return rows_of(as_column(annotators, "annotators="), self.annotators_)
 
     def _expertise(self, items: Items, rows: Rows) -> Array:
-        model = self._learnt.model.annotators
+        model: Any = self._learnt.model.annotators
         return to_numpy(
             model.expertise(self._fitted.annotators, items.X_annotators, self._prob(items))[:, rows]
         )
 
     def _expertise_interval(self, items: Items, level: float, rows: Rows) -> Any:
-        model, theta = self._learnt.model.annotators, self._fitted.annotators.mean
+        model: Any = self._learnt.model.annotators
+        theta = self._fitted.annotators.mean
         prob = to_numpy(self._prob(items))
         value = self._expertise(items, rows)
         return expertise_interval(
-            model, theta, self._spread, rows, items.here.X_annotators, prob, value, level
+            model, theta, self._spread, rows, items.on_host.X_annotators, prob, value, level
         )
 
     def _some_items(self, X: Array | None) -> Items:
-        return self._typical if X is None else self._learnt.items(X).here
+        return self._typical if X is None else self._learnt.items(X).on_host
 
     def _average_expertise(self, items: Items, level: float) -> Any:
-        model, prob = self._learnt.model.annotators, self._prob(items)
+        model: Any = self._learnt.model.annotators
+        prob = self._prob(items)
         value = model.expertise(self._fitted.annotators, items.X_annotators, prob).mean(axis=0)[:-1]
         return average_interval(
             model, self._fitted.annotators.mean, self._spread, items.X_annotators, prob, value, level

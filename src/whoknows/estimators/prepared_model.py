@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.fit import engines
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
-from whoknows.fit.objective import Model
-from whoknows.fit.solve import Solution, kept_in_chunks
+from whoknows.fit.objective import Model, check_pair
+from whoknows.fit.solve import SOLVERS, Solution, split_into_chunks
 from whoknows.fit.variational import has_bound
 from whoknows.model.distances import blocks_of
+from whoknows.model.protocols import ClassAnnotators, ClassTruth, require
 
 DIRECTIONS = (2, 5, 10, 20)  # few choices, so that some more labels do not change the model
 LABELS_A_DIRECTION = 3  # what an annotator has to give before a further slope is more than the crowd's
@@ -38,9 +39,10 @@ class PreparedModel:
     ) -> PreparedModel:
         """Learn from checked X; ``seen`` is what another model with the same map and scale made of it."""
         K = said.n_classes
-        truth = resolve_truth(settings.truth).for_classes(K)
-        annotators = resolve_annotators(settings.annotators, truth, said).for_classes(K)
-        Model(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
+        truth = require(resolve_truth(settings.truth), ClassTruth, "CrowdClassifier").for_classes(K)
+        annotators = resolve_annotators(settings.annotators, truth, said)
+        annotators = require(annotators, ClassAnnotators, "CrowdClassifier").for_classes(K)
+        check_pair(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
         seen = seen or Preprocessing.of_items(settings, X, directions_of(annotators, said))
         features = TransformedRows(X, seen.view) if seen.features.places_new else seen.view(X[:])
         truth = truth.prepare(TransformedRows(X, seen.scaled), features, seen.seed)
@@ -67,7 +69,15 @@ class PreparedModel:
             items = Items(X_truth, X_annotators, silence(len(X)))
         else:
             items = Items(doubles(X_truth), doubles(X_annotators), given.said, given.gold, given.weight)
-        return items if has_bound(self.model) else items.here  # other solvers know arrays alone
+        return items if has_bound(self.model) else items.on_host  # other solvers know arrays alone
+
+    @property
+    def _truth(self) -> ClassTruth:
+        return cast(ClassTruth, self.model.truth)
+
+    @property
+    def _annotators(self) -> ClassAnnotators:
+        return cast(ClassAnnotators, self.model.annotators)
 
     @property
     def needs_all(self) -> bool:
@@ -92,7 +102,7 @@ class PreparedModel:
             return Chunks([self.some(X, rows, given)], engine)
         if n_chunks <= 1 or self.needs_all:
             items = self.some(X, rows, given)
-            return items if n_chunks <= 1 else kept_in_chunks(items, n_chunks, engine)
+            return items if n_chunks <= 1 else split_into_chunks(items, n_chunks, engine)
         parts = [_part(X, mine, given) for mine in np.array_split(rows, n_chunks)]
         return Chunks(engine.keep(_read, parts, self), engine)
 
@@ -106,18 +116,18 @@ class PreparedModel:
 
     def log_predict(self, fitted: Solution, items: Items) -> Array:
         """log p(z | x): (n_items, n_classes)."""
-        return to_numpy(self.model.truth.log_predict(fitted.truth, items.X_truth))
+        return to_numpy(self._truth.log_predict(fitted.truth, items.X_truth))
 
     def prob(self, fitted: Solution, items: Items) -> Array:
         """p(z | x), where the items are: (n_items, n_classes)."""
-        log_p = self.model.truth.log_predict(fitted.truth, items.X_truth)
+        log_p = self._truth.log_predict(fitted.truth, items.X_truth)
         return namespace(log_p).exp(log_p)
 
     def posterior(self, fitted: Solution, items: Items) -> Array:
         """p(z | x, labels): (n_items, n_classes)."""
-        items = items if fitted.solver == "vb" else items.here
+        items = items if SOLVERS[fitted.solver].works_on_tensors else items.on_host
         evidence = self.model.annotators.evidence_at(fitted.annotators, items.X_annotators, items.Y)
-        return to_numpy(self.model.truth.posterior_at(fitted.truth, items.X_truth, items.complete(evidence)))
+        return to_numpy(self._truth.posterior_at(fitted.truth, items.X_truth, items.complete(evidence)))
 
     def log_predictive(self, fitted: Solution, items: Items) -> Array:
         """log p(labels | x) of each item, truth and annotators integrated out: (n_items,)."""
@@ -127,13 +137,13 @@ class PreparedModel:
     def log_labels(self, fitted: Solution, items: Items) -> Array:
         """log p(labels | x, z) of each item, annotators integrated out: (n_items, n_classes)."""
         return to_numpy(
-            self.model.annotators.predictive(fitted.annotators, items.X_annotators, items.Y).table
+            self._annotators.predictive(fitted.annotators, items.X_annotators, items.Y).table
         )
 
     def log_each_label(self, fitted: Solution, items: Items) -> Array:
         """log p(label | x, z) of each label by itself: (n_labels, n_classes)."""
         X_annotators = items.X_annotators[rows_like(items.Y.item.astype(np.intp), items.X_annotators)]
-        each = self.model.annotators.predictive(fitted.annotators, X_annotators, items.Y.one_by_one())
+        each = self._annotators.predictive(fitted.annotators, X_annotators, items.Y.one_by_one())
         return to_numpy(each.table)
 
 
@@ -152,10 +162,10 @@ def _read(part: tuple[Any, Any, TrainingData], learnt: PreparedModel) -> Items:
 def graph_in_words(truth: Any, seen: Preprocessing) -> str:
     """Say which graphs the truth and the map are made with; nothing where there are none."""
     of_map, of_annotators = (
-        getattr(getattr(features, "graph", None), "chosen", "")
+        getattr(getattr(features, "graph", None), "description", "")
         for features in (seen.features, seen.of_annotators)
     )
-    told = (("truth", truth.chosen), ("map", of_map), ("expertise", of_annotators))
+    told = (("truth", truth.description), ("map", of_map), ("expertise", of_annotators))
     return "; ".join(f"{whose} on {words}" for whose, words in told if words)
 
 

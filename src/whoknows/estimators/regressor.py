@@ -34,8 +34,8 @@ from whoknows.fit.items import Items
 from whoknows.fit.lbfgs import fit_lbfgs
 from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.objective import Model, Parameters, evidence_of
-from whoknows.model.annotators.biased import BiasedAnnotators
-from whoknows.model.belief import Belief
+from whoknows.model.annotators.gaussian import BiasedAnnotators
+from whoknows.model.gaussian import Belief
 from whoknows.model.graph import AutoGraph
 from whoknows.model.posterior import GaussianPosterior
 from whoknows.model.settings import NotCompatible
@@ -171,7 +171,7 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
         learnt = _Learnt.of_items(self, X, said, weight)
         monitor = Monitor(self.max_iter, self.tol, callback=callback)
         every = learnt.items(X, said, gold, weight)
-        with one_thread:
+        with one_thread():
             fitted = _fit(learnt.model, every.labelled(), monitor, self.solver)
         # Nothing learnt has changed until here: a fit that fails or is interrupted leaves the old one whole.
         self._learnt, self._fitted = learnt, fitted
@@ -316,7 +316,7 @@ def _fit(model: Model, items: Items, monitor: Monitor, solver: str) -> _Fitted:
     found = SOLVERS[solver](model, [items], start, monitor, Serial())
     evidence = evidence_of(items, model, found)
     posterior = model.truth.posterior(found.xi, items.X_truth, evidence)
-    return _Fitted(Belief(found.theta), model.truth.learnt(found.xi, posterior, evidence, items.X_truth))
+    return _Fitted(Belief(found.theta), model.truth.state(found.xi, posterior, evidence, items.X_truth))
 
 
 def _mean_and_scale(said: Annotations, weight: Array | None) -> tuple[float, float]:

@@ -43,7 +43,7 @@ from whoknows.estimators.prepared_model import PreparedModel, directions_of
 from whoknows.estimators.ranking import Ranking
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
-from whoknows.fit.solve import MANY, Solution
+from whoknows.fit.solve import MANY, Solution, for_annotators
 from whoknows.model.distances import block_by_block, enough_of
 from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, at_least
 
@@ -252,7 +252,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
         order = [m for m in np.argsort(-self.weights_) if self.weights_[m] >= LEAST_VOICE] or [0]
         total = self.weights_[order].sum()
         given = TrainingData.labels(self._known_labels(X, said, "population"))
-        items = [seen.here for seen in self._seen_by(self._checked(X), given)]
+        items = [seen.on_host for seen in self._seen_by(self._checked(X), given)]
         return [Voice(float(self.weights_[m] / total), self.members_[m], items[m]) for m in order]
 
     def _seen_by(self, X: Array, given: TrainingData | None) -> list[Items]:
@@ -351,7 +351,7 @@ class AutoCrowdClassifier(Answers, BaseEstimator):
             if member.view not in seen:
                 seen[member.view] = (
                     learnt.kept(X, rows, given, engine),
-                    learnt.items(X[typical_rows(len(X))]).here,
+                    learnt.items(X[typical_rows(len(X))]).on_host,
                 )
             candidates.append(Candidate(model, learnt, *seen[member.view]))
         return candidates
@@ -390,7 +390,7 @@ def _starts(trials: Trials, plan: Plan, said: Annotations) -> dict[Member, Solut
     if not plan.many or len(plan.informed) > MANY:
         return {}
     labels = said.labels_per_annotator
-    return {member: fitted.among(labels) for member, fitted in trials.fitted.items()}
+    return {member: for_annotators(fitted, np.arange(len(labels)), labels > 0) for member, fitted in trials.fitted.items()}
 
 
 def _parts(views: dict[str, Preprocessing]) -> float:

@@ -6,9 +6,10 @@ old one stays.
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from whoknows.data.annotations import Annotations
@@ -33,9 +34,9 @@ from whoknows.model.annotators import (
     GaussianAnnotators,
     OrderedAnnotators,
 )
-from whoknows.model.annotators.biased import BiasedAnnotators
+from whoknows.model.annotators.gaussian import BiasedAnnotators
 from whoknows.model.annotators.population import CrowdBelief, Population
-from whoknows.model.belief import Belief
+from whoknows.model.gaussian import Belief
 from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.posterior import GaussianPosterior
 from whoknows.model.truth import GraphTruth, LogisticTruth, OrderedTruth
@@ -95,7 +96,10 @@ _OLD_NAMES = {  # of classes and of their fields, in files of version 0.1
     "Smoothed": "GraphBelief",
     "Spread": "Covariances",
 }
-_OLD_FIELDS = {"Items": {"Phi": "X_truth", "Psi": "X_annotators"}}
+_OLD_FIELDS = {
+    "Items": {"Phi": "X_truth", "Psi": "X_annotators"},
+    **{cls.__name__: {"chosen": "description"} for cls in _TRUTH},
+}
 _OF_HERE = ("engine", "device")  # where a fit was made is no part of what it learnt
 _SPARSE = ("data", "indices", "indptr", "shape")
 
@@ -128,9 +132,18 @@ def put_together(name: str, kept: dict[str, Any]) -> Any:
         raise ValueError(f"{name} has no place for {strange[0]!r}")
     if cls in (sp.csr_array, sp.csr_matrix):
         return _sparse(cls, **kept)
+    if cls is Solution:
+        kept = kept | {"truth": _with_outputs(kept.get("truth"))}
     made = _with_defaults(cls, kept) if is_dataclass(cls) else cls()
     vars(made).update(kept)
     return made
+
+
+def _with_outputs(truth: Any) -> Any:
+    """Return a stored q(ξ) with ξ as (n_features, n_outputs); older files have (n_features,) for one output."""
+    if type(truth) in (Belief, CrossFitBelief) and np.ndim(truth.mean) == 1:
+        return replace(truth, mean=truth.mean[:, None])
+    return truth
 
 
 def _kept(cls: type) -> tuple[str, ...]:
