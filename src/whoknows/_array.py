@@ -1,4 +1,4 @@
-"""Sums over observed (item, annotator) pairs, the only arrays the models loop over."""
+"""Array operations for NumPy and torch, and sums over observed (item, annotator) pairs."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
-MATRICES_AT_ONCE = 200  # what of them stays in a processor's cache
-LARGEST = 1e150  # feature: models square them and add the squares up
+MATRICES_PER_BLOCK = 200  # what fits in a processor's cache
+LARGEST = 1e150  # absolute value of a feature, since models sum squares of features
 
 
 def namespace(x: Any) -> Any:
-    """Return numpy, or torch where ``x`` is a tensor: what both have under one name does for both."""
+    """Return numpy, or torch if ``x`` is a tensor, for functions that both have under the same name."""
     package = type(x).__module__.partition(".")[0]
     return sys.modules["torch"] if package == "torch" else np
 
 
 def like(values: Any, x: Any) -> Any:
-    """Return numbers as an array of the kind and type that ``x`` has, and on its device."""
+    """Return numbers as an array of the same kind and dtype as ``x``, on its device."""
     if namespace(x) is np:
         return np.asarray(values, dtype=x.dtype if x.dtype.kind == "f" else float)
     return namespace(x).as_tensor(values, dtype=x.dtype, device=x.device)
 
 
 def rows_like(rows: Any, x: Any) -> Any:
-    """Return row numbers as what rows of ``x`` are taken by: for a tensor, one on its device."""
+    """Return row numbers in the form that indexes ``x``: for a tensor, a tensor on its device."""
     xp = namespace(x)
     return rows if xp is np else xp.as_tensor(rows, dtype=xp.int64, device=x.device)
 
 
 def doubles(x: Any) -> Any:
-    """Return the same numbers with all the digits there are, on the same device."""
+    """Return the same numbers in double precision, on the same device."""
     return x.astype(float, copy=False) if namespace(x) is np else x.double()
 
 
 def to_numpy(x: Any) -> Any:
-    """Return an array or tensor, wherever it lives, as an array here."""
+    """Return an array, or a tensor on any device, as a NumPy array."""
     return x.detach().cpu().numpy() if namespace(x) is not np else np.asarray(x)
 
 
@@ -54,7 +54,7 @@ def positions(x: Any) -> Any:
 
 
 def sparse_rows(columns: Any, values: Any, n_columns: int) -> Any:
-    """Rows of k entries each, at ``columns`` (n, k): sparse (n, n_columns), of the kind ``values`` are."""
+    """Sparse matrix with k entries per row, at ``columns`` (n, k): (n, n_columns), of the kind of ``values``."""
     (n, k), xp = values.shape, namespace(values)
     if xp is np:
         ends = np.arange(n + 1) * k
@@ -64,26 +64,26 @@ def sparse_rows(columns: Any, values: Any, n_columns: int) -> Any:
 
 
 def too_large(X: Array) -> tuple[int, int] | None:
-    """Row and column of the first number beyond `LARGEST`; no copy is made where there is none."""
+    """Row and column of the first number beyond `LARGEST`, or None; without such numbers nothing is copied."""
     ends = (float(end.reduce(X, axis=None)) for end in (np.fmin, np.fmax)) if X.size else ()
     if not any(abs(end) > LARGEST for end in ends):
-        return None  # NaN is none
+        return None  # NaN is not counted
     row, column = np.argwhere(np.abs(X) > LARGEST)[0]
     return int(row), int(column)
 
 
 def pair_products(X: Array, coefficients: Array, rows: NDArray[Any], columns: NDArray[Any]) -> Array:
-    """Give x_row · coefficients_column for each observed pair, never the whole table.
+    """x_row · coefficients_column for each observed pair, without computing the whole table.
 
     ``X`` is (n_items, n_features), ``coefficients`` (n_annotators, n_features); the result (n_pairs,).
     """
-    if X.shape[1] == 1:  # constant expertise: no gather of whole rows
+    if X.shape[1] == 1:  # constant expertise: no copy of whole rows
         return np.asarray(X[rows, 0] * coefficients[columns, 0])
     return np.asarray(np.einsum("ij,ij->i", X[rows], coefficients[columns]))
 
 
 def pair_sums(weights: Array, X: Array, rows: NDArray[Any], columns: NDArray[Any], n_columns: int) -> Array:
-    """Σ over pairs of weight · x_row, one row of the result for each column: (n_columns, n_features)."""
+    """Σ over pairs of weight · x_row, grouped by column: (n_columns, n_features)."""
     by_column = sp.csr_array((weights, (columns, rows)), shape=(n_columns, X.shape[0]))
     return np.asarray(by_column @ X)
 
@@ -106,7 +106,7 @@ def log_logistic(u: Array) -> Array:
 
 
 def log_softmax(values: Array) -> Array:
-    """Log of exp(values) normalised over the last axis; scipy's takes several times as long."""
+    """Log of exp(values) normalised over the last axis; faster than SciPy's."""
     xp = namespace(values)
     below = values - xp.amax(values, axis=-1, keepdims=True)
     return below - xp.log(xp.exp(below).sum(axis=-1, keepdims=True))
@@ -120,43 +120,44 @@ def with_constant(X: Array) -> Array:
 
 @dataclass(frozen=True)
 class Groups:
-    """Entries sorted by their code, so that those of one code stand together.
+    """Entries sorted by code; see `group_by`.
 
     Attributes
     ----------
     order : (n_entries,)
-        Positions of the entries, sorted by code and, within one, as they came.
+        Positions of the entries, sorted by code, and in the original order within a code.
     bounds : (n_groups + 1,)
-        Where in ``order`` each code's entries begin; the last is the end.
+        Where each code's entries begin in ``order``; the last is the end.
     """
 
     order: Rows
     bounds: Rows
 
-    @classmethod
-    def of(cls, codes: NDArray[Any], n_groups: int) -> Groups:
-        """Sort entries by code, 0 … n_groups − 1."""
-        order = np.argsort(codes, kind="stable")
-        return cls(order, np.searchsorted(codes[order], np.arange(n_groups + 1)))
 
-    def __iter__(self) -> Iterator[tuple[int, slice]]:
-        """Give each code that has entries, with their place in ``order``."""
-        for group in np.flatnonzero(np.diff(self.bounds)):
-            yield int(group), slice(int(self.bounds[group]), int(self.bounds[group + 1]))
+def group_by(codes: NDArray[Any], n_groups: int) -> Groups:
+    """Sort entries by code, 0 … n_groups − 1."""
+    order = np.argsort(codes, kind="stable")
+    return Groups(order, np.searchsorted(codes[order], np.arange(n_groups + 1)))
+
+
+def spans(groups: Groups) -> Iterator[tuple[int, slice]]:
+    """Give each code that has entries, and the slice of ``order`` with them."""
+    for group in np.flatnonzero(np.diff(groups.bounds)):
+        yield int(group), slice(int(groups.bounds[group]), int(groups.bounds[group + 1]))
 
 
 def inverses(matrices: Array) -> tuple[Array, Array]:
     """Inverses of symmetric positive definite matrices (n, D, D), and the logarithms of their determinants.
 
-    LAPACK takes matrices one by one; where they are many, products of some at once are twice as fast.
+    LAPACK inverts matrices one by one; for many of them, batched products are twice as fast.
     """
-    if len(matrices) <= MATRICES_AT_ONCE:
+    if len(matrices) <= MATRICES_PER_BLOCK:
         alone = np.linalg.inv(matrices)
         inverse: Array = np.asarray(0.5 * (alone + alone.swapaxes(1, 2)))
         return inverse, -log_determinants(np.linalg.cholesky(inverse))
     inverse, log_det = np.empty_like(matrices), np.empty(len(matrices))
-    for start in range(0, len(matrices), MATRICES_AT_ONCE):
-        rows = slice(start, start + MATRICES_AT_ONCE)
+    for start in range(0, len(matrices), MATRICES_PER_BLOCK):
+        rows = slice(start, start + MATRICES_PER_BLOCK)
         root = np.linalg.cholesky(matrices[rows])
         half, log_det[rows] = _inverses_of_triangular(root), log_determinants(root)
         np.matmul(half.swapaxes(1, 2), half, out=inverse[rows])
@@ -169,7 +170,7 @@ def log_determinants(roots: Any) -> Array:
 
 
 def _inverses_of_triangular(L: Any) -> Array:
-    """[A 0; B C]⁻¹ = [A⁻¹ 0; −C⁻¹BA⁻¹ C⁻¹], and so on down to single numbers: (n, D, D), lower triangular."""
+    """[A 0; B C]⁻¹ = [A⁻¹ 0; −C⁻¹BA⁻¹ C⁻¹], recursively: (n, D, D), lower triangular."""
     half = L.shape[1] // 2
     if half == 0:
         return np.asarray(1 / L)

@@ -1,9 +1,10 @@
-"""How many threads linear algebra may use, and several fits side by side in place of them."""
+"""The number of BLAS threads, and independent tasks in several threads instead."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -11,44 +12,41 @@ from typing import Any, TypeVar
 from threadpoolctl import ThreadpoolController
 
 Answer = TypeVar("Answer")
-MOST = 4  # threads: between products it is one interpreter's turn
+MOST = 4  # threads: between matrix products they compete for the interpreter lock
+
+_lock = Lock()
+_limits: list[Any] = []  # one entry per thread inside `one_thread`; the first one holds the limit
 
 
-class OneThread:
-    """A context with a single BLAS thread: in many small products more only wait for each other.
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit BLAS to a single thread: with many small products, more threads only wait for each other.
 
-    The limit is the whole process's. So the first thread to come in sets it, and the last to leave lifts it.
+    The limit applies to the whole process. So the first thread to enter sets it, and the last to leave
+    restores the original number.
     """
-
-    def __init__(self) -> None:
-        self._lock, self._inside, self._limit = Lock(), 0, None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._limit: Any = _libraries().limit(limits=1, user_api="blas")
-            self._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._limit.restore_original_limits()
-
-
-one_thread = OneThread()
+    with _lock:
+        _limits.append(None if _limits else _libraries().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _lock:
+            limit = _limits[0]
+            _limits.pop()
+            if not _limits:
+                limit.restore_original_limits()
 
 
 def side_by_side(tasks: Sequence[Callable[[], Answer]]) -> Iterator[Answer]:
-    """Carry out tasks in as many threads as BLAS may use, and give their answers in order."""
+    """Run tasks in as many threads as BLAS may use, and give their results in order."""
     n_threads = min(max((library["num_threads"] for library in _libraries().info()), default=1), MOST)
     if n_threads == 1:
         yield from (task() for task in tasks)
         return
-    with one_thread, ThreadPoolExecutor(n_threads) as pool:
+    with one_thread(), ThreadPoolExecutor(n_threads) as pool:
         yield from pool.map(lambda task: task(), tasks)
 
 
 @cache
 def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()  # reads what the process has loaded: once is enough
+    return ThreadpoolController()  # inspects the loaded libraries, which is slow

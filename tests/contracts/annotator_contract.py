@@ -20,7 +20,7 @@ from whoknows.fit.objective import Model
 from whoknows.fit.solve import solve
 from whoknows.fit.variational import has_bound
 from whoknows.model.annotators.pairs import Pairs
-from whoknows.model.belief import Belief
+from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.truth import LogisticTruth
 

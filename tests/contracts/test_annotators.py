@@ -14,7 +14,7 @@ from tests.reference import models
 from whoknows.fit.objective import Model
 from whoknows.fit.variational import has_bound
 from whoknows.model.annotators import BernoulliAnnotators, GaussianAnnotators, Population
-from whoknows.model.belief import Belief
+from whoknows.model.gaussian import Belief
 from whoknows.model.truth import LogisticTruth
 
 

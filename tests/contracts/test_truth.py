@@ -5,7 +5,7 @@ import pytest
 
 from tests.contracts.truth_contract import EMPTY, EVIDENCE, WORLD, TruthContract, prepared, some_xi
 from tests.reference import models
-from whoknows.model.belief import Belief
+from whoknows.model.gaussian import Belief
 from whoknows.model.graph import AnchorGraph, GaussianGraph, KnnGraph
 from whoknows.model.truth import GraphTruth, LogisticTruth
 

@@ -17,7 +17,7 @@ from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.solve import solve
 from whoknows.model.annotators import GaussianAnnotators
-from whoknows.model.belief import Belief
+from whoknows.model.gaussian import Belief
 from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.posterior import CategoricalPosterior
 

@@ -23,7 +23,7 @@ from whoknows import (
     NotCompatible,
 )
 from whoknows.estimators.regressor import CrowdRegressor
-from whoknows.model.annotators.biased import BiasedAnnotators
+from whoknows.model.annotators.gaussian import BiasedAnnotators
 from whoknows.model.truth.linear import LinearTruth
 
 BIAS = np.array([0.8, -0.5, 0.0, -0.3])  # they sum to 0: a bias of all is the truth's own level

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_expit, roots_hermitenorm
 
-from whoknows.model.belief import Belief, bounded_log_logistic, moderated, omega
+from whoknows.model.gaussian import Belief, bounded_log_logistic, moderated, omega
 
 NODES, WEIGHTS = roots_hermitenorm(80)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()

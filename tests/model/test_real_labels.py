@@ -16,9 +16,9 @@ from whoknows.fit.items import Items
 from whoknows.fit.lbfgs import fit_lbfgs
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model, Parameters, log_prior, marginal
-from whoknows.model.annotators.biased import BiasedAnnotators
+from whoknows.model.annotators.gaussian import BiasedAnnotators
 from whoknows.model.annotators.population import Population
-from whoknows.model.belief import Belief
+from whoknows.model.gaussian import Belief
 from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.graph import KnnGraph
 from whoknows.model.posterior import GaussianPosterior

@@ -36,9 +36,7 @@ from whoknows.estimators.prepared_model import (
 from whoknows.estimators.ranking import Ranking
 from whoknows.fit.engines import Engine, opened
 from whoknows.fit.monitor import Callback
-from whoknows.fit.solve import Solution
-from whoknows.model.annotators import GaussianAnnotators, OrderedAnnotators
-from whoknows.model.settings import NotCompatible
+from whoknows.fit.solve import Solution, for_annotators
 from whoknows.model.truth import GraphTruth
 
 COEFFICIENTS = ("coef_", "intercept_", "annotator_coef_", "annotator_intercept_")
@@ -328,7 +326,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         """
         check_is_fitted(self)
         pair = self._pair
-        items = pair.typical if X is None else pair.prepared.items(self._checked(X)).here
+        items = pair.typical if X is None else pair.prepared.items(self._checked(X)).on_host
         n_labels = self._training_data.annotations.labels_per_annotator
         return Ranking.of(self.annotators_, pair.average_expertise(items, level), n_labels, level)
 
@@ -347,12 +345,6 @@ class CrowdClassifier(CrowdClassifierMixin):
         For ordered labels, in levels.
         """
         X = self._checked(X)
-        model = self._pair.prepared.model.annotators
-        if not isinstance(model, GaussianAnnotators | OrderedAnnotators):
-            raise NotCompatible(
-                f"annotator_scale is σ of Eq. (15), which {type(model).__name__} does not have. "
-                "Use annotators='gaussian', or expertise(X), which every annotator model has."
-            )
         return self._pair.scale(self._pair.prepared.items(X))
 
     def log_predictive(self, X: Any, y: Any) -> Array:
@@ -389,7 +381,7 @@ class CrowdClassifier(CrowdClassifierMixin):
 
     def _voices(self, X: Any, y: Any) -> list[Voice]:
         data = TrainingData(self._known_annotations(X, y, "population"))
-        return [Voice(1.0, self._pair, self._pair.prepared.items(self._checked(X), data).here)]
+        return [Voice(1.0, self._pair, self._pair.prepared.items(self._checked(X), data).on_host)]
 
     def _previous_posterior(self, X: Array, annotations: Annotations, rows: Any) -> Array | None:
         """Return the previous fit's posterior of some items, with ``warm_start`` and if it applies."""
@@ -428,7 +420,7 @@ def fit_classifier(
         settings,
         prepared,
         prepared.chunks(X, rows, data, engine),
-        prepared.some(X, typical_rows(len(X))).here,
+        prepared.some(X, typical_rows(len(X))).on_host,
         callback=callback,
         start=None if guess is None else guess(rows),
         before=before,
@@ -446,7 +438,7 @@ def start_of_update(
     if not (same_items and same_classes and is_still_valid(pair.prepared, settings, annotations)):
         return None, None
     rows = rows_of(annotations.annotators, known.annotations.annotators)
-    return pair.prepared, pair.solution.of_annotators(rows, annotations.labels_per_annotator > 0)
+    return pair.prepared, for_annotators(pair.solution, rows, annotations.labels_per_annotator > 0)
 
 
 def _consensus_of_block(pair: FittedPair, data: TrainingData, X: Array, rows: slice) -> Array:

@@ -18,8 +18,10 @@ from whoknows.fit.engines import Chunks
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Covariances
 from whoknows.fit.monitor import Callback, Monitor
-from whoknows.fit.solve import Solution, solve
+from whoknows.fit.solve import SOLVERS, Solution, covariances_of, solve
+from whoknows.model.gaussian import belief_about
 from whoknows.model.posterior import CategoricalPosterior, GaussianPosterior, Posterior
+from whoknows.model.protocols import ScaleAnnotators, require
 
 TYPICAL_ITEMS = 1000  # items that averages, such as confusion matrices, are taken over
 
@@ -62,7 +64,7 @@ class FittedPair:
 
     def posterior(self, items: Items) -> Posterior:
         """p(z | x, labels) of each item."""
-        items = items if self.solution.solver == "vb" else items.here
+        items = items if SOLVERS[self.solution.solver].works_on_tensors else items.on_host
         model, solution = self.prepared.model, self.solution
         evidence = model.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y)
         found = model.truth.posterior_at(solution.truth, items.X_truth, items.complete(evidence))
@@ -90,7 +92,13 @@ class FittedPair:
 
     def scale(self, items: Items) -> Array:
         """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators)."""
-        sigma = self.prepared.model.annotators.scale(self.solution.annotators.mean, items.X_annotators)
+        annotators = require(
+            self.prepared.model.annotators,
+            ScaleAnnotators,
+            "annotator_scale, σ of Eq. (15),",
+            "Use annotators='gaussian', or expertise(X), which every annotator model has.",
+        )
+        sigma = annotators.scale(self.solution.annotators.mean, items.X_annotators)
         return sigma[:, :-1] if self.prepared.units is None else self.prepared.units.scale * sigma[:, :-1]
 
     # --- classifiers -----------------------------------------------------------------------------
@@ -121,14 +129,15 @@ class FittedPair:
 
     def prob_interval(self, items: Items, level: float) -> Interval:
         """p(z | x) with limits: three (n_items, n_classes)."""
-        truth, xi, prob = self.prepared.model.truth, self.solution.parameters.xi, to_numpy(self.prob(items))
-        return class_interval(truth, xi, self.covariances, items.here.X_truth, prob, level)
+        truth, prob = self.prepared.model.truth, to_numpy(self.prob(items))
+        xi = truth.parameters(self.solution.truth)
+        return class_interval(truth, xi, self.covariances, items.on_host.X_truth, prob, level)
 
     def expertise_interval(self, items: Items, level: float, rows: Rows) -> Interval:
         """Expertise with limits: three (n_items, n_rows)."""
         annotators, theta = self.prepared.model.annotators, self.solution.annotators.mean
         prob, value = to_numpy(self.prob(items)), self.expertise(items, rows)
-        X_annotators = items.here.X_annotators
+        X_annotators = items.on_host.X_annotators
         return expertise_interval(annotators, theta, self.covariances, rows, X_annotators, prob, value, level)
 
     def average_expertise(self, items: Items, level: float) -> Interval:
@@ -140,7 +149,7 @@ class FittedPair:
 
     def confusion(self, row: int) -> Array:
         """p(label | truth) of one annotator, averaged over typical items: (n_classes, n_classes)."""
-        belief = self.solution.annotators.of(row)
+        belief = belief_about(self.solution.annotators, row)
         return self.prepared.model.annotators.confusion(belief, self.typical.X_annotators)[0]
 
 
@@ -160,23 +169,20 @@ def fit_pair(
     ``settings`` are an estimator's. ``start`` is a first guess at the posterior; ``before`` is what the same
     model learned from some of the labels; ``step`` is a step of a checkpoint.
     """
-    monitor = monitor_of(settings, prepared, callback, step)
+    monitor = monitor_of(settings, callback, step)
 
     def run() -> Solution:
         return run_solver(settings, prepared, items, monitor, start, before)
 
     solution = run() if step is None else step.solution(monitor, run)
-    covariances = solution.spread(prepared.model, items) if prepared.units is None else None
+    covariances = covariances_of(prepared.model, items, solution) if prepared.units is None else None
     return FittedPair(prepared, solution, covariances, typical, monitor.history)
 
 
-def monitor_of(
-    settings: Any, prepared: PreparedModel, callback: Callback | None = None, keeper: Any = None
-) -> Monitor:
-    """Return the monitor of a fit; an approximate E-step may let the bound fall."""
-    exact = getattr(prepared.model.truth, "neighbors", None) is None
+def monitor_of(settings: Any, callback: Callback | None = None, keeper: Any = None) -> Monitor:
+    """Return the monitor of a fit."""
     stop = getattr(settings, "stop", "bound")
-    return Monitor(settings.max_iter, settings.tol, stop, callback, exact=exact, keeper=keeper)
+    return Monitor(settings.max_iter, settings.tol, stop, callback, keeper=keeper)
 
 
 def run_solver(
@@ -188,7 +194,7 @@ def run_solver(
     before: Solution | None = None,
 ) -> Solution:
     """Run the solver that the settings name."""
-    with one_thread:
+    with one_thread():
         return solve(prepared.model, items, start, monitor, settings.solver, before=before)
 
 

@@ -11,8 +11,8 @@ from scipy.stats import norm
 
 from whoknows._array import Array, Rows
 from whoknows.fit.laplace import Covariances
-from whoknows.model.belief import Belief
-from whoknows.model.settings import NotCompatible
+from whoknows.model.gaussian import Belief
+from whoknows.model.protocols import IntervalTruth, require
 
 Interval = tuple[Array, Array, Array]  # the estimate, its lower and its upper limit
 
@@ -35,16 +35,18 @@ def class_interval(
     With one log-odds f an item, the range of p(z | f) over f ± k · sd. With one a class, the log-odds of a
     class against all others, log p_k / (1 − p_k), have the variance v_k + Σ_{j ≠ k} (p_j / (1 − p_k))² v_j.
     """
-    if spread.truth is None:
-        raise NotCompatible(
-            f"{type(truth).__name__} gives no interval: its probability already is what is unknown of z. Use "
-            "truth='id' or 'lgp' (map='spectral' is the same prior)."
-        )
-    reach = check_level(level)
-    variance = np.stack([np.einsum("ij,ij->i", X @ S, X) for S in spread.truth], axis=1)
+    require(
+        truth,
+        IntervalTruth,
+        "An interval of p(z | x)",
+        "Use truth='id' or 'lgp' (map='spectral' is the same prior as 'gp').",
+    )
+    reach, of_truth = check_level(level), spread.truth
+    assert of_truth is not None
+    variance = np.stack([np.einsum("ij,ij->i", X @ S, X) for S in of_truth], axis=1)
     f = truth.log_odds(xi, X)
-    if f.ndim == 1:
-        sd = np.sqrt(variance[:, 0])
+    if f.shape[1] == 1:
+        sd = np.sqrt(variance)
         around = np.array([truth.log_prob(xi, f + step * reach * sd) for step in GRID])
         return _around(prob, np.exp(around.min(axis=0)), np.exp(around.max(axis=0)))
     centre, sd = np.empty_like(f), np.empty_like(f)

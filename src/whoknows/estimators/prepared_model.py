@@ -18,10 +18,11 @@ from whoknows.fit import engines
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
 from whoknows.fit.objective import Model
-from whoknows.fit.solve import kept_in_chunks
+from whoknows.fit.solve import split_into_chunks
 from whoknows.fit.variational import has_bound
 from whoknows.model.distances import blocks_of
 from whoknows.model.posterior import GaussianPosterior
+from whoknows.model.protocols import ItemTruth, supports
 
 DIRECTIONS = (2, 5, 10, 20)  # few choices, so that a few more labels do not change the model
 LABELS_PER_DIRECTION = 3  # labels per annotator that one more slope of its own needs
@@ -73,14 +74,14 @@ class PreparedModel:
         """
         X_truth = self.preprocessing.truth_features(X) if like is None else like.X_truth
         X_annotators = self.preprocessing.annotator_features(X, X_truth)
-        if not self.model.truth.uses_map:
+        if supports(self.model.truth, ItemTruth):
             X_truth = self.preprocessing.scaled(X)
         if data is None:
             items = Items(X_truth, X_annotators, no_annotations(len(X)))
         else:
             data = data if self.units is None else self.units.standardize(data)
             items = Items(doubles(X_truth), doubles(X_annotators), data.annotations, data.gold, data.weight)
-        return items if has_bound(self.model) else items.here  # the other solvers need numpy arrays
+        return items if has_bound(self.model) else items.on_host  # the other solvers need numpy arrays
 
     def some(self, X: Array, rows: Any, data: TrainingData | None = None) -> Items:
         """Return the same for some rows of X."""
@@ -103,7 +104,7 @@ class PreparedModel:
             return Chunks([self.some(X, rows, data)], engine)
         if n_chunks <= 1 or self.needs_all:
             items = self.some(X, rows, data)
-            return items if n_chunks <= 1 else kept_in_chunks(items, n_chunks, engine)
+            return items if n_chunks <= 1 else split_into_chunks(items, n_chunks, engine)
         parts = [_part(X, mine, data) for mine in np.array_split(rows, n_chunks)]
         return Chunks(engine.keep(_read, parts, self), engine)
 
@@ -181,10 +182,10 @@ def describe_graphs(prepared: PreparedModel) -> str:
     """Describe the graphs of truth and maps; empty if there are none."""
     preprocessing = prepared.preprocessing
     of_map, of_annotators = (
-        getattr(getattr(features, "graph", None), "chosen", "")
+        getattr(getattr(features, "graph", None), "description", "")
         for features in (preprocessing.features, preprocessing.of_annotators)
     )
-    told = (("truth", prepared.model.truth.chosen), ("map", of_map), ("expertise", of_annotators))
+    told = (("truth", prepared.model.truth.description), ("map", of_map), ("expertise", of_annotators))
     return "; ".join(f"{whose} on {graph}" for whose, graph in told if graph)
 
 

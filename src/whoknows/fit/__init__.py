@@ -1,1 +1,1 @@
-"""Algorithm 1 and its siblings: how the pieces of a model are fitted."""
+"""Solvers: Algorithm 1 of the paper and alternatives to it."""

@@ -1,7 +1,7 @@
-"""The same sums on a Dask cluster: chunks live on its workers, only parameters and sums travel.
+"""Sums over chunks on a Dask cluster: chunks stay on the workers, only parameters and sums are sent.
 
-Everything is a task the scheduler knows: reading a chunk, what is computed from it, the arguments that go
-out. When a worker is lost, others do its tasks again, beginning with the parts that chunks were made of.
+Everything is a task known to the scheduler: reading a chunk, computations on it, and the arguments. When a
+worker is lost, others repeat its tasks, starting from the parts that chunks are made of.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any, Self
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from whoknows.fit.engines import Branch, Sums, climb
+from whoknows.fit.engines import Branch, Sums, sum_tree
 
-CONNECT = 10.0  # seconds a scheduler has to answer
-WORKERS = 60.0  # seconds to wait for a worker where there is none, or none is left
-LOOK = 5.0  # seconds after which a wait looks whether there is still somebody to wait for
-TRANSFER = 600.0  # seconds that results, once they are there, may take to arrive
-SMALL = 200_000  # bytes of arguments that go out with every task; larger ones go out once
-TOGETHER = 16  # workers whose sums are added up by one of them, where there are more
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as malloc.h has them
-RETRIES = 2  # of reading a part: files may lie behind a network
+CONNECT = 10.0  # seconds to wait for a scheduler
+WORKERS = 60.0  # seconds to wait for a worker if there is none
+LOOK = 5.0  # seconds between checks that there are still workers
+TRANSFER = 600.0  # seconds that the transfer of finished results may take
+SMALL = 200_000  # bytes of arguments that are sent with every task; larger ones are sent once
+TOGETHER = 16  # sums added up by one worker if there are more
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as in malloc.h
+RETRIES = 2  # of reading a part: files may be on a network
 
 
 class DaskEngine:
@@ -41,22 +41,22 @@ class DaskEngine:
     client : distributed.Client
         Connected to the cluster.
     own : tuple
-        What was opened for this engine, and is closed with it, in this order.
+        What was opened for this engine and is closed with it, in this order.
     """
 
     def __init__(self, client: Any, own: tuple[Any, ...] = ()) -> None:
         self.client, self._own = client, own
         try:
-            self._refuse_closed()
-            self._need_workers()
-            self._need_whoknows()
+            self._check_open()
+            self._check_workers()
+            self._check_versions()
         except Exception:
             self.close()
             raise
 
     @classmethod
     def of(cls, cluster: Any) -> Self:
-        """Return the engine for "dask", the processes of this machine, for an address, or for a client."""
+        """Return the engine for "dask" (processes of this machine), an address, or a client."""
         distributed = _distributed()
         if isinstance(cluster, distributed.Client):
             return cls(cluster)
@@ -65,11 +65,11 @@ class DaskEngine:
                 "engine must be None, 'dask', the address of a scheduler such as 'tcp://10.0.0.1:8786', a "
                 f"distributed.Client, or an object with keep(), sum() and close(); got {cluster!r}."
             )
-        return cls._here() if cluster == "dask" else cls._at(cluster)
+        return cls._local() if cluster == "dask" else cls._at(cluster)
 
     @classmethod
-    def _here(cls) -> Self:
-        """Use the cluster this process is connected to, or start a process for each core."""
+    def _local(cls) -> Self:
+        """Use the cluster that this process is connected to, or start one process per core."""
         distributed = _distributed()
         try:
             client = distributed.Client.current()
@@ -94,7 +94,7 @@ class DaskEngine:
         return cls(client, (client,))
 
     def keep(self, make: Callable[..., Any], parts: Sequence[Any], *args: Any) -> list[Any]:
-        """Return futures of make(part, *args): beside the chunks in a part, or spread over the workers."""
+        """Return futures of make(part, *args), computed where the chunks are, or spread over the workers."""
         made: dict[int, Any] = {}
         with self._submitting():
             for home, places, task in self._tasks(make, parts, args):
@@ -106,10 +106,10 @@ class DaskEngine:
         return chunks
 
     def sum(self, function: Callable[..., Sums], chunks: Sequence[Any], *args: Any) -> Sums:
-        """Return Σ over chunks, or over parts nobody keeps, of function(chunk, *args), as `Serial` does.
+        """Return Σ over chunks, or over parts in memory, of function(chunk, *args), as `Serial` does.
 
-        Each worker adds up what it has. Of many workers some add up for the others too: what arrives here
-        stays small.
+        Each worker sums its own chunks. With many workers, some merge the sums of others, so that little is
+        sent to this process.
         """
         n = len(chunks)
         with self._submitting():
@@ -128,46 +128,49 @@ class DaskEngine:
 
     @contextmanager
     def _submitting(self) -> Iterator[None]:
-        """Let parts and arguments be in the graph: from there the scheduler can send them once more."""
+        """Allow parts and arguments in the task graph, from which the scheduler can send them again."""
         import dask
 
-        self._refuse_closed()
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}), self._in_words():
+        self._check_open()
+        with (
+            dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}),
+            self._clear_errors(),
+        ):
             try:
                 yield
-            except ConnectionError:  # has its words already
+            except ConnectionError:  # has a clear message already
                 raise
             except OSError as error:
                 raise _scheduler_lost(error) from error
 
     def _submit(self, home: str, function: Callable[..., Any], *args: Any, retries: int = 0) -> Any:
-        """Submit a call to a worker, or to any; if it is lost, any other will do."""
+        """Submit a call to a preferred worker, or to any."""
         where = {"workers": [home], "allow_other_workers": True} if home else {}
         return self.client.submit(function, *args, pure=False, retries=retries, **where)
 
     def _tasks(
         self, function: Callable[..., Any], parts: Sequence[Any], args: tuple[Any, ...]
     ) -> Iterator[tuple[str, list[int], tuple[Any, list[Any]]]]:
-        """Give for each task a worker, the places of its parts, and what it gets: a call, and the parts."""
+        """Give for each task a worker, the indices of its parts, and its arguments: a call, and the parts."""
         call: Any = _Packed.of((function, args))
         if len(call.content) > SMALL:
-            call = self._submit("", _itself, call)  # once, whatever the number of tasks
-        kept = all(_chunks_in(part) for part in parts)
-        for home, places in self._beside(parts) if kept else self._spread(len(parts)):
-            mine = [parts[place] for place in places]
-            yield home, places, (call, mine if kept else [_Packed.of(part) for part in mine])
+            call = self._submit("", _itself, call)  # once for all tasks
+        stored = all(_chunks_in(part) for part in parts)
+        for home, places in self._beside(parts) if stored else self._spread(len(parts)):
+            own = [parts[place] for place in places]
+            yield home, places, (call, own if stored else [_Packed.of(part) for part in own])
 
     def _beside(self, parts: Sequence[Any]) -> list[tuple[str, list[int]]]:
-        """Return for each thread of a worker the places of parts whose first chunk is there.
+        """Return for each thread of a worker the indices of parts whose first chunk is there.
 
-        One task for each: few messages, and none that waits and could be taken, with its chunks, elsewhere.
+        One task per thread: few messages, and no waiting task that could be stolen together with its chunks.
         """
         chunks = [_chunks_in(part)[0] for part in parts]
         holders, threads = self.client.who_has(chunks), self.client.nthreads()
         at: dict[str, list[int]] = {}
         for place, chunk in enumerate(chunks):
-            at.setdefault(next(iter(holders[chunk.key]), ""), []).append(place)  # "" where it is lost
-        lost = len(at.get("", ()))  # each to whoever has time to make it again
+            at.setdefault(next(iter(holders[chunk.key]), ""), []).append(place)  # "" if it is lost
+        lost = len(at.get("", ()))  # recomputed by any worker
         return [
             (home, share.tolist())
             for home, places in at.items()
@@ -175,54 +178,54 @@ class DaskEngine:
         ]
 
     def _spread(self, n_parts: int) -> list[tuple[str, list[int]]]:
-        """Return a worker for each part: consecutive ones together, as many for each as it has threads."""
-        self._need_workers()
+        """Return a worker for each part: consecutive parts, in proportion to its threads."""
+        self._check_workers()
         threads = [name for name, n in sorted(self.client.nthreads().items()) for _ in range(n)]
         return [(threads[place * len(threads) // n_parts], [place]) for place in range(n_parts)]
 
     def _wait(self, futures: list[Any]) -> None:
-        """Wait until all are done or have failed; not for ever where nobody is left to do them."""
+        """Wait until all are done or have failed, as long as there are workers."""
         while True:
             try:
-                with self._in_words(), self.client.as_current():
+                with self._clear_errors(), self.client.as_current():
                     _distributed().wait(futures, timeout=LOOK)
                 return
             except TimeoutError:
-                self._need_workers()
+                self._check_workers()
 
     def _gather(self, futures: list[Any]) -> list[Any]:
-        with self._in_words():
+        with self._clear_errors():
             found = self.client.sync(
                 partial(self.client.gather, asynchronous=True), futures, callback_timeout=TRANSFER
             )
         return list(found)
 
-    def _refuse_closed(self) -> None:
+    def _check_open(self) -> None:
         if self.client.status != "running":
             raise ConnectionError(
                 f"The Dask client is {self.client.status}. Pass one that is connected, or the address of its "
                 "scheduler."
             )
 
-    def _need_workers(self) -> None:
+    def _check_workers(self) -> None:
         address = self.client.scheduler.address
         try:
-            with self._in_words():
+            with self._clear_errors():
                 self.client.wait_for_workers(1, timeout=WORKERS)
         except TimeoutError as error:
             raise ConnectionError(
-                f"The Dask cluster at {address} has had no worker that takes tasks for {WORKERS:g} s. Start "
-                f"some, on any machine that reaches it: dask worker {address}"
+                f"The Dask cluster at {address} has had no worker for {WORKERS:g} s. Start some on any machine "
+                f"that can reach it: dask worker {address}"
             ) from error
         except ConnectionError:
             raise
         except OSError as error:
             raise _scheduler_lost(error) from error
 
-    def _need_whoknows(self) -> None:
+    def _check_versions(self) -> None:
         """Refuse workers that could not read what they are sent: it would take them down."""
 
-        def version() -> str:  # travels whole, as functions inside functions do
+        def version() -> str:  # nested, so that it is pickled by value
             from importlib import metadata
 
             try:
@@ -230,17 +233,17 @@ class DaskEngine:
             except metadata.PackageNotFoundError:
                 return "none"
 
-        here = version()
+        own = version()
         for worker, there in self.client.run(version, on_error="return").items():
-            if isinstance(there, str) and there != here:
+            if isinstance(there, str) and there != own:
                 raise RuntimeError(
-                    f"Dask workers need the whoknows of this process, {here}; {worker} has {there}. Run "
-                    f"there: pip install 'whoknows[dask]=={here}'"
+                    f"Dask workers need the same version of whoknows as this process, {own}; {worker} has "
+                    f"{there}. Run there: pip install 'whoknows[dask]=={own}'"
                 )
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
-        """Turn what Dask raises when machines fail into what it means."""
+    def _clear_errors(self) -> Iterator[None]:
+        """Replace the errors that Dask raises when machines fail by clear ones."""
         distributed = _distributed()
         try:
             yield
@@ -248,44 +251,42 @@ class DaskEngine:
             raise _scheduler_lost(error) from error
         except distributed.KilledWorker as error:
             raise RuntimeError(
-                "One chunk of items took down several Dask workers, one after the other; most often they run "
-                "out of memory. Give workers more of it ('dask worker --memory-limit'), or fewer threads."
+                "The same chunk of items killed several Dask workers, most likely because they ran out of "
+                "memory. Give workers more memory ('dask worker --memory-limit') or fewer threads."
             ) from error
 
 
 @dataclass(frozen=True)
 class _Packed:
-    """Things on their way to a worker, which unpacks them itself: arrays then lie in its memory as here.
+    """Pickled objects for a worker, which unpickles them itself, so that arrays are aligned in its memory.
 
-    (Taken as they are from a message they begin at odd bytes, and some sums are taken in another order.)
+    (Arrays that Dask deserialises may be unaligned, and some sums are then computed in another order.)
     """
 
     content: bytes
 
     @classmethod
-    def of(cls, things: Any) -> Self:
+    def of(cls, content: Any) -> Self:
         import cloudpickle
 
-        return cls(cloudpickle.dumps(things))
+        return cls(cloudpickle.dumps(content))
 
     def open(self) -> Any:
-        _settle()
+        _set_up_worker()
         return pickle.loads(self.content)
 
 
 def _scheduler_lost(error: Exception) -> ConnectionError:
-    return ConnectionError(
-        f"The Dask scheduler was lost in the middle of a fit ({error}). Start it again and fit again."
-    )
+    return ConnectionError(f"The Dask scheduler was lost during a fit ({error}). Restart it and fit again.")
 
 
 def _chunks_in(part: Any) -> list[Any]:
-    """Return the futures in a part: itself, or in the tuple it is."""
+    """Return the futures in a part: itself, or the elements of a tuple."""
     future = _distributed().Future
     return [thing for thing in (part if isinstance(part, tuple) else (part,)) if isinstance(thing, future)]
 
 
-# --- what workers do ------------------------------------------------------------------------------
+# --- tasks of workers -----------------------------------------------------------------------------
 
 
 def _itself(packed: _Packed) -> _Packed:
@@ -300,7 +301,7 @@ def _make(call: _Packed, parts: list[Any]) -> list[Any]:
 def _sum(call: _Packed, parts: list[Any], places: list[int], n_chunks: int) -> dict[Branch, Sums]:
     function, args = call.open()
     work = zip(places, parts, strict=True)
-    return climb({(place, 1): partial(_apply, function, part, args) for place, part in work}, 0, n_chunks)
+    return sum_tree({(place, 1): partial(_apply, function, part, args) for place, part in work}, 0, n_chunks)
 
 
 def _apply(function: Callable[..., Any], part: Any, args: tuple[Any, ...]) -> Any:
@@ -309,17 +310,17 @@ def _apply(function: Callable[..., Any], part: Any, args: tuple[Any, ...]) -> An
 
 def _merge(found: list[dict[Branch, Sums]], n_chunks: int) -> dict[Branch, Sums]:
     known = {branch: partial(tuple, sums) for part in found for branch, sums in part.items()}
-    return climb(known, 0, n_chunks)
+    return sum_tree(known, 0, n_chunks)
 
 
 @cache
-def _settle() -> None:
-    """Make a worker's process, once, one in which linear algebra is quick."""
-    import scipy.linalg  # noqa: F401  (has a BLAS of its own)
+def _set_up_worker() -> None:
+    """Set up the process of a worker, once, for fast linear algebra."""
+    import scipy.linalg  # noqa: F401  (loads its own BLAS)
 
-    ThreadpoolController().limit(limits=1, user_api="blas")  # other cores are busy with other chunks
-    # Dask's nannies have their workers hand back freed memory at once. To sums, whose arrays come and go by
-    # the megabyte, that is half of the time; these are the limits that a process finds by itself.
+    ThreadpoolController().limit(limits=1, user_api="blas")  # other cores work on other chunks
+    # Dask makes its workers return freed memory to the system at once. For sums, which allocate and free
+    # arrays of megabytes, this takes half of the time; these are the limits a process arrives at by default.
     if "MALLOC_TRIM_THRESHOLD_" in os.environ and sys.platform == "linux":
         change = getattr(ctypes.CDLL(None), "mallopt", None)
         for setting, size in ((_MMAP_THRESHOLD, 32 << 20), (_TRIM_THRESHOLD, 64 << 20)):

@@ -1,4 +1,4 @@
-"""Algorithm 1: expectation, maximisation, until nothing moves."""
+"""Algorithm 1: expectation, maximisation, until convergence."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from whoknows.fit.engines import Engine
 from whoknows.fit.items import Items
 from whoknows.fit.lbfgs import maximize
 from whoknows.fit.monitor import Monitor
-from whoknows.fit.objective import Model, Parameters, e_step, expected_log_truth, freeze, log_prior
+from whoknows.fit.objective import (
+    Model,
+    Parameters,
+    e_step,
+    expected_log_lik_of_theta,
+    expected_log_truth,
+    log_prior,
+)
 from whoknows.model.posterior import Posterior
 
-INNER_ITERATIONS = 20  # of L-BFGS in an M-step; a partial M-step still raises the bound
+INNER_ITERATIONS = 20  # of L-BFGS per M-step; a partial M-step still increases the bound
 
 
 def fit_em(
@@ -43,14 +50,14 @@ def m_step(
 ) -> Parameters:
     """Maximise Q of Eq. (13): θ by Eqs. (16), (17), then ξ, each with L-BFGS.
 
-    ``root`` (n_classes, n_features, n_features), times itself transposed, is about the covariance of ξ, class
-    by class, where ξ has a column for each: steps measured by it lead to the maximum sooner.
+    ``root`` (n_outputs, n_features, n_features), times its transpose, approximates the covariance of ξ for
+    each output. It preconditions the search for ξ, which then converges in fewer iterations.
     """
     work = list(zip(chunks, posteriors, strict=True))
-    frozen = engine.keep(freeze, work, model)
+    functions = engine.keep(expected_log_lik_of_theta, work, model)
 
     def over_theta(theta: Array) -> tuple[float, Array]:
-        value, gradient = engine.sum(_at, frozen, theta)
+        value, gradient = engine.sum(_at, functions, theta)
         prior, prior_gradient = model.annotators.log_prior(theta)
         return value + prior, gradient + prior_gradient
 
@@ -71,8 +78,8 @@ def m_step(
     return Parameters(theta, parameters.xi + np.einsum("kij,jk->ik", root, step))
 
 
-def _at(frozen: Callable[[Array], tuple[float, Array]], theta: Array) -> tuple[float, Array]:
-    return frozen(theta)
+def _at(function: Callable[[Array], tuple[float, Array]], theta: Array) -> tuple[float, Array]:
+    return function(theta)
 
 
 def log_marginal(posterior: Posterior) -> tuple[float]:

@@ -1,4 +1,4 @@
-"""Items: what a solver works on, and how it is cut into chunks whose sums add up."""
+"""Items: the data that a solver works on, which can be split into chunks whose sums add up."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import numpy as np
 from whoknows._array import Array, Mask, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.model.annotators.pairs import Pairs
-from whoknows.model.evidence import Evidence
+from whoknows.model.evidence import Evidence, with_gold
 
 
 @dataclass(frozen=True)
 class Items:
-    """Some items: what the truth and the annotators see of them, and who said what.
+    """Features and labels of some items.
 
     Attributes
     ----------
     X_truth : (n_items, n_truth_features)
-        What the truth sees of x; the last column is constant.
+        Features of the truth model; the last column is constant.
     X_annotators : (n_items, n_expertise_features)
-        What annotators' expertise depends on; the last column is constant.
+        Features that annotators' expertise depends on; the last column is constant.
     Y : Annotations
-        Their labels; items without any are allowed.
+        Their labels; items without labels are allowed.
     gold : (n_items,), optional
         Truth where it is known (a class code, or a number), NaN elsewhere.
     weight : (n_items,), optional
-        How much each item counts; None is 1 each.
+        Sample weights; None is 1 each.
     """
 
     X_truth: Array
@@ -41,34 +41,34 @@ class Items:
 
     @property
     def informed(self) -> Mask:
-        """Which items have a label or a known truth: where items do not interact, the others say nothing."""
-        seen = self.Y.labelled
-        return seen if self.gold is None else seen | np.isfinite(self.gold)
+        """Which items have a label or a known truth; if items are not coupled, the others have no effect."""
+        labelled = self.Y.labelled
+        return labelled if self.gold is None else labelled | np.isfinite(self.gold)
 
     @cached_property
     def pairs(self) -> Pairs:
-        """The labels side by side with what expertise sees, gathered once for all iterations."""
+        """The labels grouped by annotator, with features, computed once for all iterations."""
         return Pairs(self.X_annotators, self.Y)
 
     @property
-    def here(self) -> Items:
-        """The same items with arrays in this machine's memory, wherever they are."""
+    def on_host(self) -> Items:
+        """The same items with NumPy arrays, copied from the device if they are tensors."""
         return replace(self, X_truth=to_numpy(self.X_truth), X_annotators=to_numpy(self.X_annotators))
 
     def labelled(self) -> Items:
-        """Return the items that say something of truth or annotators."""
+        """Return the items that have a label or a known truth."""
         return self[self.informed]
 
     def __getitem__(self, rows: Any) -> Items:
-        """Take some of the items."""
+        """Return some of the items."""
         gold = None if self.gold is None else self.gold[rows]
         weight = None if self.weight is None else self.weight[rows]
         return Items(self.X_truth[rows], self.X_annotators[rows], self.Y[rows], gold, weight)
 
     def chunks(self, n_chunks: int) -> Iterator[Items]:
-        """Cut into consecutive chunks."""
+        """Split into consecutive chunks."""
         return (self[rows] for rows in self.Y.chunks(n_chunks))
 
     def complete(self, evidence: Evidence) -> Evidence:
-        """Return what labels say together with what is known besides."""
-        return evidence.given(self.gold, self.weight)
+        """Return the evidence of the labels with known truths and sample weights."""
+        return with_gold(evidence, self.gold, self.weight)

@@ -1,10 +1,10 @@
-"""How sure a fit is of its parameters: Laplace's approximation around what it learnt.
+"""Uncertainty of the parameters: Laplace's approximation around a fit.
 
-The information about parameters is Σ s sᵀ over items, s being the gradient of an item's log p(labels | x)
-with its truth summed out (Eq. 6), plus the curvature of the prior. It knows that the truth was not seen,
-which the covariances of the variational solver do not; it is positive whatever the labels, and a sum over
-items. Truth and annotators are taken one at a time: class by class, annotator by annotator, each with the
-crowd behind them.
+The information about the parameters is Σ s sᵀ over items, where s is the gradient of an item's
+log p(labels | x) with its truth marginalised out (Eq. 6), plus the curvature of the prior. Unlike the
+covariances of the variational solver, it accounts for the truth being unobserved; it is positive definite for
+any labels, and a sum over items. Blocks of the covariance are computed separately: one per output of the
+truth model, and one per annotator, coupled through the population.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array, Groups
+from whoknows._array import Array, group_by, spans
 from whoknows.data.annotations import Annotations
 from whoknows.fit.engines import Engine
 from whoknows.fit.items import Items
 from whoknows.fit.objective import Model, Parameters, e_step
 from whoknows.model.annotators.population import Population
 from whoknows.model.posterior import Posterior
+from whoknows.model.protocols import IntervalTruth, supports
 
-AT_ONCE = 4_000_000  # numbers held at once while labels are looked at one by one
+NUMBERS_PER_BLOCK = 4_000_000  # of gradients of single labels: limits memory
 
 
 @dataclass(frozen=True)
@@ -34,25 +35,25 @@ class Covariances:
     Attributes
     ----------
     truth : (n_outputs, n_features, n_features) or None
-        Of ξ, one log-odds or class after the other; None where the truth has no ξ.
+        Of ξ, one per output; None for a truth model that is not an `IntervalTruth`.
     annotators : (n_annotators + 1, n_columns, n_columns)
-        Of θ, the last for an annotator never seen.
+        Of θ, the last for an annotator not seen in training.
     """
 
     truth: Array | None
     annotators: Array
 
 
-def spread(
+def laplace_covariances(
     model: Model,
     chunks: Sequence[Items],
     parameters: Parameters,
     population: Population | None,
     engine: Engine,
 ) -> Covariances:
-    """Return how sure a fit that ended at ``parameters`` is of them.
+    """Return the covariances of the parameters at the end of a fit.
 
-    ``population`` is the crowd as the fit learnt it; None for the one in the annotators' settings.
+    ``population`` is the fitted population; None uses the prior in the settings of the annotators.
     """
     truth: Any = model.truth
     of_truth, of_annotators = engine.sum(information, chunks, model, parameters)
@@ -60,75 +61,83 @@ def spread(
     if population is not None:
         annotators.population = population
     return Covariances(
-        np.linalg.inv(of_truth + truth.precision) if parameters.xi.size else None,
-        _with_crowd(of_annotators, *_prior_precisions(annotators, parameters.theta)),
+        np.linalg.inv(of_truth + truth.precision) if supports(truth, IntervalTruth) else None,
+        _with_population(of_annotators, *_prior_precisions(annotators, parameters.theta)),
     )
 
 
 def information(items: Items, model: Model, parameters: Parameters) -> tuple[Array, Array]:
     """Σ s sᵀ of one chunk: (n_outputs, n_features, n_features), (n_annotators, n_columns, n_columns)."""
-    truth: Any = model.truth
-    items = items.here
-    # An item that counts twice is the same gradient, twice; so is a label, whose gradient is twice as long.
-    once = replace(items, weight=None)
-    posterior = e_step(once, model, parameters)
+    items = items.on_host
+    # Weights multiply s sᵀ, not s: an item of weight 2 is two items, and so is a label of confidence 2.
+    unweighted = replace(items, weight=None)
+    posterior = e_step(unweighted, model, parameters)
     counts = np.ones(len(items.X_truth)) if items.weight is None else items.weight
-    of_truth = np.zeros(0)
-    if parameters.xi.size:
-        residual = truth.residual(parameters.xi, items.X_truth, posterior)
-        of_truth = np.stack(
-            [items.X_truth.T @ (items.X_truth * (counts * r**2)[:, None]) for r in residual.T]
-        )
-    n_columns = parameters.theta.shape[1]
-    of_annotators = np.zeros((items.Y.n_annotators, n_columns, n_columns))
-    order = items.Y.by_annotator.order
-    for part in np.array_split(order, 1 + len(order) * n_columns * items.Y.n_classes // AT_ONCE):
-        s = _label_gradients(once, model, parameters.theta, posterior, part)
-        sure = items.Y.counts[part]
-        weighted = s * (counts[items.Y.item[part]] / np.where(sure > 0, sure, 1.0))[:, None]
-        for t, rows in Groups.of(items.Y.annotator[part], items.Y.n_annotators):
-            of_annotators[t] += s[rows].T @ weighted[rows]
-    return of_truth, of_annotators
+    return (
+        _truth_information(items.X_truth, model.truth, parameters.xi, posterior, counts),
+        _annotator_information(unweighted, model, parameters.theta, posterior, counts),
+    )
+
+
+def _truth_information(X: Array, truth: Any, xi: Array, posterior: Posterior, counts: Array) -> Array:
+    if not supports(truth, IntervalTruth):
+        return np.zeros(0)
+    residual = truth.residual(xi, X, posterior)
+    return np.stack([X.T @ (X * (counts * r**2)[:, None]) for r in residual.T])
+
+
+def _annotator_information(
+    items: Items, model: Model, theta: Array, posterior: Posterior, counts: Array
+) -> Array:
+    Y, n_columns = items.Y, theta.shape[1]
+    total = np.zeros((Y.n_annotators, n_columns, n_columns))
+    order = Y.by_annotator.order
+    for part in np.array_split(order, 1 + len(order) * n_columns * Y.n_classes // NUMBERS_PER_BLOCK):
+        s, confidence = _label_gradients(items, model, theta, posterior, part), Y.counts[part]
+        weighted = s * (counts[Y.item[part]] / np.where(confidence > 0, confidence, 1.0))[:, None]
+        for t, rows in spans(group_by(Y.annotator[part], Y.n_annotators)):
+            total[t] += s[rows].T @ weighted[rows]
+    return total
 
 
 def _label_gradients(items: Items, model: Model, theta: Array, posterior: Posterior, labels: Any) -> Array:
-    """Gradient of each label's share of Q, Eqs. (16), (17), in its annotator's θ: (n_labels, n_columns).
+    """Gradient of each label's part of Q, Eqs. (16), (17), in its annotator's θ: (n_labels, n_columns).
 
-    Each label is given to an annotator of its own, with the same parameters, so that no sum is taken.
+    Each label gets an annotator of its own with the same parameters, so that nothing is summed.
     """
     Y, own = items.Y, np.arange(len(labels), dtype=np.int32)
-    sure = None if Y.confidence is None else Y.confidence[labels]
-    alone = Annotations(Y.item[labels], own, Y.label[labels], Y.items, own, Y.labels, sure)
+    confidence = None if Y.confidence is None else Y.confidence[labels]
+    alone = Annotations(Y.item[labels], own, Y.label[labels], Y.items, own, Y.labels, confidence)
     rows = np.vstack([theta[Y.annotator[labels]], theta[-1]])
     return model.annotators.expected_log_lik(rows, items.X_annotators, alone, posterior)[1][:-1]
 
 
 def _prior_precisions(annotators: Any, theta: Array) -> tuple[Array, Array, Array]:
-    """Curvature of log p(θ), column by column: of an annotator's own row, with the crowd, of the crowd alone.
+    """Curvature of log p(θ) by column: of an annotator's row, between it and the population, of the latter.
 
-    log p(θ) is quadratic and treats annotators alike, so one step in one row says it all.
+    log p(θ) is quadratic and the same for all annotators, so one step in one row is enough.
     """
-    _, here = annotators.log_prior(theta)
-    own, shared, crowd = (np.empty(theta.shape[1]) for _ in range(3))
+    _, gradient = annotators.log_prior(theta)
+    own, shared, population = (np.empty(theta.shape[1]) for _ in range(3))
     for column in range(theta.shape[1]):
         step = np.zeros_like(theta)
         step[0, column] = 1.0
-        moved = annotators.log_prior(theta + step)[1] - here
-        own[column], shared[column] = -moved[0, column], moved[-1, column]
-        crowd[column] = -(annotators.log_prior(theta + step[::-1])[1] - here)[-1, column]
-    return own, shared, crowd
+        change = annotators.log_prior(theta + step)[1] - gradient
+        own[column], shared[column] = -change[0, column], change[-1, column]
+        population[column] = -(annotators.log_prior(theta + step[::-1])[1] - gradient)[-1, column]
+    return own, shared, population
 
 
-def _with_crowd(information: Array, own: Array, shared: Array, crowd: Array) -> Array:
-    """Covariance of each annotator's θ, the crowd's uncertainty included, and of one never seen.
+def _with_population(information: Array, own: Array, shared: Array, population: Array) -> Array:
+    """Covariance of each annotator's θ, uncertainty of the population included, and of an unseen annotator.
 
-    [ info + own   −shared ]⁻¹ over all annotators at once: their blocks meet only in the crowd's row.
-    [ −shared       crowd  ]
+    [ info + own   −shared    ]⁻¹ over all annotators: their blocks are coupled only through the last row.
+    [ −shared       population ]
     """
     alone = np.linalg.inv(information + np.diag(own))
     pulled = alone * shared  # (info + own)⁻¹ shared
-    left = np.diag(crowd) - (shared[:, None] * pulled).sum(axis=0)
-    of_crowd = np.linalg.inv(left)
-    known = alone + pulled @ of_crowd @ pulled.swapaxes(1, 2)
-    stranger = np.diag(1 / own) + (shared / own)[:, None] * of_crowd * (shared / own)
-    return np.concatenate([known, stranger[None]])
+    left = np.diag(population) - (shared[:, None] * pulled).sum(axis=0)
+    of_population = np.linalg.inv(left)
+    seen = alone + pulled @ of_population @ pulled.swapaxes(1, 2)
+    unseen = np.diag(1 / own) + (shared / own)[:, None] * of_population * (shared / own)
+    return np.concatenate([seen, unseen[None]])

@@ -1,4 +1,4 @@
-"""SciPy's L-BFGS on arrays of any shape, and the marginal likelihood maximised directly."""
+"""L-BFGS on arrays of any shape, and the marginal likelihood maximised by it directly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def maximize(
 ) -> Array:
     """Return the argmax of ``objective`` (value and gradient), found by L-BFGS from ``start``.
 
-    ``on_step`` (value, point) sees every accepted step; True stops.
+    ``on_step`` (value, point) is called after every accepted step; True stops.
     """
     if start.size == 0:
         return start
@@ -46,9 +46,9 @@ def maximize(
 def fit_lbfgs(
     model: Model, chunks: Sequence[Items], start: Parameters, monitor: Monitor, engine: Engine
 ) -> Parameters:
-    """Maximise log p(Y_L | X; θ, ξ) + log priors in θ and ξ together: the paper's last gradients.
+    """Maximise log p(Y_L | X; θ, ξ) + log priors in θ and ξ together, with the paper's last gradients.
 
-    By Fisher's identity they are EM's gradients at the current posterior, so the functions are the same.
+    By Fisher's identity they equal EM's gradients at the current posterior, so the functions are the same.
     """
 
     def objective(flat: Array) -> tuple[float, Array]:
@@ -65,8 +65,7 @@ def fit_lbfgs(
         monitor.finish()
         return start
     best = maximize(objective, flat, 10 * monitor.max_iter, tol=0.0, on_step=on_step)
-    monitor.converged = (
-        monitor.converged or monitor.n_iter < monitor.max_iter
-    )  # L-BFGS itself found no way up
+    # Before max_iter, L-BFGS stops by itself only where it finds no ascent direction.
+    monitor.converged = monitor.converged or monitor.n_iter < monitor.max_iter
     monitor.finish()
     return start.unflatten(best)

@@ -1,4 +1,4 @@
-"""The monitor: history of the bound, when to stop, and a warning when a fit did not get there."""
+"""The monitor: history of the bound, the stopping rule, and a warning if a fit did not converge."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ STOPPING_RULES = ("bound", "parameters")
 
 
 class Keeper(Protocol):
-    """Keeps the state of a solver, so that a fit can go on after an interruption."""
+    """Saves the state of a solver, so that a fit can be continued after an interruption."""
 
     def state(self) -> Any:
-        """Return the last state that was kept, or None."""
+        """Return the last saved state, or None."""
 
     def keep(self, state: Any) -> None:
-        """Keep a state, or do not: whichever was kept last, the same iterations follow."""
+        """Save a state, or skip it: from any of them, the same iterations follow."""
 
 
 class DidNotConverge(UserWarning):
-    """A fit used up its iterations, or its bound fell."""
+    """A fit reached its maximum number of iterations, or its bound decreased."""
 
 
 class Monitor:
-    """Watches one fit.
+    """Monitors one fit.
 
     Parameters
     ----------
     max_iter : int
     tol : float
-        ``stop="bound"``: stop when the bound rises by less than ``tol`` times its size.
+        ``stop="bound"``: stop when the bound increases by less than ``tol`` times its absolute value.
         ``stop="parameters"``: when ‖θ_new − θ‖² < ``tol``, the rule of Algorithm 1.
     callback : callable(iteration, bound, seconds), optional
         Called after each iteration; return True to stop the fit.
     exact : bool
-        False for approximate E-steps, whose bound may fall.
+        False for approximate E-steps, with which the bound may decrease.
     warn : bool
-        False where a fit that did not get there is only a start for another.
+        False if the fit only initialises another one.
     keeper : Keeper, optional
-        Where the state of the solver is kept on the way.
+        Saves the state of the solver between iterations.
     """
 
     def __init__(
@@ -74,30 +74,30 @@ class Monitor:
         self._started = time.perf_counter()
 
     def rehearsal(self) -> Monitor:
-        """Return a monitor of the same rules that keeps its doubts to itself."""
+        """Return a monitor with the same rules that does not warn, for an initial fit."""
         return Monitor(self.max_iter, self.tol, self.stop, exact=self.exact, warn=False)
 
     @property
     def n_iter(self) -> int:
-        """Iterations so far."""
+        """Number of iterations so far."""
         return len(self.history)
 
     def add(self, bound: float, theta: Array) -> bool:
-        """Record one iteration; return True when the fit is over."""
+        """Record one iteration; return True if the fit should stop."""
         self.history.append(float(bound))
         self._check_bound()
         self.converged = self._is_small_step(theta)
         self._theta = theta
-        self.stopped = self._tell(bound)
+        self.stopped = self._call_back(bound)
         return self.converged or self.stopped or self.n_iter >= self.max_iter
 
     def keep(self, state: Any) -> None:
-        """Offer the state of the solver between two iterations, from which all that follow can be told."""
+        """Offer the state of the solver between two iterations, from which the fit can be continued."""
         if self.keeper is not None:
             self.keeper.keep((state, self.history, self._theta))
 
     def resume(self) -> Any:
-        """Return the state that was kept of an interrupted fit, its iterations taken over, or None."""
+        """Return the saved state of an interrupted fit and restore its history, or return None."""
         known = None if self.keeper is None else self.keeper.state()
         if known is None:
             return None
@@ -106,22 +106,22 @@ class Monitor:
         return state
 
     def replay(self, history: Sequence[float]) -> None:
-        """Take over the iterations of an interrupted fit; the callback hears of each."""
+        """Restore the history of an interrupted fit; the callback is called for each iteration."""
         for bound in history:
             self.history.append(bound)
-            self._tell(bound)
+            self._call_back(bound)
 
-    def _tell(self, bound: float) -> bool:
-        """Tell the callback of the last iteration; return whether it wants the fit to stop."""
+    def _call_back(self, bound: float) -> bool:
+        """Call the callback for the last iteration; return whether it asks to stop."""
         if self.callback is None:
             return False
         return bool(self.callback(self.n_iter, bound, time.perf_counter() - self._started))
 
     def finish(self) -> None:
-        """Warn if the fit ran out of iterations."""
+        """Warn if the fit reached its maximum number of iterations."""
         if self.warn and not (self.converged or self.stopped):
             rise = self._rise()
-            rose = f": the bound still rose by {rise:.2g} at the last" if np.isfinite(rise) else ""
+            rose = f": the bound still increased by {rise:.2g} in the last one" if np.isfinite(rise) else ""
             warnings.warn(
                 f"The fit did not converge in max_iter={self.max_iter} iterations{rose}. "
                 f"Raise max_iter, or tol={self.tol:g} if that is enough.",
@@ -133,16 +133,16 @@ class Monitor:
         return self.history[-1] - self.history[-2] if self.n_iter > 1 else np.inf
 
     def _check_bound(self) -> None:
-        """Object when the bound is no number, or falls by more than rounding: then a piece is wrong."""
+        """Raise if the bound is not finite; warn if it decreases by more than rounding error."""
         if not np.isfinite(self.history[-1]):
             raise FloatingPointError(
-                f"The bound is {self.history[-1]} at iteration {self.n_iter}: a likelihood without limit, or "
-                "features too large to square. Of GaussianAnnotators raise sigma_floor (0.3 is safe)."
+                f"The bound is {self.history[-1]} at iteration {self.n_iter}: the likelihood is unbounded, or "
+                "features are too large to square. With GaussianAnnotators, raise sigma_floor (0.3 is safe)."
             )
         if self.exact and self._rise() < -1e-8 * max(abs(self.history[-1]), 1.0):
             warnings.warn(
-                f"The bound fell by {-self._rise():.2g} at iteration {self.n_iter}. A gradient or an "
-                "expectation of one of the pieces is wrong, or sigma_floor is too near zero.",
+                f"The bound decreased by {-self._rise():.2g} at iteration {self.n_iter}. A gradient or an "
+                "expectation of one of the models is wrong, or sigma_floor is too close to zero.",
                 DidNotConverge,
                 stacklevel=3,
             )

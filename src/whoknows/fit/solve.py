@@ -1,7 +1,8 @@
-"""One door to the solvers: from a model and items to what was learnt."""
+"""The entry point to the solvers: from a model and items to a solution."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise, starmap
 from typing import Any
@@ -13,40 +14,39 @@ from whoknows.fit.crossfit import fit_crossfit
 from whoknows.fit.em import fit_em, m_step
 from whoknows.fit.engines import Chunks, Engine, Serial
 from whoknows.fit.items import Items
-from whoknows.fit.laplace import Covariances, spread
+from whoknows.fit.laplace import Covariances, laplace_covariances
 from whoknows.fit.lbfgs import fit_lbfgs
 from whoknows.fit.monitor import Monitor
-from whoknows.fit.objective import Model, Parameters, e_step, evidence_of
-from whoknows.fit.reduced_basis import ReducedBasis
+from whoknows.fit.objective import Model, Parameters, check_pair, e_step, final_state
+from whoknows.fit.reduced_basis import ReducedBasis, from_reduced, reduced_basis, to_reduced
 from whoknows.fit.variational import fit_variational, has_bound
 from whoknows.model.annotators.population import CrowdBelief
-from whoknows.model.belief import Belief
 from whoknows.model.evidence import TableEvidence
+from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
+from whoknows.model.protocols import ApproximateTruth, LeaveOneOutTruth, RealTruth, supports
 from whoknows.model.settings import NotCompatible
 
-SOLVERS = ("auto", "vb", "em", "lbfgs", "crossfit")
-NARROWING = ("vb", "crossfit")  # em and lbfgs are the paper's, and climb in ξ itself
-MANY = 20_000  # items: from here on a fit first finds its way on some of them
-SOME = 5_000
-VOTE_WEIGHT = 0.8  # log-odds a single vote is worth before anything is known of annotators
-VOTE_CERTAINTY = 0.98  # the vote alone never makes an item more certain than this
+MANY = 20_000  # items: with more, a fit starts from a fit to a sample of them
+SAMPLE = 5_000
+VOTE_WEIGHT = 0.8  # log-odds of a single vote in the initial posterior
+VOTE_CERTAINTY = 0.98  # largest probability in the initial posterior
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver learnt.
+    """The result of a solver.
 
     Attributes
     ----------
     annotators : Belief
-        q(θ): a row for each annotator and a last one for an annotator never seen.
-    truth : Belief or GraphBelief
-        q(ξ); for GP, whose truth has no parameters, what is known of the items themselves.
+        q(θ): one row per annotator and a last one for an annotator not seen in training.
+    truth : object
+        State of the truth model, such as q(ξ).
     solver : str
-        Which solver it was.
+        Name of the solver.
     crowd : CrowdBelief, optional
-        All that the variational solver knows of the annotators.
+        The full belief about the annotators, from the variational solver.
     """
 
     annotators: Belief
@@ -54,37 +54,34 @@ class Solution:
     solver: str
     crowd: CrowdBelief | None = None
 
-    @property
-    def parameters(self) -> Parameters:
-        """θ and ξ as single points; where the truth has no parameters, ξ is empty."""
-        return Parameters(self.annotators.mean, getattr(self.truth, "mean", np.zeros(0)))
 
-    def spread(self, model: Model, items: Items | Chunks) -> Covariances:
-        """How sure the fit is of its parameters, for intervals."""
-        population = None if self.crowd is None else self.crowd.learnt()
-        kept = items if isinstance(items, Chunks) else Chunks([items], Serial())
-        return spread(model, kept.chunks, self.parameters, population, kept.engine)
-
-    def among(self, labels_per_annotator: Rows) -> Solution:
-        """Return the same for the same annotators, with so many labels each."""
-        return self.of_annotators(np.arange(len(labels_per_annotator)), labels_per_annotator > 0)
-
-    def of_annotators(self, rows: Rows, active: Mask) -> Solution:
-        """Return the same for other annotators: ``rows`` says which each is here, −1 for a new one."""
-        crowd = None if self.crowd is None else self.crowd.of_annotators(rows, active)
-        belief = Belief(self.annotators.mean[[*rows, -1]]) if crowd is None else crowd.belief()
-        return replace(self, annotators=belief, crowd=crowd)
+def parameters_of(model: Model, solution: Solution) -> Parameters:
+    """Return θ and ξ of a solution as point estimates."""
+    return Parameters(solution.annotators.mean, model.truth.parameters(solution.truth))
 
 
-def vote(items: Items) -> CategoricalPosterior:
-    """Return where every solver starts: gold, a soft majority vote, even odds where nobody spoke."""
-    Y = items.Y
-    cell = Y.item.astype(np.intp) * Y.n_classes + Y.label
-    ballots = VOTE_WEIGHT * np.bincount(cell, Y.counts, Y.n_items * Y.n_classes).astype(float)
-    prob = CategoricalPosterior.from_log_joint(ballots.reshape(Y.n_items, Y.n_classes)).prob
-    cautious = np.log(np.clip(prob, 1 - VOTE_CERTAINTY, VOTE_CERTAINTY))
-    evidence = items.complete(TableEvidence(like(cautious, items.X_truth)))
-    return CategoricalPosterior.from_log_joint(evidence.table, evidence.weight)
+def covariances_of(model: Model, items: Items | Chunks, solution: Solution) -> Covariances:
+    """Return the covariances of the parameters of a solution, for intervals."""
+    population = None if solution.crowd is None else solution.crowd.fitted_population()
+    data = _as_chunks(items)
+    return laplace_covariances(model, data.chunks, parameters_of(model, solution), population, data.engine)
+
+
+def guess_of(model: Model, items: Items | Chunks, solution: Solution) -> Array:
+    """p̃(z) of each item under a solution, to start another model from: (n_items, n_classes)."""
+    data = _as_chunks(items)
+    (parts,) = data.engine.sum(_prob, data.chunks, model, parameters_of(model, solution))
+    return np.vstack(parts)
+
+
+def for_annotators(solution: Solution, rows: Rows, active: Mask) -> Solution:
+    """Return a solution for other annotators: ``rows`` are their rows in this one, −1 for new ones.
+
+    ``active`` annotators have labels.
+    """
+    crowd = None if solution.crowd is None else solution.crowd.of_annotators(rows, active)
+    belief = Belief(solution.annotators.mean[[*rows, -1]]) if crowd is None else crowd.belief()
+    return replace(solution, annotators=belief, crowd=crowd)
 
 
 def solve(
@@ -97,93 +94,62 @@ def solve(
     n_chunks: int = 1,
     before: Solution | None = None,
 ) -> Solution:
-    """Fit ``model`` to ``items`` by one of `SOLVERS`; "auto" is the best the pieces allow.
+    """Fit a model to items.
 
-    Items that no engine keeps yet, ``engine`` gets in ``n_chunks`` chunks. ``start`` (n_items, n_classes) is
-    a first guess at the posterior; None takes the vote. ``before`` is what the same model learnt from some of
-    these labels: a better place to start from.
+    Parameters
+    ----------
+    model : Model
+        With a prepared truth.
+    items : Items or Chunks
+        `Items` are split into ``n_chunks`` chunks and given to ``engine``.
+    start : (n_items, n_classes), optional
+        Initial posterior; default: the majority vote, or for a real-valued truth the prior.
+    monitor : Monitor
+    solver : str
+        One of `SOLVERS`, or "auto" for the best one that the model supports.
+    before : Solution, optional
+        A solution of the same model for part of these labels, to start from.
     """
-    if solver not in SOLVERS:
-        raise ValueError(f"solver must be one of {SOLVERS}; got {solver!r}.")
-    kept = items if isinstance(items, Chunks) else kept_in_chunks(items, n_chunks, engine or Serial())
-    _refuse_coupled(model, kept)
-    size = _Size(*kept.engine.sum(_size, kept.chunks))
-    if solver == "auto":
-        solver = _best_solver(model, size.n_classes[0])
-    if solver != "vb":  # the only one that knows tensors
-        kept = Chunks(kept.engine.keep(_here, kept.chunks), kept.engine)
-    narrow = (
-        ReducedBasis.of(model, kept, sum(size.n_items), size.n_truth_features[0])
-        if solver in NARROWING
-        else None
-    )
-    if narrow is None:
-        return _solve(model, kept, size, start, monitor, solver, before)
-    if before is not None:
-        before = replace(before, truth=narrow.narrowed(before.truth))
-    size = size.narrowed(narrow.basis.shape[1])
-    fitted = _solve(narrow.model, narrow.kept, size, start, monitor, solver, before)
-    return replace(fitted, truth=narrow.widened(fitted.truth))
+    if solver not in ("auto", *SOLVERS):
+        raise ValueError(f"solver must be one of {('auto', *SOLVERS)}; got {solver!r}.")
+    check_pair(model.annotators, model.truth)
+    data = items if isinstance(items, Chunks) else split_into_chunks(items, n_chunks, engine or Serial())
+    _refuse_coupled(model, data)
+    size = _Size(*data.engine.sum(_size, data.chunks))
+    name = _best_solver(model, size.n_classes[0]) if solver == "auto" else solver
+    if not SOLVERS[name].works_on_tensors:
+        data = Chunks(data.engine.keep(_on_host, data.chunks), data.engine)
+    monitor.exact = monitor.exact and not supports(model.truth, ApproximateTruth)
+    problem = _Problem(model, data, size, start, monitor, before)
+    if SOLVERS[name].uses_reduced_basis:
+        basis = reduced_basis(model, data, sum(size.n_items), size.n_truth_features[0])
+        if basis is not None:
+            return _in_reduced_basis(problem, basis, name)
+    return _from_start(problem, name)
 
 
-def _solve(
-    model: Model,
-    kept: Chunks,
-    size: _Size,
-    start: Array | None,
-    monitor: Monitor,
-    solver: str,
-    before: Solution | None,
-) -> Solution:
-    """Run the solver on items in chunks."""
-    state = monitor.resume()
-    is_new = before is None and start is None and state is None
-    if is_new and sum(size.n_items) > MANY and not model.truth.couples_items:
-        before = _on_some(model, kept, size, monitor, solver)
-    if solver != "vb":
-        return _point_estimate(model, kept, size, start, monitor, solver, before)
-    beliefs = None if before is None or before.crowd is None else (before.crowd, before.truth)
-    posteriors = _first_posteriors(kept, size, start) if beliefs is None and state is None else []
-    crowd, xi = fit_variational(model, kept.chunks, posteriors, monitor, kept.engine, beliefs, state)
-    return Solution(crowd.belief(), xi, solver, crowd)
-
-
-def kept_in_chunks(items: Items, n_chunks: int, engine: Engine) -> Chunks:
-    """Give an engine items that are in memory here."""
+def split_into_chunks(items: Items, n_chunks: int, engine: Engine) -> Chunks:
+    """Split items in memory into chunks that an engine stores."""
     return Chunks(engine.keep(_itself, list(items.chunks(n_chunks))), engine)
 
 
-def guess_of(model: Model, items: Items | Chunks, fitted: Solution) -> Array:
-    """p̃(z) of each item at what was learnt, to start another model from: (n_items, n_classes)."""
-    kept = items if isinstance(items, Chunks) else Chunks([items], Serial())
-    (found,) = kept.engine.sum(_prob, kept.chunks, model, fitted.parameters)
-    return np.vstack(found)
+def vote(items: Items) -> CategoricalPosterior:
+    """Return the initial posterior: gold, a soft majority vote, and uniform for items without labels."""
+    Y = items.Y
+    cell = Y.item.astype(np.intp) * Y.n_classes + Y.label
+    votes = VOTE_WEIGHT * np.bincount(cell, Y.counts, Y.n_items * Y.n_classes).astype(float)
+    prob = CategoricalPosterior.from_log_joint(votes.reshape(Y.n_items, Y.n_classes)).prob
+    cautious = np.log(np.clip(prob, 1 - VOTE_CERTAINTY, VOTE_CERTAINTY))
+    evidence = items.complete(TableEvidence(like(cautious, items.X_truth)))
+    return CategoricalPosterior.from_log_joint(evidence.table, evidence.weight)
 
 
-def _prob(items: Items, model: Model, parameters: Parameters) -> tuple[list[Array]]:
-    return ([to_numpy(e_step(items, model, parameters).prob)],)  # type: ignore[union-attr]
-
-
-def _here(items: Items) -> Items:
-    return items.here
-
-
-def _itself(items: Items) -> Items:
-    return items
-
-
-def _refuse_coupled(model: Model, kept: Chunks) -> None:
-    if model.truth.couples_items and not (len(kept.chunks) == 1 and isinstance(kept.engine, Serial)):
-        raise NotCompatible(
-            f"{type(model.truth).__name__} couples all items: it is fitted in one chunk and in this process, "
-            f"not in {len(kept.chunks)} by {type(kept.engine).__name__}. Use engine=None, or LogisticTruth "
-            "with SpectralMap: the same prior, item by item."
-        )
+# --- from a problem to a solution ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Size:
-    """How many items, classes and features; of each chunk, in lists."""
+    """Numbers of items, classes and features of each chunk, and of labels per annotator."""
 
     n_items: list[int]
     n_classes: list[int]
@@ -191,96 +157,196 @@ class _Size:
     n_expertise_features: list[int]
     labels_per_annotator: Rows
 
-    def narrowed(self, n_truth_features: int) -> _Size:
-        """Return the same with other features of the truth."""
-        return replace(self, n_truth_features=[n_truth_features] * len(self.n_items))
 
-    def rows(self) -> list[slice]:
-        """Return which rows of all items each chunk has."""
-        return list(starmap(slice, pairwise(np.cumsum([0, *self.n_items]).tolist())))
+@dataclass(frozen=True)
+class _Problem:
+    """The arguments of a solver."""
+
+    model: Model
+    data: Chunks
+    size: _Size
+    start: Array | None
+    monitor: Monitor
+    before: Solution | None
+    state: Any = None  # of an interrupted fit
 
 
-def _size(items: Items) -> tuple[Any, ...]:
-    Y = items.Y
-    return (
-        [Y.n_items],
-        [Y.n_classes],
-        [items.X_truth.shape[1]],
-        [items.X_annotators.shape[1]],
-        Y.labels_per_annotator,
+def _from_start(problem: _Problem, name: str) -> Solution:
+    """Run a solver; with many items and nothing to start from, first on a sample."""
+    problem = replace(problem, state=problem.monitor.resume())
+    is_new = problem.before is None and problem.start is None and problem.state is None
+    if is_new and sum(problem.size.n_items) > MANY and not problem.model.truth.couples_items:
+        problem = replace(problem, before=_solution_of_sample(problem, name))
+    return SOLVERS[name].run(problem, name)
+
+
+def _in_reduced_basis(problem: _Problem, basis: ReducedBasis, name: str) -> Solution:
+    n_features = [basis.basis.shape[1]] * len(problem.size.n_items)
+    before = problem.before
+    reduced = replace(
+        problem,
+        model=basis.model,
+        data=basis.chunks,
+        size=replace(problem.size, n_truth_features=n_features),
+        before=None if before is None else replace(before, truth=to_reduced(basis, before.truth)),
     )
+    solution = _from_start(reduced, name)
+    return replace(solution, truth=from_reduced(basis, solution.truth))
 
 
-def _on_some(model: Model, kept: Chunks, size: _Size, monitor: Monitor, solver: str) -> Solution:
-    """Fit to a few thousand of many items: a start from which all of them need few, dear iterations."""
-    rows = np.sort(np.random.default_rng(0).choice(sum(size.n_items), SOME, replace=False))
-    inside = zip(kept.chunks, size.rows(), strict=True)
-    work = [(chunk, rows[(r.start <= rows) & (rows < r.stop)] - r.start) for chunk, r in inside]
-    (few,) = kept.engine.sum(_some, work)
-    fitted = solve(model, Chunks(few, Serial()), None, monitor.rehearsal(), solver)
-    return fitted.among(size.labels_per_annotator)
+def _solution_of_sample(problem: _Problem, name: str) -> Solution:
+    """Fit to a few thousand of many items, so that the fit to all needs few iterations."""
+    size, data = problem.size, problem.data
+    rows = np.sort(np.random.default_rng(0).choice(sum(size.n_items), SAMPLE, replace=False))
+    of_chunks = zip(data.chunks, _rows_of_chunks(size), strict=True)
+    work = [(chunk, rows[(r.start <= rows) & (rows < r.stop)] - r.start) for chunk, r in of_chunks]
+    (sample,) = data.engine.sum(_sample, work)
+    solution = solve(problem.model, Chunks(sample, Serial()), None, problem.monitor.rehearsal(), name)
+    labels = size.labels_per_annotator
+    return for_annotators(solution, np.arange(len(labels)), labels > 0)
 
 
-def _some(work: tuple[Items, Rows]) -> tuple[list[Items]]:
-    items, rows = work
-    return ([items[rows]] if len(rows) else [],)
+def _variational(problem: _Problem, name: str) -> Solution:
+    before, data = problem.before, problem.data
+    beliefs = None if before is None or before.crowd is None else (before.crowd, before.truth)
+    posteriors = _initial_posteriors(problem) if beliefs is None and problem.state is None else []
+    crowd, xi = fit_variational(
+        problem.model, data.chunks, posteriors, problem.monitor, data.engine, beliefs, problem.state
+    )
+    return Solution(crowd.belief(), xi, name, crowd)
 
 
-def _first_posteriors(kept: Chunks, size: _Size, start: Array | None) -> list[Any]:
-    """Return where to start: the vote, or a guess at the posterior."""
-    if start is None:
-        return kept.engine.keep(vote, kept.chunks)
-    guesses = [start[rows] for rows in size.rows()]
-    return kept.engine.keep(_guess, list(zip(kept.chunks, guesses, strict=True)))
+def _em(problem: _Problem, name: str) -> Solution:
+    return _point_estimate(problem, name, fit_em)
 
 
-def _guess(work: tuple[Items, Array]) -> CategoricalPosterior:
-    items, prob = work
-    weight = None if items.weight is None else like(items.weight, items.X_truth)
-    return CategoricalPosterior(like(np.array(prob), items.X_truth), weight=weight)
+def _lbfgs(problem: _Problem, name: str) -> Solution:
+    return _point_estimate(problem, name, fit_lbfgs)
 
 
-def _best_solver(model: Model, n_classes: int) -> str:
-    """Variational where there is a bound; of more classes cross-fitted; Algorithm 1 for the rest."""
-    if has_bound(model):
-        return "vb"
-    return "em" if n_classes == 2 else "crossfit"
+def _point_estimate(problem: _Problem, name: str, fit: Callable[..., Parameters]) -> Solution:
+    model, chunks, engine = problem.model, problem.data.chunks, problem.data.engine
+    parameters = fit(model, chunks, _initial_parameters(problem), problem.monitor, engine)
+    # A truth that couples items has a single chunk; any other one needs only the parameters.
+    ((state,),) = engine.sum(final_state, chunks[:1], model, parameters)
+    return Solution(Belief(parameters.theta), state, name)
 
 
-def _point_estimate(
-    model: Model,
-    kept: Chunks,
-    size: _Size,
-    start: Array | None,
-    monitor: Monitor,
-    solver: str,
-    before: Solution | None,
-) -> Solution:
-    """Fit by a solver whose θ and ξ are single points."""
-    chunks, engine = kept.chunks, kept.engine
-    if before is None:
-        posteriors = _first_posteriors(kept, size, start)
-        parameters = m_step(model, chunks, posteriors, _zero(model, size), engine)
+def _crossfit(problem: _Problem, name: str) -> Solution:
+    model, chunks, engine = problem.model, problem.data.chunks, problem.data.engine
+    if problem.before is None:
+        posteriors = _initial_posteriors(problem)
+        parameters = m_step(model, chunks, posteriors, _before_labels(problem), engine)
     else:
-        parameters = before.parameters
+        parameters = parameters_of(model, problem.before)
         posteriors = engine.keep(e_step, chunks, model, parameters)
-    if solver == "crossfit":
-        theta, known = fit_crossfit(model, chunks, posteriors, parameters, monitor, engine)
-        return Solution(theta, known, solver)
-    climb = fit_em if solver == "em" else fit_lbfgs
-    parameters = climb(model, chunks, parameters, monitor, engine)
-    ((known,),) = engine.sum(_learnt, chunks[:1], model, parameters)
-    return Solution(Belief(parameters.theta), known, solver)
+    theta, state = fit_crossfit(model, chunks, posteriors, parameters, problem.monitor, engine)
+    return Solution(theta, state, name)
 
 
-def _zero(model: Model, size: _Size) -> Parameters:
-    """Return where the first M-step, at the vote, starts: never where labels are switched, or w is 0."""
+def _initial_parameters(problem: _Problem) -> Parameters:
+    """Return θ and ξ of a solution, of an M-step at the initial posterior, or of the prior."""
+    model, data = problem.model, problem.data
+    if problem.before is not None:
+        return parameters_of(model, problem.before)
+    if supports(model.truth, RealTruth):
+        return _before_labels(problem)
+    return m_step(model, data.chunks, _initial_posteriors(problem), _before_labels(problem), data.engine)
+
+
+def _before_labels(problem: _Problem) -> Parameters:
+    model, size = problem.model, problem.size
     theta = model.annotators.init(size.n_expertise_features[0], len(size.labels_per_annotator))
     return Parameters(theta, model.truth.init(size.n_truth_features[0]))
 
 
-def _learnt(items: Items, model: Model, parameters: Parameters) -> tuple[list[Any]]:
-    """Return what the truth keeps; where items hang together there is one chunk, and it matters."""
-    evidence = evidence_of(items, model, parameters)
-    posterior = model.truth.posterior(parameters.xi, items.X_truth, evidence)
-    return ([model.truth.learnt(parameters.xi, posterior, evidence)],)
+def _initial_posteriors(problem: _Problem) -> list[Any]:
+    """Return the vote, or the given posterior, of each chunk."""
+    data = problem.data
+    if problem.start is None:
+        return data.engine.keep(vote, data.chunks)
+    parts = [problem.start[rows] for rows in _rows_of_chunks(problem.size)]
+    return data.engine.keep(_given_posterior, list(zip(data.chunks, parts, strict=True)))
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A solver and its properties.
+
+    Attributes
+    ----------
+    run : callable
+        From a problem, and the solver's name, to a solution.
+    works_on_tensors : bool
+        Whether it accepts torch tensors; others get NumPy arrays.
+    uses_reduced_basis : bool
+        Whether it runs in a reduced basis if there are fewer items than features.
+    """
+
+    run: Callable[[_Problem, str], Solution]
+    works_on_tensors: bool = False
+    uses_reduced_basis: bool = False
+
+
+SOLVERS = {
+    "vb": Solver(_variational, works_on_tensors=True, uses_reduced_basis=True),
+    "em": Solver(_em),
+    "lbfgs": Solver(_lbfgs),
+    "crossfit": Solver(_crossfit, uses_reduced_basis=True),
+}
+
+
+def _best_solver(model: Model, n_classes: int) -> str:
+    """Variational if there is a bound; for more than two classes cross-fitted if possible; otherwise EM."""
+    if has_bound(model):
+        return "vb"
+    return "crossfit" if n_classes > 2 and supports(model.truth, LeaveOneOutTruth) else "em"
+
+
+def _refuse_coupled(model: Model, data: Chunks) -> None:
+    if model.truth.couples_items and not (len(data.chunks) == 1 and isinstance(data.engine, Serial)):
+        raise NotCompatible(
+            f"{type(model.truth).__name__} couples all items, so it needs a single chunk in this process; got "
+            f"{len(data.chunks)} in {type(data.engine).__name__}. Use engine=None, or LogisticTruth with "
+            "SpectralMap: the same prior without coupling."
+        )
+
+
+# --- functions of single chunks -----------------------------------------------------------------------
+
+
+def _as_chunks(items: Items | Chunks) -> Chunks:
+    return items if isinstance(items, Chunks) else Chunks([items], Serial())
+
+
+def _rows_of_chunks(size: _Size) -> list[slice]:
+    """Return the rows of each chunk among all items."""
+    return list(starmap(slice, pairwise(np.cumsum([0, *size.n_items]).tolist())))
+
+
+def _prob(items: Items, model: Model, parameters: Parameters) -> tuple[list[Array]]:
+    return ([to_numpy(e_step(items, model, parameters).prob)],)  # type: ignore[union-attr]
+
+
+def _on_host(items: Items) -> Items:
+    return items.on_host
+
+
+def _itself(items: Items) -> Items:
+    return items
+
+
+def _size(items: Items) -> tuple[Any, ...]:
+    Y, n_features = items.Y, [items.X_truth.shape[1]]
+    return [Y.n_items], [Y.n_classes], n_features, [items.X_annotators.shape[1]], Y.labels_per_annotator
+
+
+def _sample(work: tuple[Items, Rows]) -> tuple[list[Items]]:
+    items, rows = work
+    return ([items[rows]] if len(rows) else [],)
+
+
+def _given_posterior(work: tuple[Items, Array]) -> CategoricalPosterior:
+    items, prob = work
+    weight = None if items.weight is None else like(items.weight, items.X_truth)
+    return CategoricalPosterior(like(np.array(prob), items.X_truth), weight=weight)

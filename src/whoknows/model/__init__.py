@@ -1,1 +1,1 @@
-"""The paper: every equation, nothing else. Numpy and SciPy only."""
+"""Truth models, annotator models, maps and graphs: the equations of the paper. NumPy and SciPy only."""

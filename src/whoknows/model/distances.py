@@ -1,4 +1,4 @@
-"""Distances, neighbours and k-means: what graphs and maps are made of."""
+"""Distances, nearest neighbours and k-means, for graphs and maps."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from whoknows._threads import side_by_side
 
 Answer = TypeVar("Answer")
 
-BLOCK = 1_000_000  # distances held at once: they stay in the processor's cache while the nearest are found
-ON_GPU = 100  # times as much
-ENOUGH = 20_000  # items to know the others by: what is a mean over them is known to far below one hundredth
+BLOCK = 1_000_000  # distances per block: they fit in the processor's cache
+ON_GPU = 100  # times larger blocks
+ENOUGH = 20_000  # items in a sample: means over them have a relative error far below one percent
 
 
 def squared_distances(A: Array, B: Array) -> Array:
-    """|a − b|² for all pairs: (len(A), len(B)), of the kind A is."""
+    """|a − b|² for all pairs: (len(A), len(B)), of the same kind as A."""
     return _squared_to(like(B, A))(A).clip(min=0.0)
 
 
@@ -32,11 +32,11 @@ def nearest(X: Array, nodes: Array, k: int) -> tuple[Any, Array]:
 
 
 def _squared_to(nodes: Array) -> Callable[[Array], Array]:
-    """Return the function that gives |x − b|² of each x and node b, or a hair below where that is zero.
+    """Return the function |x − b|² of x for all nodes b, which may be slightly negative by rounding.
 
-    (x, |x|², 1) · (−2b, 1, |b|²), in one product.
+    It is one product: (x, |x|², 1) · (−2b, 1, |b|²).
     """
-    xp, centre = namespace(nodes), nodes.mean(axis=0)  # it cancels badly when all points lie far from zero
+    xp, centre = namespace(nodes), nodes.mean(axis=0)  # avoids cancellation if all points are far from zero
     B = nodes - centre
     b = (B**2).sum(axis=1)[:, None]
     right = xp.concatenate([-2 * B, xp.ones_like(b), b], 1).T
@@ -50,9 +50,9 @@ def _squared_to(nodes: Array) -> Callable[[Array], Array]:
 
 
 def _smallest(table: Array, k: int) -> tuple[Any, Array]:
-    """Column and value of the k smallest numbers of each row, smallest first; the table is used up.
+    """Column and value of the k smallest numbers of each row, smallest first; overwrites the table.
 
-    One search after the other: for a few of many columns that is five to ten times faster than a partition.
+    Repeated argmin: for a few of many columns this is five to ten times faster than a partition.
     """
     xp = namespace(table)
     rows, columns, values = positions(table), [], []
@@ -67,28 +67,28 @@ def neighbors(X: Array, k: int) -> tuple[Any, Array]:
     """Index and squared distance of each item's k nearest *other* items: two (n_items, k)."""
     index, squared = nearest(X, X, k + 1)
     own = index == np.arange(len(X))[:, None]
-    own[~own.any(axis=1), -1] = True  # among many copies an item may miss itself: drop the farthest
+    own[~own.any(axis=1), -1] = True  # among many duplicates an item may not find itself: drop the farthest
     return index[~own].reshape(len(X), k), squared[~own].reshape(len(X), k)
 
 
 def blocks(X: Any, n_columns: int) -> Iterator[slice]:
-    """Cut rows so that a block of ``n_columns`` distances each stays small, or on a GPU keeps it busy."""
+    """Split rows into blocks with ``n_columns`` distances per row, of a size suited to the device."""
     return _cut(X.shape[0], max(_times(X) * BLOCK // max(n_columns, 1), 1))
 
 
 def blocks_of(X: Any) -> Iterator[slice]:
-    """Cut items into blocks of some thousand, to be taken into memory one after the other."""
+    """Split items into blocks of some thousand, to be loaded into memory one after another."""
     return _cut(len(X), _times(X) * ENOUGH)
 
 
 def block_by_block(function: Callable[[slice], Answer], X: Any) -> Iterator[Answer]:
-    """Give what a function says of each of `blocks_of`, in order; several threads work, a GPU alone."""
+    """Apply a function to each of `blocks_of`, in order; in several threads unless on a GPU."""
     tasks = [partial(function, rows) for rows in blocks_of(X)]
     return (task() for task in tasks) if len(tasks) == 1 or _times(X) > 1 else side_by_side(tasks)
 
 
 def _times(X: Any) -> int:
-    """How much more is worked on at once on a GPU, whose cores wait for nothing but work."""
+    """Factor of the block size: larger on a GPU."""
     return ON_GPU if getattr(X, "is_cuda", False) else 1
 
 
@@ -97,19 +97,19 @@ def _cut(n_rows: int, size: int) -> Iterator[slice]:
 
 
 def in_memory(X: Array, rows: Any = slice(None)) -> Array:
-    """Return rows of any kind, all or some, as an array of floats."""
+    """Return rows of X, all or some, as a NumPy array of floats."""
     return np.asarray(to_numpy(X[rows]), dtype=float)
 
 
 def enough_of(X: Array, seed: int) -> Array:
-    """Return the items in memory, or of many some drawn at random, in their order: (at most ENOUGH, D)."""
+    """Return the items in memory, or a random sample of many, in their order: (at most ENOUGH, D)."""
     if len(X) <= ENOUGH:
         return in_memory(X)
     return in_memory(X, np.sort(np.random.default_rng(seed).choice(len(X), ENOUGH, replace=False)))
 
 
 def draw(X: Array, n: int, rng: np.random.Generator) -> Array:
-    """Draw ``n`` items at random, the same ones whatever order the rows come in: (n, D)."""
+    """Draw ``n`` items at random, independently of the order of the rows: (n, D)."""
     if n >= len(X):
         return X
     canonical = np.argsort(X @ np.random.default_rng(0).normal(size=X.shape[1]), kind="stable")
@@ -117,7 +117,7 @@ def draw(X: Array, n: int, rng: np.random.Generator) -> Array:
 
 
 def k_means(X: Array, n_centres: int, rng: np.random.Generator, n_rounds: int = 15) -> Array:
-    """Lloyd's algorithm from randomly drawn items: (n_centres, D). A centre that loses its items stays."""
+    """Lloyd's algorithm from randomly drawn items: (n_centres, D). A centre without items stays."""
     centres = draw(X, n_centres, rng)
     for _ in range(n_rounds):
         member = nearest(X, centres, 1)[0][:, 0]

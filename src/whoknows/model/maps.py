@@ -1,7 +1,7 @@
-"""Maps: what truth and annotators see of x. A map is settings; ``prepare`` learns features from the items.
+"""Maps: features of x for truth and annotators. A map has settings; ``prepare`` learns features from items.
 
-Features have a mean squared length of about one over standardised items, so that a prior variance means
-the same for every map and every data set. (A linear map leaves unstandardised x in its own units.)
+Features have a mean squared length of about one over standardised items, so that a prior variance has the
+same meaning for every map and data set. (A linear map keeps unstandardised x in its own units.)
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from whoknows.model.distances import blocks, draw, in_memory, k_means, nearest, 
 from whoknows.model.graph import AnchorGraph, BuiltGraph, Graph
 from whoknows.model.settings import COUNT, POSITIVE, Rules, Settings, is_a
 
-FEW = 2_000  # items to find a few clusters by
-TRIES = 5  # of k-means, which ends where it happens to begin
+FEW = 2_000  # items for k-means with few clusters
+TRIES = 5  # of k-means, which depends on its random start
 
 
 class Features(Protocol):
-    """A map that has seen the items."""
+    """A prepared map."""
 
     @property
     def places_new(self) -> bool:
-        """Whether it can tell of items it has not seen."""
+        """Whether it extends to new items."""
 
     def transform(self, X: Array) -> Array:
-        """Features of each x: (n_items, n_features), no constant among them."""
+        """Features of each x, without a constant: (n_items, n_features)."""
 
 
 class Map(Settings, ABC):
-    """Settings of a map; subclasses say what is learnt of the items."""
+    """Settings of a map; subclasses define the features."""
 
     is_map: ClassVar[bool] = True
 
@@ -44,8 +44,8 @@ class Map(Settings, ABC):
     ) -> Features:
         """Learn features from items (n_items, D), labelled or not.
 
-        The first ``leading`` features, all that annotators' expertise may depend on, are to matter most.
-        ``everything`` are the rows of all items where these are more than the sample.
+        The first ``leading`` features, which annotators' expertise depends on, should matter most.
+        ``everything`` are the rows of all items if they are more than the sample.
         """
 
 
@@ -54,12 +54,12 @@ class Map(Settings, ABC):
 
 @dataclass
 class LinearMap(Map):
-    """x itself, over √D: coefficients can be read in the units of x."""
+    """x / √D: coefficients can be expressed in the units of x."""
 
     def prepare(
         self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
     ) -> LinearFeatures:
-        """Learn the matrix x is multiplied by: where only some may lead, x turned to its principal axes."""
+        """Return a scaled identity, or the principal axes if only some features may lead."""
         D = sample.shape[1]
         if leading is None or leading >= D:
             return LinearFeatures(np.eye(D) / np.sqrt(D))
@@ -82,7 +82,7 @@ class LinearFeatures:
 
 @dataclass
 class NoMap(Map):
-    """Nothing of x: the truth is as likely on every item, and labels alone decide, as in Dawid and Skene."""
+    """No features: p(z) is the same for every item, as in Dawid and Skene."""
 
     def prepare(
         self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
@@ -103,7 +103,7 @@ class RbfMap(Map):
     width : float
         Kernel width, in units of the median squared distance between items.
     rank, landmarks : int
-        Eigenvectors kept, and items (drawn from all) they are computed on.
+        Number of eigenvectors, and of items (drawn at random) on which they are computed.
     """
 
     width: float = 2.0
@@ -115,7 +115,7 @@ class RbfMap(Map):
     def prepare(
         self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
     ) -> RbfFeatures:
-        """Draw landmarks among the items and diagonalise the kernel on them."""
+        """Draw landmarks from the items and diagonalise the kernel on them."""
         nodes = draw(sample, self.landmarks, np.random.default_rng(seed))
         squared = squared_distances(nodes, nodes)
         typical = np.median(squared[~np.eye(len(nodes), dtype=bool)]) if len(nodes) > 1 else 0.0
@@ -155,8 +155,8 @@ class RbfFeatures:
 class SpectralMap(Map):
     """Leading eigenvectors of the graph over all items: GP of Eqs. (3), (5) in its eigenbasis.
 
-    u_k / √(μ_k + eps), μ_k the Laplacian's eigenvalue: the prior covariance (Δ + eps)⁻¹ cut at ``rank``.
-    New x are placed by the graph. This is where unlabelled items pay most.
+    u_k / √(μ_k + eps), μ_k the Laplacian's eigenvalue: the prior covariance (Δ + eps)⁻¹ truncated at ``rank``.
+    The graph extends the eigenvectors to new x. Unlabelled items help most with this map.
     """
 
     graph: Graph = field(default_factory=AnchorGraph)
@@ -181,7 +181,7 @@ class SpectralMap(Map):
 class SpectralFeatures:
     """The graph's eigenvectors at any x, centred and scaled.
 
-    ``eigenvalues`` of the Laplacian, from the smallest: as many near zero as the items fall into parts.
+    ``eigenvalues`` of the Laplacian are ascending; the number near zero is that of connected components.
     """
 
     graph: BuiltGraph
@@ -192,11 +192,11 @@ class SpectralFeatures:
 
     @property
     def places_new(self) -> bool:
-        """Whether the graph can place items it has not seen."""
+        """Whether the graph extends to new items."""
         return self.graph.places_new
 
     def transform(self, X: Array) -> Array:
-        """Return the eigenvectors at each x, fading far from every item, as they would not by themselves."""
+        """Return the eigenvectors at each x, damped far from all items."""
         row, nearness = self.graph.place(X)
         features = (row @ like(self.basis, X) - like(self.centre, X)) / self.length
         return features * nearness[:, None]
@@ -207,15 +207,15 @@ class SpectralFeatures:
 
 @dataclass
 class ClusterMap(Map):
-    """Which of a few clusters x lies in: for expertise that differs from one kind of item to another.
+    """Cluster membership of x: for expertise that differs between kinds of items.
 
-    A number for each cluster takes fewer labels to learn than a slope for each feature, and clusters need not
-    lie along a line. A truth that sees nothing else is the same all over a cluster.
+    One number per cluster needs fewer labels than one slope per feature, and clusters need not be linearly
+    separable. A truth with this map alone is constant within a cluster.
 
     Parameters
     ----------
     clusters : int
-        How many, found by k-means: the tightest of a few tries.
+        Number of clusters of k-means, the best of a few random starts.
     """
 
     clusters: int = 8
@@ -225,7 +225,7 @@ class ClusterMap(Map):
     def prepare(
         self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
     ) -> ClusterFeatures:
-        """Find the clusters."""
+        """Find the clusters by k-means."""
         rng = np.random.default_rng(seed)
         few = draw(sample, FEW, rng)
         tries = [k_means(few, min(self.clusters, len(few)), rng) for _ in range(TRIES)]
@@ -245,14 +245,14 @@ class ClusterFeatures:
     places_new: ClassVar[bool] = True
 
     def transform(self, X: Array) -> Array:
-        """Return the clusters of each x."""
+        """Return the cluster indicators of each x."""
         indicators = like(np.eye(len(self.centres)), X)
         inside = indicators[nearest(X, self.centres, 1)[0][:, 0]]
         return (inside - like(self.centre, X)) / self.length
 
 
 def _centre_and_length(features: Array) -> tuple[Array, float]:
-    """Mean of the features, and root mean squared length around it (one if they are all alike)."""
+    """Mean of the features, and root mean squared length around it (one if they are all equal)."""
     centre = features.mean(axis=0)
     length = float(np.sqrt(((features - centre) ** 2).sum(axis=1).mean()))
     return centre, length if length > 0 else 1.0

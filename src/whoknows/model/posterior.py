@@ -1,4 +1,4 @@
-"""Posterior: what is known of each item's truth once its labels are in, p̃(z) of Eqs. (7), (12)."""
+"""Posterior of each item's truth given its labels: p̃(z) of Eqs. (7), (12)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from whoknows._array import Array, like, namespace
 
 @dataclass(frozen=True)
 class CategoricalPosterior:
-    """p̃(z_i = k), one row an item.
+    """p̃(z_i = k), one row per item.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class CategoricalPosterior:
     log_marginal : float
         Σ_i log Σ_z p(z | x_i) Π_t p(y_it | x_i, z), Eq. (6), or its variational lower bound.
     weight : (n_items,), optional
-        How much each item counts in every sum over items; None is 1 each.
+        Sample weight of each item in every sum over items; None is 1 each.
     """
 
     prob: Array
@@ -32,7 +32,7 @@ class CategoricalPosterior:
     def from_log_joint(cls, log_joint: Array, weight: Array | None = None) -> CategoricalPosterior:
         """Normalise log p(z, y | x), (n_items, n_classes), in log space."""
         xp = namespace(log_joint)
-        top = xp.amax(log_joint, axis=1, keepdims=True)  # by hand: scipy's logsumexp is slow
+        top = xp.amax(log_joint, axis=1, keepdims=True)  # SciPy's logsumexp is slower
         joint = xp.exp(log_joint - top)
         marginal = joint.sum(axis=1, keepdims=True)
         log_marginal = (top + xp.log(marginal))[:, 0]
@@ -41,12 +41,12 @@ class CategoricalPosterior:
 
     @property
     def counts(self) -> Array:
-        """How much each item counts: (n_items,)."""
+        """Sample weight of each item: (n_items,)."""
         return namespace(self.prob).ones_like(self.prob[:, 0]) if self.weight is None else self.weight
 
     @cached_property
     def mean(self) -> Array:
-        """E[z_i], the class codes taken as numbers."""
+        """E[z_i], with class codes as numbers."""
         return self.prob @ like(np.arange(self.prob.shape[1], dtype=float), self.prob)
 
     @cached_property
@@ -71,7 +71,7 @@ class GaussianPosterior:
 
     @property
     def counts(self) -> Array:
-        """How much each item counts: (n_items,)."""
+        """Sample weight of each item: (n_items,)."""
         return np.ones(len(self.mean)) if self.weight is None else self.weight
 
     @property

@@ -1,4 +1,4 @@
-"""get_params / set_params for the pieces, so that clone and grid search reach into them; and their limits."""
+"""get_params / set_params for models, maps and graphs, as in scikit-learn, and validation of settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-Rule = tuple[str, Callable[[Any], bool]]  # in words, and as a test
+Rule = tuple[str, Callable[[Any], bool]]  # its description, and the test
 Rules = dict[str, Rule]
 
 
@@ -18,7 +18,7 @@ def _is_number(value: Any) -> bool:
 
 
 def at_least(least: int) -> Rule:
-    """Return the rule that a setting is a whole number of so much or more."""
+    """Return the rule that a setting is an integer of at least this size."""
     return (
         f"a whole number of {least} or more",
         lambda value: isinstance(value, Integral) and int(value) >= least,
@@ -27,7 +27,7 @@ def at_least(least: int) -> Rule:
 
 POSITIVE: Rule = ("a number above 0", lambda value: _is_number(value) and value > 0)
 NOT_NEGATIVE: Rule = ("a number of 0 or more", lambda value: _is_number(value) and value >= 0)
-SHARE: Rule = ("a number from 0 up to, but not, 1", lambda value: _is_number(value) and 0 <= value < 1)
+SHARE: Rule = ("a number from 0 to below 1", lambda value: _is_number(value) and 0 <= value < 1)
 COUNT: Rule = at_least(1)
 YES_OR_NO: Rule = ("True or False", lambda value: isinstance(value, (bool, np.bool_)))
 
@@ -38,7 +38,7 @@ def or_none(rule: Rule) -> Rule:
 
 
 def is_a(kind: type) -> Rule:
-    """Return the rule that a setting is a piece of this kind."""
+    """Return the rule that a setting is an instance of this class."""
     return f"a {kind.__name__}", lambda value: isinstance(value, kind)
 
 
@@ -48,7 +48,7 @@ class Settings:
     rules: ClassVar[Rules] = {}
 
     def check(self) -> Self:
-        """Refuse settings that mean nothing, nested ones included; return self."""
+        """Refuse invalid settings, nested ones included; return self."""
         for name, (words, holds) in self.rules.items():
             value = getattr(self, name)
             if not holds(value):
@@ -59,7 +59,7 @@ class Settings:
         return self
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings by name; nested ones as ``outer__inner`` too."""
+        """Return the settings by name; nested ones also as ``outer__inner``."""
         params = {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
         if deep:
             nested = {name: piece for name, piece in params.items() if isinstance(piece, Settings)}
@@ -68,7 +68,7 @@ class Settings:
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set settings by name; ``outer__inner`` reaches into a nested piece."""
+        """Set settings by name; ``outer__inner`` for a nested object."""
         known = self.get_params(deep=False)
         for key, value in params.items():
             name, _, inner = key.partition("__")
@@ -82,4 +82,4 @@ class Settings:
 
 
 class NotCompatible(ValueError):
-    """Two pieces do not fit each other; the message names both and says what to use instead."""
+    """A model does not support what was asked for; the message says what is missing and what to use."""

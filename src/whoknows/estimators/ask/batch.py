@@ -17,6 +17,7 @@ from whoknows.estimators.ask.checks import check_costs, check_count, check_gain,
 from whoknows.estimators.ask.suggestions import Suggestions, count_of_labels
 from whoknows.estimators.inputs.validation import row_ids
 from whoknows.fit.items import Items
+from whoknows.model.protocols import AccuracyAnnotators, supports
 
 Rows = NDArray[np.intp]
 
@@ -177,7 +178,7 @@ class Voice:
         """
         pieces, belief = self.pair.prepared.model.annotators, self.pair.solution.annotators
         X_annotators = self.items.X_annotators[rows]
-        if hasattr(pieces, "accuracy"):
+        if supports(pieces, AccuracyAnnotators):
             return np.asarray(pieces.accuracy(belief, X_annotators))
         n_classes = self.items.Y.n_classes
         evenly = np.full((len(X_annotators), n_classes), 1 / n_classes)

@@ -112,7 +112,7 @@ class Candidate:
     def _score(self, rest: Any, fold: Any, step: Any, start: Array | None) -> tuple[HeldOutScores, Solution]:
         rough = copy.copy(self.settings)
         rough.tol = max(rough.tol, ROUGH)
-        monitor = monitor_of(rough, self.prepared, keeper=step)
+        monitor = monitor_of(rough, keeper=step)
         solution = run_solver(rough, self.prepared, self.items[rest], monitor, start)
         pair, items = FittedPair(self.prepared, solution, None, self.typical, []), self.items[fold]
         log_truth, log_each = pair.log_prob(items), pair.log_each_label(items)

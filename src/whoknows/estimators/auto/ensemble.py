@@ -40,7 +40,7 @@ from whoknows.estimators.prepared_model import directions_of, prepare_classifier
 from whoknows.estimators.ranking import Ranking
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
-from whoknows.fit.solve import MANY, Solution
+from whoknows.fit.solve import MANY, Solution, for_annotators
 from whoknows.model.distances import block_by_block, enough_of
 from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, at_least
 
@@ -233,7 +233,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         check_is_fitted(self)
         X = None if X is None else self._checked(X)
         answers = [
-            pair.average_expertise(pair.typical if X is None else pair.prepared.items(X).here, level)
+            pair.average_expertise(pair.typical if X is None else pair.prepared.items(X).on_host, level)
             for pair in self.pairs_
         ]
         n_labels = self._training_data.annotations.labels_per_annotator
@@ -262,7 +262,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         order = [m for m in np.argsort(-self.weights_) if self.weights_[m] >= LEAST_VOICE] or [0]
         total = self.weights_[order].sum()
         data = TrainingData(self._known_annotations(X, y, "population"))
-        items = [each.here for each in self._items(self._checked(X), data)]
+        items = [each.on_host for each in self._items(self._checked(X), data)]
         return [Voice(float(self.weights_[m] / total), self.pairs_[m], items[m]) for m in order]
 
     def _items(self, X: Array, data: TrainingData | None = None) -> list[Items]:
@@ -374,7 +374,7 @@ def _candidates(
         model = member.build(settings, data.annotations.n_classes)
         prepared = prepare_classifier(model, X, data.annotations, known[member.view])
         if member.view not in shared:
-            typical = prepared.items(X[typical_rows(len(X))]).here
+            typical = prepared.items(X[typical_rows(len(X))]).on_host
             shared[member.view] = prepared.chunks(X, rows, data, engine), typical
         candidates.append(Candidate(model, prepared, *shared[member.view]))
     return candidates
@@ -428,7 +428,9 @@ def _starts(validation: CrossValidation, splits: Splits, annotations: Annotation
     if not splits.many or len(splits.informed) > MANY:
         return {}
     n_labels = annotations.labels_per_annotator
-    return {member: solution.among(n_labels) for member, solution in validation.solutions.items()}
+    everybody, active = np.arange(len(n_labels)), n_labels > 0
+    known = validation.solutions.items()
+    return {member: for_annotators(solution, everybody, active) for member, solution in known}
 
 
 def _parts(known: dict[str, Preprocessing]) -> float:

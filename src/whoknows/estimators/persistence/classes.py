@@ -30,14 +30,14 @@ from whoknows.fit.solve import Solution
 from whoknows.model import graph, maps
 from whoknows.model.annotators import (
     BernoulliAnnotators,
+    BiasedAnnotators,
     ConfusionAnnotators,
     GaussianAnnotators,
     OrderedAnnotators,
 )
-from whoknows.model.annotators.biased import BiasedAnnotators
 from whoknows.model.annotators.population import CrowdBelief, Population
-from whoknows.model.belief import Belief
 from whoknows.model.evidence import QuadraticEvidence
+from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import GaussianPosterior
 from whoknows.model.truth import GraphTruth, LogisticTruth, OrderedTruth
 from whoknows.model.truth.field import AnchoredPosterior, AnchorField, ItemField

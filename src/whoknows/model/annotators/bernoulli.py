@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -20,33 +22,41 @@ from whoknows._array import (
     to_numpy,
 )
 from whoknows.data.annotations import Annotations
-from whoknows.model.annotators.frozen import FrozenLabels, label_weights
-from whoknows.model.annotators.pairs import Pairs
+from whoknows.model.annotators.pairs import (
+    Pairs,
+    gram_and_pull,
+    in_block,
+    moments_by_class,
+    variance_of_codes,
+)
 from whoknows.model.annotators.population import CrowdBelief, Population
-from whoknows.model.belief import Belief, bounded_log_logistic, moderated, omega
 from whoknows.model.evidence import TableEvidence
+from whoknows.model.gaussian import Belief, bounded_log_logistic, moderated, omega
 from whoknows.model.posterior import Posterior
 from whoknows.model.settings import COUNT, Rules, Settings, is_a, or_none
+
+LabelSums = Callable[[Array, Array], tuple[float, Array, Array]]  # of w and shift: see `_sum_over_labels`
 
 
 @dataclass
 class BernoulliAnnotators(Settings):
     """p(y = z | x, z, t) = logistic(w_tᵀx + γ_t): the alternative the paper names after Eq. (15).
 
-    Below one half an annotator is an adversary, and the model uses that. Of more than two classes a wrong
-    label may be any of the others. θ has a row (w_t, γ_t) for each annotator and a last one for the crowd;
-    with ``two_coin`` further columns k_t.
+    An annotator below one half is an adversary, whose labels are still informative. For more than two classes
+    a wrong label is any other class with equal probability. θ has one row (w_t, γ_t) per annotator and a last
+    one for the population; ``two_coin`` adds columns k_t.
 
     Parameters
     ----------
     varies_with_x : bool
-        False: one accuracy an annotator (w_t = 0), the paper's «ML original».
+        False: one accuracy per annotator (w_t = 0), the paper's "ML original".
     two_coin : bool
-        A different accuracy on each class: add (2z − 1) k_t to the log-odds, or k_tz of more classes.
+        A different accuracy for each class: add (2z − 1) k_t to the log-odds, or k_tz for more classes.
     directions : int, optional
-        Expertise depends on so many leading features of the map; None: as many as labels can tell of.
+        Number of leading features of the map that expertise depends on; None chooses it by the number of
+        labels.
     population : Population
-        Prior: the crowd, and how far an annotator strays from it.
+        Prior on the annotators: their mean, and how much they deviate from it.
     """
 
     varies_with_x: bool = True
@@ -60,7 +70,7 @@ class BernoulliAnnotators(Settings):
     _n_classes: int = field(default=2, init=False, repr=False, compare=False)
 
     def for_classes(self, n_classes: int) -> Self:
-        """Return a copy for labels of so many classes."""
+        """Return a copy for this number of classes."""
         prepared = copy.copy(self)
         prepared._n_classes = n_classes
         return prepared
@@ -81,11 +91,45 @@ class BernoulliAnnotators(Settings):
         self, theta: Array, X: Array, Y: Annotations, posterior: Posterior
     ) -> tuple[float, Array]:
         """E_p̃(z)[Σ log p(y | x, z)], the first term of Eq. (13), and its gradient in θ."""
-        return self.frozen(Pairs(X, Y), posterior)(theta)
+        return self.expected_log_lik_of_theta(Pairs(X, Y), posterior)(theta)
 
-    def frozen(self, pairs: Pairs, posterior: Posterior) -> FrozenLabels:
-        """Return the same as a function of θ alone, for an M-step that asks it again and again."""
-        return FrozenLabels.of(self, pairs, posterior)
+    def expected_log_lik_of_theta(
+        self, pairs: Pairs, posterior: Posterior
+    ) -> Callable[[Array], tuple[float, Array]]:
+        """Return it as a function of θ alone, for the many evaluations of an M-step.
+
+        A label l on an item of class z is right with log-odds η, and log σ(−η) = log σ(η) − η, so
+
+            Σ q_z log p(y | x, z) = Σ [z = l] q_z η_z − Σ q_z log(1 + e^η_z) + Σ [z ≠ l] q_z log p(l | z, wrong).
+
+        If η does not depend on x, expected counts of labels by annotator and class are sufficient.
+        """
+        Y, T, K = pairs.labels, pairs.Y.n_annotators, self._n_classes
+        q = label_weights(posterior, Y)
+        by_label = segment_sum(q, Y.annotator.astype(np.intp) * K + Y.label, T * K)
+        counts = by_label.reshape(T, K, K).swapaxes(1, 2)  # by annotator, class and label
+        if not self.varies_with_x:
+            return partial(self._expected_log_lik, counts, None)
+        right = np.where(Y.label[:, None] == np.arange(K), q, 0.0)
+        return partial(self._expected_log_lik, counts, partial(_sum_over_labels, pairs, q, right))
+
+    def _expected_log_lik(
+        self, counts: Array, sum_over_labels: LabelSums | None, theta: Array
+    ) -> tuple[float, Array]:
+        codes, n_slopes = self._codes, theta.shape[1] - self._n_intercepts
+        extra = slice(n_slopes + 1, n_slopes + 1 + codes.shape[1])
+        w, shift = theta[:-1, :n_slopes], theta[:-1, n_slopes, None] + theta[:-1, extra] @ codes.T
+        if sum_over_labels is None:
+            value, by_class = _log_odds_part(shift, np.einsum("tzz->tz", counts), counts.sum(axis=2))
+            slopes = np.zeros_like(w)
+        else:
+            value, slopes, by_class = sum_over_labels(w, shift)
+        gradient = np.zeros_like(theta)
+        gradient[:-1, :n_slopes], gradient[:-1, n_slopes] = slopes, by_class.sum(axis=1)
+        gradient[:-1, extra] = by_class @ codes
+        of_mistakes, pull = self._expected_mistakes(theta, counts)
+        gradient[:, theta.shape[1] - pull.shape[1] :] = pull
+        return value + of_mistakes, gradient
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """log p(θ) of the population, and its gradient."""
@@ -95,94 +139,68 @@ class BernoulliAnnotators(Settings):
 
     @property
     def has_bound(self) -> bool:
-        """Whether the variational solver can take it."""
+        """Whether there is a quadratic bound: always."""
         return True
 
     def prior_belief(self, n_features: int, active: Mask) -> CrowdBelief:
-        """q(θ) before any label; ``active`` says which annotators will have one."""
+        """q(θ) before any label; ``active`` annotators have labels."""
         n_slopes = n_features - 1 if self.varies_with_x else 0
         return CrowdBelief.prior(self.population, active, n_slopes, self._n_intercepts)
 
     def moments(self, belief: Belief, pairs: Pairs) -> tuple[Array, Array]:
         """E[η] and E[η²] of each label's log-odds: two (n_pairs, n_classes), or one column for all."""
-        pairs = self._seen(pairs)
-        codes, n = like(self._distinct_codes, pairs.x), pairs.x.shape[1]
-        theta = like(belief.mean, pairs.x)
-        S = None if belief.covariance is None else like(belief.covariance, pairs.x)
-        mean, second = like(np.zeros((2, len(pairs.x), len(codes))), pairs.x)
-        for block in pairs.blocks:
-            x, t = block.shaped(pairs.x), rows_like(block.annotators, pairs.x)
-            eta = x @ theta[t, :n, None] + (theta[t, n : n + codes.shape[1]] @ codes.T)[:, None, :]
-            block.shaped(mean)[:] = eta
-            block.shaped(second)[:] = eta**2
-            if S is not None:
-                block.shaped(second)[:] += _variance(x, codes, S[t])
-        return mean, second
+        return moments_by_class(self._visible(pairs), self._distinct_codes, belief.mean, belief.covariance)
 
     def bounded_evidence(self, moments: tuple[Array, Array], pairs: Pairs) -> TableEvidence:
-        """E_q(θ)[Σ_t log p(y | x, z)] from below, by the Pólya-Gamma bound."""
-        Y = pairs.said
+        """Lower bound of E_q(θ)[Σ_t log p(y | x, z)], by the Pólya-Gamma bound."""
+        Y = pairs.labels
         return self._table(np.zeros((Y.n_annotators + 1, 0)), Y, *bounded_log_logistic(*moments))
 
     def statistics(
         self, moments: tuple[Array, Array], pairs: Pairs, posterior: Posterior
     ) -> tuple[Array, Array]:
-        """Σ ω a aᵀ and Σ (target − ½) a of each annotator, a being what its log-odds are linear in."""
-        pairs, Y, T = self._seen(pairs), pairs.said, pairs.Y.n_annotators
-        xp, codes, n = namespace(pairs.x), like(self._codes, pairs.x), pairs.x.shape[1]
-        q = label_weights(posterior, Y)
-        weight, target = q * omega(moments[1] ** 0.5), q * xp.where(self._right(Y), 0.5, -0.5)
-        gram = like(np.zeros((T, n + codes.shape[1], n + codes.shape[1])), pairs.x)
-        pull = like(np.zeros((T, n + codes.shape[1])), pairs.x)
-        w, r, w_code = weight.sum(axis=1), target.sum(axis=1), weight @ codes
-        for block in pairs.blocks:
-            t, x = rows_like(block.annotators, pairs.x), block.shaped(pairs.x)
-            across = x.swapaxes(1, 2)
-            gram[t, :n, :n] += across @ (x * block.shaped(w)[:, :, None])
-            gram[t, :n, n:] += across @ block.shaped(w_code)
-            pull[t, :n] += (across @ block.shaped(r)[:, :, None])[:, :, 0]
-        if self.two_coin:
-            gram[:, n:, :n] = gram[:, :n, n:].swapaxes(1, 2)
-            gram[:, n:, n:] = xp.einsum("tz,zi,zj->tij", segment_sum(weight, Y.annotator, T), codes, codes)
-            pull[:, n:] = segment_sum(target @ codes, Y.annotator, T)
+        """Σ ω a aᵀ and Σ (target − ½) a of each annotator; its log-odds are linear in a."""
+        q, right = label_weights(posterior, pairs.labels), self._right(pairs.labels)
+        weight, target = q * omega(moments[1] ** 0.5), q * namespace(q).where(right, 0.5, -0.5)
+        gram, pull = gram_and_pull(self._visible(pairs), self._codes, weight, target)
         return to_numpy(gram), to_numpy(pull)
 
     # --- after the fit ---------------------------------------------------------------------------
 
     def evidence_at(self, belief: Belief, X: Array, Y: Annotations) -> TableEvidence:
-        """Σ_t log P(y_it | x_i, z) with θ integrated out where its covariance is known."""
+        """Σ_t log P(y_it | x_i, z) with θ integrated out if its covariance is known."""
         pairs = Pairs(X, Y)
         mean, second = self.moments(belief, pairs)
         eta = moderated(mean, second - mean**2)
-        return self._table(belief.mean, pairs.said, log_logistic(eta), log_logistic(-eta))
+        return self._table(belief.mean, pairs.labels, log_logistic(eta), log_logistic(-eta))
 
     predictive = evidence_at
 
     def expertise(self, belief: Belief, X: Array, prob: Array) -> Array:
         """Probability that each annotator is right on each item: (n_items, n_annotators + 1).
 
-        ``prob`` (n_items, n_classes) is p(z | x); accuracy that differs by class is averaged over it.
+        ``prob`` (n_items, n_classes) is p(z | x), over which the accuracies by class are averaged.
         """
         accuracy = self.accuracy(belief, X)
         return (accuracy * prob[:, None, :]).sum(axis=2)
 
     def accuracy(self, belief: Belief, X: Array) -> Array:
-        """P(right | x, z): (n_items, n_annotators + 1, n_classes), one column if it is the same for all."""
+        """P(right | x, z): (n_items, n_annotators + 1, n_classes), or one column for all classes."""
         X = self._features(X)
         xp, codes, n = namespace(X), like(self._distinct_codes, X), X.shape[1]
         theta = like(belief.mean, X)
         shift = theta[:, n : n + codes.shape[1]] @ codes.T
         eta = (X @ theta[:, :n].T)[:, :, None] + shift
-        if belief.covariance is not None:  # xᵀSx of all annotators: one product of the squares of x with S
+        if belief.covariance is not None:  # xᵀSx of all annotators by a single product
             S, T = like(belief.covariance, X), len(theta)
             squares = (X[:, :, None] * X[:, None, :]).reshape(len(X), n * n)
             alone = squares @ S[:, :n, :n].reshape(T, n * n).T
             cross = xp.einsum("in,tnz->itz", X, S[:, :n, n : n + codes.shape[1]] @ codes.T)
-            eta = moderated(eta, alone[:, :, None] + 2 * cross + _of_codes(codes, S[:, n:, n:]))
+            eta = moderated(eta, alone[:, :, None] + 2 * cross + variance_of_codes(codes, S[:, n:, n:]))
         return xp.exp(log_logistic(eta))
 
     def confusion(self, belief: Belief, X: Array) -> Array:
-        """p(y | z, t), averaged over the items: (n_annotators + 1, n_classes, n_classes), rows the truth."""
+        """p(y | z, t), averaged over the items: (n_annotators + 1, n_classes, n_classes), one row per truth."""
         shape = (len(belief.mean), self._n_classes)
         accuracy = np.broadcast_to(self.accuracy(belief, X).mean(axis=0), shape)[:, :, None]
         mistakes = np.exp(self._log_mistakes(belief.mean))
@@ -198,7 +216,7 @@ class BernoulliAnnotators(Settings):
 
     @property
     def _codes(self) -> Array:
-        """How the class shifts the log-odds: (n_classes, n_extra). Two coins: ∓1; more: one each."""
+        """How the class shifts the log-odds: (n_classes, n_extra). Two classes: ∓1; more: one-hot."""
         if not self.two_coin:
             return np.zeros((self._n_classes, 0))
         return np.array([[-1.0], [1.0]]) if self._n_classes == 2 else np.eye(self._n_classes)
@@ -209,10 +227,10 @@ class BernoulliAnnotators(Settings):
 
     @property
     def _n_intercepts(self) -> int:
-        """Columns of θ that are no slopes."""
+        """Columns of θ other than slopes."""
         return 1 + int(self._codes.shape[1])
 
-    def _seen(self, pairs: Pairs) -> Pairs:
+    def _visible(self, pairs: Pairs) -> Pairs:
         return pairs if self.varies_with_x else pairs.constant
 
     def _features(self, X: Array) -> Array:
@@ -237,13 +255,13 @@ class BernoulliAnnotators(Settings):
         return np.broadcast_to(even, (len(theta), K, K))
 
     def _log_wrong(self, theta: Array, Y: Annotations) -> Array | float:
-        """log P(y | x, z, wrong): evenly over the other classes."""
+        """log P(y | x, z, wrong): uniform over the other classes."""
         return -float(np.log(self._n_classes - 1))
 
     def _expected_mistakes(self, theta: Array, counts: Array) -> tuple[float, Array]:
-        """Σ [z ≠ l] counts log p(l | z, wrong), and its gradient in the last columns of θ: here in none.
+        """Σ [z ≠ l] counts log p(l | z, wrong), and its gradient in the last columns of θ: here none.
 
-        ``counts`` (n_annotators, n_classes, n_classes) are of labels, last, by truth.
+        ``counts`` (n_annotators, n_classes, n_classes) are expected numbers of labels by truth and label.
         """
         wrong = counts.sum() - np.einsum("tzz->", counts)
         return -float(wrong * np.log(self._n_classes - 1)), np.zeros((len(theta), 0))
@@ -253,15 +271,32 @@ class BernoulliAnnotators(Settings):
         return TableEvidence(segment_sum(terms * Y.counts[:, None], Y.item, Y.n_items))
 
 
-def _variance(x: Array, codes: Array, covariance: Array) -> Array:
-    """Var[a_zᵀθ] of a_z = (x, code_z), annotator by annotator: (n_annotators, n_labels, n_codes)."""
-    n, end = x.shape[2], x.shape[2] + codes.shape[1]
-    alone = namespace(x).einsum("tij,tij->ti", x @ covariance[:, :n, :n], x)[:, :, None]
-    cross = x @ (covariance[:, :n, n:end] @ codes.T)
-    return alone + 2 * cross + _of_codes(codes, covariance[:, n:, n:])[:, None, :]
+def _sum_over_labels(
+    pairs: Pairs, q: Array, right: Array, w: Array, shift: Array
+) -> tuple[float, Array, Array]:
+    """Σ over labels of `_log_odds_part` at η = wᵀx + shift, and its gradients in w and, by class, in shift.
+
+    ``q`` (n_pairs, n_classes) is p̃(z) of each label's item, and ``right`` the same with zeros for z ≠ l.
+    """
+    value, slopes, by_class = 0.0, np.zeros_like(w), np.zeros_like(shift)
+    for block in pairs.blocks:
+        t, x = block.annotators, in_block(pairs.x, block)[:, :, :-1]
+        eta = x @ w[t, :, None] + shift[t, None, :]
+        part, residual = _log_odds_part(eta, in_block(right, block), in_block(q, block))
+        value += part
+        slopes[t] += (residual.sum(axis=2)[:, None, :] @ x)[:, 0]
+        by_class[t] += residual.sum(axis=1)
+    return value, slopes, by_class
 
 
-def _of_codes(codes: Array, covariance: Array) -> Array:
-    """Var[code_zᵀk_t] of each annotator and class: (n_annotators, n_codes)."""
-    n = codes.shape[1]
-    return namespace(codes).einsum("zi,tij,zj->tz", codes, covariance[:, :n, :n], codes)
+def _log_odds_part(eta: Array, right: Array, weight: Array) -> tuple[float, Array]:
+    """Σ right η − weight log(1 + e^η), and its gradient in η."""
+    small = np.exp(-np.abs(eta))
+    value = np.vdot(right, eta) - np.vdot(weight, np.maximum(eta, 0) + np.log(1 + small))
+    return float(value), right - weight * np.where(eta > 0, 1.0, small) / (1 + small)
+
+
+def label_weights(posterior: Posterior, Y: Annotations) -> Array:
+    """p̃(z) of each label's item, times the weights of label and item: (n_annotations, n_classes)."""
+    counts = Y.counts * posterior.counts[Y.item]
+    return posterior.prob[Y.item] * counts[:, None]  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Annotators who mistake one class for another in ways of their own: a confusion matrix each."""
+"""Annotators with a confusion matrix each."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from whoknows.model.settings import Rules
 class ConfusionAnnotators(BernoulliAnnotators):
     """p(y = l | x, z = k, t) = softmax over l of (B_t[k, l] + [l = k] w_tᵀx), for any number of classes.
 
-    Written as it is computed: right with log-odds w_tᵀx + γ_t + k_tz, and if wrong, label l ≠ z with
-    softmax(r_tz)_l, which x does not touch. ``varies_with_x=False`` is Dawid and Skene's model (with a
-    truth that knows x: Raykar's), and without ``two_coin`` and ``own_mistakes`` the one-coin model. For two
+    It is computed as: right with log-odds w_tᵀx + γ_t + k_tz, and if wrong, label l ≠ z with probability
+    softmax(r_tz)_l, which does not depend on x. ``varies_with_x=False`` is Dawid and Skene's model (Raykar's,
+    if the truth depends on x), and without ``two_coin`` and ``own_mistakes`` the one-coin model. For two
     classes there is only one wrong label, and this is `BernoulliAnnotators` with two coins.
 
     Parameters
     ----------
     two_coin : bool
-        A different accuracy on each class.
+        A different accuracy for each class.
     own_mistakes : bool
-        Each annotator mistakes classes in a way of its own; False: all share the crowd's.
+        Each annotator has its own distribution of wrong labels; False: all share the population's.
     varies_with_x, directions, population
         As in `BernoulliAnnotators`.
     """
@@ -39,7 +39,7 @@ class ConfusionAnnotators(BernoulliAnnotators):
 
     @property
     def has_bound(self) -> bool:
-        """Whether the variational solver can take it: mistakes have no quadratic bound."""
+        """Whether there is a quadratic bound: not for mistakes, which exist for more than two classes."""
         return self._n_classes == 2
 
     # --- mistakes r_t[z, l]: the last n_classes² columns of θ, the diagonal unused -----------------
@@ -62,7 +62,7 @@ class ConfusionAnnotators(BernoulliAnnotators):
     def _log_wrong(self, theta: Array, Y: Annotations) -> Array | float:
         if not self._n_mistakes:
             return 0.0
-        right = np.eye(self._n_classes, dtype=bool)  # not asked for, and must not be infinite
+        right = np.eye(self._n_classes, dtype=bool)  # not used, and must not be infinite
         log_mistakes = np.where(right, 0.0, self._log_mistakes(theta))
         return np.asarray(log_mistakes[Y.annotator, :, Y.label])
 
@@ -73,7 +73,7 @@ class ConfusionAnnotators(BernoulliAnnotators):
         right = np.eye(self._n_classes, dtype=bool)
         log_mistakes = self._log_mistakes(theta)
         wrong = np.where(right, 0.0, counts)
-        excess = np.zeros_like(log_mistakes)  # the last row is the crowd's
+        excess = np.zeros_like(log_mistakes)  # the last row is the population's
         excess[:-1] = wrong - wrong.sum(axis=2, keepdims=True) * np.exp(log_mistakes[:-1])
         if not self.own_mistakes:
             excess[-1] = excess.sum(axis=0)

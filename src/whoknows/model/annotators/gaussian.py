@@ -1,4 +1,7 @@
-"""The paper's annotators: labels are the truth plus Gaussian noise whose scale depends on the item."""
+"""Annotators whose labels are the truth plus Gaussian noise: the paper's for classes, biased ones for numbers.
+
+The scale of the noise, which depends on the item, is the annotator's expertise.
+"""
 
 from __future__ import annotations
 
@@ -11,31 +14,33 @@ from scipy.special import expit, log_expit
 from whoknows._array import Array, pair_products, pair_sums, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.model.annotators.population import Population
-from whoknows.model.belief import Belief
 from whoknows.model.evidence import QuadraticEvidence, TableEvidence
+from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import Posterior
-from whoknows.model.settings import COUNT, SHARE, NotCompatible, Rules, Settings, is_a, or_none
+from whoknows.model.settings import COUNT, POSITIVE, SHARE, NotCompatible, Rules, Settings, is_a, or_none
 
 LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
+LARGEST_LOG = 30.0  # of σ: beyond it a label carries no information, and its square would overflow
 
 
 @dataclass
 class GaussianAnnotators(Settings):
     """p(y | x, z, t) = N(y; z, σ_t(x)²), Eq. (14), with σ_t(x) between a floor and one, Eq. (15).
 
-    σ is a standard deviation: Eqs. (16), (17) are the gradient of exactly that. Where the posterior is
-    certain the printed likelihood grows without bound as σ → 0, so σ = floor + (1 − floor) logistic(·).
+    σ is a standard deviation: Eqs. (16), (17) are the gradients for that reading. If the posterior is
+    certain, the likelihood is unbounded as σ → 0, so σ = floor + (1 − floor) logistic(·).
 
     Parameters
     ----------
     varies_with_x : bool
-        False: one σ an annotator, the paper's «ML original».
+        False: one σ per annotator, the paper's "ML original".
     sigma_floor : float
-        Smallest σ; 0 is Eq. (15) as printed, and degenerates.
+        Smallest σ; 0 is Eq. (15) as printed, which degenerates.
     directions : int, optional
-        Expertise depends on so many leading features of the map; None: as many as labels can tell of.
+        Number of leading features of the map that expertise depends on; None chooses it by the number of
+        labels.
     population : Population
-        Prior: the crowd's γ (0 in Algorithm 1) and w, and how far an annotator strays from them.
+        Prior on γ (mean 0 in Algorithm 1) and w.
     """
 
     varies_with_x: bool = True
@@ -51,30 +56,28 @@ class GaussianAnnotators(Settings):
     }
 
     def for_classes(self, n_classes: int) -> Self:
-        """Return self for two classes; refuse more, whose codes are no numbers."""
+        """Return self for two classes; refuse more, whose codes are not numbers."""
         if n_classes > 2:
             raise NotCompatible(
-                f"GaussianAnnotators take labels for numbers, 0 and 1; there are {n_classes} classes. "
+                f"GaussianAnnotators treat labels as numbers, 0 and 1; there are {n_classes} classes. "
                 "Use annotators='confusion'."
             )
         return self
 
     def init(self, n_features: int, n_annotators: int) -> Array:
-        """w = 0 and γ at the crowd's centre, as Algorithm 1 begins; ``n_features`` counts the constant."""
+        """w = 0 and γ at the population's centre, as in Algorithm 1; ``n_features`` includes the constant."""
         return self.population.start(n_annotators, n_features - 1 if self.varies_with_x else 0)
 
     def evidence(self, theta: Array, X: Array, Y: Annotations) -> QuadraticEvidence:
         """Σ_t log N(y_it; z, σ_t(x_i)²), Eq. (14), as a quadratic in z."""
-        y, sigma = Y.label.astype(float), self._sigma(theta, X, Y)[0]
-        terms = [sigma**-2, y * sigma**-2, -0.5 * (y / sigma) ** 2 - np.log(sigma) - LOG_SQRT_2PI]
-        return QuadraticEvidence(*(segment_sum(term * Y.counts, Y.item, Y.n_items) for term in terms))
+        return _quadratic(Y.label.astype(float), self._sigma(theta, X, Y)[0], Y)
 
     def expected_log_lik(
         self, theta: Array, X: Array, Y: Annotations, posterior: Posterior
     ) -> tuple[float, Array]:
         """E_p̃(z)[Σ log N(y; z, σ²)] and its gradient, Eqs. (16), (17).
 
-        Only E[z] and Var[z] are needed: E(y − z)² = (y − E z)² + Var z, whatever kind of truth z is.
+        For any kind of truth only E[z] and Var[z] are needed: E(y − z)² = (y − E z)² + Var z.
         """
         sigma, slope = self._sigma(theta, X, Y)
         squared = (Y.label - posterior.mean[Y.item]) ** 2 + posterior.variance[Y.item]
@@ -96,21 +99,21 @@ class GaussianAnnotators(Settings):
         return self.evidence(belief.mean, X, Y)
 
     def predictive(self, belief: Belief, X: Array, Y: Annotations) -> TableEvidence:
-        """Σ_t log P(y_it | x_i, z), the density shared out over the labels 0 and 1."""
+        """Σ_t log P(y_it | x_i, z), the density normalised over the labels 0 and 1."""
         odds = 0.5 / self._sigma(belief.mean, X, Y)[0] ** 2
         right = Y.label[:, None] == np.arange(2)
         terms = log_expit(np.where(right, odds[:, None], -odds[:, None]))
         return TableEvidence(segment_sum(terms * Y.counts[:, None], Y.item, Y.n_items))
 
     def expertise(self, belief: Belief, X: Array, prob: Array) -> Array:
-        """Probability that each annotator is right: of the labels 0 and 1, the density's share at z.
+        """Probability that each annotator is right: the density at z, normalised over the labels 0 and 1.
 
         N(z; z, σ²) / (N(z; z, σ²) + N(1 − z; z, σ²)) = logistic(1 / 2σ²), the same for both classes.
         """
         return np.asarray(expit(0.5 / self.scale(belief.mean, X) ** 2))
 
     def confusion(self, belief: Belief, X: Array) -> Array:
-        """p(y | z, t), averaged over the items: (n_annotators + 1, 2, 2), rows the truth."""
+        """p(y | z, t), averaged over the items: (n_annotators + 1, 2, 2), one row per truth."""
         right = self.expertise(belief, X, np.zeros((len(X), 2))).mean(axis=0)[:, None, None]
         return np.asarray(right * np.eye(2) + (1 - right) * (1 - np.eye(2)))
 
@@ -129,3 +132,152 @@ class GaussianAnnotators(Settings):
         """σ on observed pairs and its slope in w_tᵀx + γ_t."""
         share = expit(pair_products(self._features(X), theta, Y.item, Y.annotator))
         return self._floored(share), (1 - self.sigma_floor) * share * (1 - share)
+
+
+def _population_of_scales() -> Population:
+    return Population(centre=-1.0, slope_variance=0.1, precision_rate=0.2)
+
+
+@dataclass
+class BiasedAnnotators(Settings):
+    """p(y | x, z, t) = N(y; z + b_t, σ_t(x)²), with σ_t(x) = floor + exp(w_tᵀx + γ_t).
+
+    The scale is an annotator's expertise at x, as in Eq. (14) but without an upper limit; the bias b_t is
+    severity or leniency. θ has one row (w_t, γ_t, b_t) per annotator and a last one for the population.
+
+    A bias shared by all annotators is not identifiable: it is equivalent to the truth's intercept. So the
+    population's bias is 0, and b_t ~ N(0, ``bias_variance``): the truth is what annotators say on average.
+
+    All settings are in standardised units: labels have mean 0 and variance 1.
+
+    Parameters
+    ----------
+    varies_with_x : bool
+        False: one σ per annotator.
+    sigma_floor : float
+        Smallest σ. With 0, the likelihood of annotators who agree exactly is unbounded.
+    bias_variance : float
+        Prior variance of an annotator's bias.
+    directions : int, optional
+        Number of leading features of the map that σ depends on; None chooses it by the number of labels.
+    population : Population
+        Prior on log σ. Slopes have a smaller variance than in other annotator models, since labels are less
+        informative about a scale than about an accuracy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whoknows.data import Annotations
+    >>> from whoknows.model.annotators import BiasedAnnotators, Population
+    >>> Y = Annotations.from_matrix([[0.5, 1.5], [np.nan, -0.5]])
+    >>> X = np.ones((2, 1))  # only the constant
+    >>> piece = BiasedAnnotators(sigma_floor=0.0, population=Population(centre=0.0))
+    >>> theta = piece.init(n_features=1, n_annotators=2)  # all unbiased, σ = 1
+    >>> piece.evidence(theta, X, Y).precision
+    array([2., 1.])
+    """
+
+    varies_with_x: bool = True
+    sigma_floor: float = 0.05
+    bias_variance: float = 0.25
+    directions: int | None = None
+    population: Population = field(default_factory=_population_of_scales)
+
+    gives: ClassVar[str] = "quadratic"
+    rules: ClassVar[Rules] = {
+        "sigma_floor": SHARE,
+        "bias_variance": POSITIVE,
+        "directions": or_none(COUNT),
+        "population": is_a(Population),
+    }
+
+    def for_classes(self, n_classes: int) -> Self:
+        """Refuse classes: labels are real numbers."""
+        raise NotCompatible(
+            "BiasedAnnotators give real numbers, not classes. Use CrowdRegressor, or for classes "
+            "annotators='auto'."
+        )
+
+    # --- point estimates -------------------------------------------------------------------------
+
+    def init(self, n_features: int, n_annotators: int) -> Array:
+        """w = 0, b = 0 and γ at the population's centre; ``n_features`` includes the constant."""
+        return self.population.start(n_annotators, n_features - 1 if self.varies_with_x else 0, 2)
+
+    def evidence(self, theta: Array, X: Array, Y: Annotations) -> QuadraticEvidence:
+        """Σ_t log N(y_it; z + b_t, σ_t(x_i)²) as a quadratic in z."""
+        return _quadratic(_unbiased(theta, Y), self._sigma(theta, X, Y)[0], Y)
+
+    def expected_log_lik(
+        self, theta: Array, X: Array, Y: Annotations, posterior: Posterior
+    ) -> tuple[float, Array]:
+        """E_p̃(z)[Σ log N(y; z + b, σ²)] and its gradient, which need only E[z] and Var[z].
+
+        With r = y − b − E z and E r² = r² + Var z: ∂/∂b = r / σ², and
+        ∂/∂(w, γ) = (E r² / σ² − 1) (∂σ / σ) (x, 1).
+        """
+        sigma, slope = self._sigma(theta, X, Y)
+        residual = _unbiased(theta, Y) - posterior.mean[Y.item]
+        squared = (residual**2 + posterior.variance[Y.item]) / sigma**2
+        counts = Y.counts * posterior.counts[Y.item]
+        value = float(counts @ (-LOG_SQRT_2PI - np.log(sigma) - 0.5 * squared))
+        pull = counts * (squared - 1) * slope / sigma
+        spread = pair_sums(pull, self._features(X), Y.item, Y.annotator, len(theta))
+        bias = segment_sum(counts * residual / sigma**2, Y.annotator, len(theta))
+        return value, np.column_stack([spread, bias])
+
+    def log_prior(self, theta: Array) -> tuple[float, Array]:
+        """log p(w, γ) of the population plus −½ Σ b² / bias_variance, and the gradient.
+
+        No label depends on the population's b, in the last row, so it stays at 0.
+        """
+        return self.population.log_prior_with_bias(theta, self.bias_variance)
+
+    # --- after the fit ---------------------------------------------------------------------------
+
+    def evidence_at(self, belief: Belief, X: Array, Y: Annotations) -> QuadraticEvidence:
+        """Return the evidence under a fitted θ.
+
+        An annotator not seen in training (code −1) has the population's σ and an unknown bias: variance
+        σ² + bias_variance.
+        """
+        sigma = self._sigma(belief.mean, X, Y)[0]
+        spread = np.sqrt(sigma**2 + np.where(Y.annotator < 0, self.bias_variance, 0.0))
+        return _quadratic(_unbiased(belief.mean, Y), spread, Y)
+
+    def scale(self, theta: Array, X: Array) -> Array:
+        """σ_t(x) of every annotator, the population last: (n_items, n_annotators + 1)."""
+        return self.sigma_floor + _exp(self._features(X) @ theta[:, :-1].T)
+
+    def bias(self, theta: Array) -> Array:
+        """b_t of every annotator, and 0 for the population: (n_annotators + 1,)."""
+        return theta[:, -1]
+
+    def coefficients(self, theta: Array, n_features: int) -> tuple[Array, Array]:
+        """w_t (n_annotators + 1, n_features − 1) and γ_t (n_annotators + 1,) of log(σ − floor)."""
+        slopes = theta[:, :-2] if self.varies_with_x else np.zeros((len(theta), n_features - 1))
+        return slopes, theta[:, -2]
+
+    def _features(self, X: Array) -> Array:
+        return X if self.varies_with_x else X[:, -1:]
+
+    def _sigma(self, theta: Array, X: Array, Y: Annotations) -> tuple[Array, Array]:
+        """σ on observed pairs and its slope in w_tᵀx + γ_t."""
+        eta = pair_products(self._features(X), theta[:, :-1], Y.item, Y.annotator)
+        above = _exp(eta)
+        return self.sigma_floor + above, np.where(np.abs(eta) < LARGEST_LOG, above, 0.0)
+
+
+def _exp(eta: Array) -> Array:
+    return np.exp(np.clip(eta, -LARGEST_LOG, LARGEST_LOG))
+
+
+def _unbiased(theta: Array, Y: Annotations) -> Array:
+    """y − b_t of every label."""
+    return np.asarray(Y.labels[Y.label].astype(float) - theta[Y.annotator, -1])
+
+
+def _quadratic(y: Array, sigma: Array, Y: Annotations) -> QuadraticEvidence:
+    """Σ_t log N(y; z, σ²) of each item, as a quadratic in z."""
+    terms = [sigma**-2, y * sigma**-2, -0.5 * (y / sigma) ** 2 - np.log(sigma) - LOG_SQRT_2PI]
+    return QuadraticEvidence(*(segment_sum(term * Y.counts, Y.item, Y.n_items) for term in terms))

@@ -1,4 +1,4 @@
-"""Annotators of an ordered scale: the true level, off by a severity each, with a spread that depends on x."""
+"""Annotators of an ordered scale: the true level plus a severity, with a spread that depends on x."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from scipy.special import logsumexp
 from whoknows._array import Array, pair_products, pair_sums, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Codes
-from whoknows.model.annotators.frozen import label_weights
+from whoknows.model.annotators.bernoulli import label_weights
 from whoknows.model.annotators.population import Population
-from whoknows.model.belief import Belief
 from whoknows.model.evidence import TableEvidence
+from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import Posterior
 from whoknows.model.settings import COUNT, POSITIVE, Rules, Settings, is_a, or_none
 
-LARGEST_LOG = 30.0  # of a precision: beyond, nothing changes but that squares overflow
-AT_ONCE = 2_000_000  # numbers held at once
-N_NODES = 21  # severities a stranger may have: Gauss and Hermite's
+LARGEST_LOG = 30.0  # of a precision: beyond it nothing changes, except that squares overflow
+NUMBERS_PER_BLOCK = 2_000_000  # limits memory
+N_NODES = 21  # of Gauss-Hermite quadrature over an unknown severity
 
 
-def _crowd() -> Population:
+def _population_of_precisions() -> Population:
     return Population(centre=1.0, precision_rate=1.0)
 
 
@@ -33,34 +33,34 @@ def _crowd() -> Population:
 class OrderedAnnotators(Settings):
     """p(y = l | x, z = k, t) = softmax over l of −½ (l − k − b_t)² exp(η), with η = w_tᵀx + γ_t.
 
-    A Gaussian around the true level plus the annotator's severity b_t, read at the levels 0 … K − 1 and
+    A Gaussian around the true level plus the annotator's severity b_t, evaluated at the levels 0 … K − 1 and
     normalised over them. η is the log precision, an annotator's expertise at x: σ_t(x) = exp(−η / 2), in
-    levels. θ has a row (w_t, γ_t, b_t) for each annotator and a last one for the crowd.
+    levels. θ has one row (w_t, γ_t, b_t) per annotator and a last one for the population.
 
-    A severity common to all annotators and the truth's cut points cannot be told apart by labels. So the
-    crowd's severity is 0, and b_t ~ N(0, ``bias_variance``): the truth is what the crowd says on average.
+    A severity shared by all annotators is not identifiable: it is equivalent to a shift of the truth's cut
+    points. So the population's severity is 0, and b_t ~ N(0, ``bias_variance``): the truth is what annotators
+    say on average.
 
     Parameters
     ----------
     varies_with_x : bool
-        False: one spread an annotator.
+        False: one spread per annotator.
     bias_variance : float
         Prior variance of an annotator's severity, in levels².
     directions : int, optional
-        σ depends on so many leading features of the map; None: as many as labels can tell of.
+        Number of leading features of the map that σ depends on; None chooses it by the number of labels.
     population : Population
-        Prior of η: the crowd's γ and w, and how far an annotator strays from them. The centre is an
-        annotator with a σ of 0.6 levels, who of five levels says the right one seven times in ten and
-        one beside it in nearly all other cases.
+        Prior on η. The centre is an annotator with a σ of 0.6 levels, who gives the right one of five levels
+        seven times in ten and an adjacent one in nearly all other cases.
 
     Examples
     --------
     >>> import numpy as np
     >>> from whoknows.model.annotators.ordered import OrderedAnnotators
-    >>> from whoknows.model.belief import Belief
+    >>> from whoknows.model.gaussian import Belief
     >>> piece = OrderedAnnotators().for_classes(3)
-    >>> theta = piece.init(n_features=1, n_annotators=1)  # a row for the annotator, one for the crowd
-    >>> theta[0, -1] = 0.5  # says half a level too much
+    >>> theta = piece.init(n_features=1, n_annotators=1)  # one row for the annotator, one for the population
+    >>> theta[0, -1] = 0.5  # half a level too high
     >>> piece.confusion(Belief(theta), np.ones((1, 1)))[0].round(2)
     array([[0.48, 0.48, 0.03],
            [0.03, 0.48, 0.48],
@@ -70,7 +70,7 @@ class OrderedAnnotators(Settings):
     varies_with_x: bool = True
     bias_variance: float = 0.25
     directions: int | None = None
-    population: Population = field(default_factory=_crowd)
+    population: Population = field(default_factory=_population_of_precisions)
 
     gives: ClassVar[str] = "table"
     rules: ClassVar[Rules] = {
@@ -82,7 +82,7 @@ class OrderedAnnotators(Settings):
     _n_classes: int = field(default=2, init=False, repr=False, compare=False)
 
     def for_classes(self, n_classes: int) -> Self:
-        """Return a copy for so many levels."""
+        """Return a copy for this number of levels."""
         prepared = copy.copy(self)
         prepared._n_classes = n_classes
         return prepared
@@ -90,7 +90,7 @@ class OrderedAnnotators(Settings):
     # --- point estimates -------------------------------------------------------------------------
 
     def init(self, n_features: int, n_annotators: int) -> Array:
-        """w = 0, b = 0 and γ at the crowd's centre; ``n_features`` counts the constant."""
+        """w = 0, b = 0 and γ at the population's centre; ``n_features`` includes the constant."""
         return self.population.start(n_annotators, n_features - 1 if self.varies_with_x else 0, 2)
 
     def evidence(self, theta: Array, X: Array, Y: Annotations) -> TableEvidence:
@@ -102,7 +102,7 @@ class OrderedAnnotators(Settings):
     ) -> tuple[float, Array]:
         """E_p̃(z)[Σ log p(y | x, z)], the first term of Eq. (13), and its gradient in θ.
 
-        With u_kl = −½ (l − k − b)² exp(η) and E over the labels l that the model expects if z = k:
+        With u_kl = −½ (l − k − b)² exp(η) and E over the model's labels l if z = k:
         ∂/∂η = Σ_k p̃_k (u_ky − E u_kl), and ∂/∂b = exp(η) Σ_k p̃_k (y − E l).
         """
         eta, b, q = self._log_precision(theta, X, Y), theta[Y.annotator, -1], label_weights(posterior, Y)
@@ -110,9 +110,9 @@ class OrderedAnnotators(Settings):
         for rows in self._blocks(len(eta)):
             u, p, log_total = self._labels(eta[rows], b[rows])
             label, weight = Y.label[rows], q[rows]
-            said = _at(u, label)
-            value += float((weight * (said - log_total)).sum())
-            d_eta[rows] = (weight * (said - (p * u).sum(axis=0))).sum(axis=1)
+            given = _at(u, label)
+            value += float((weight * (given - log_total)).sum())
+            d_eta[rows] = (weight * (given - (p * u).sum(axis=0))).sum(axis=1)
             surprise = label[:, None] - np.tensordot(self._levels, p, axes=1)
             d_b[rows] = _exp(eta[rows]) * (weight * surprise).sum(axis=1)
         d_eta[np.abs(eta) >= LARGEST_LOG] = 0.0
@@ -122,7 +122,7 @@ class OrderedAnnotators(Settings):
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """log p(w, γ) of the population plus −½ Σ b² / bias_variance, and the gradient.
 
-        No label speaks of the crowd's own b, in the last row: it stays where it starts, at 0.
+        No label depends on the population's b, in the last row, so it stays at 0.
         """
         return self.population.log_prior_with_bias(theta, self.bias_variance)
 
@@ -131,34 +131,34 @@ class OrderedAnnotators(Settings):
     def evidence_at(self, belief: Belief, X: Array, Y: Annotations) -> TableEvidence:
         """Return the evidence under a fitted θ.
 
-        A stranger (code −1) has the spread of the crowd and a severity nobody knows: b ~ N(0, bias_variance)
-        is integrated out, label by label.
+        An annotator not seen in training (code −1) has the population's spread and an unknown severity:
+        b ~ N(0, bias_variance) is integrated out for each label.
         """
         eta, b = self._log_precision(belief.mean, X, Y), belief.mean[Y.annotator, -1]
-        terms, strange = self._log_lik(eta, b, Y), Y.annotator < 0
-        if strange.any():
-            by, spread = Y.only(strange), np.sqrt(self.bias_variance)
+        terms, unseen = self._log_lik(eta, b, Y), Y.annotator < 0
+        if unseen.any():
+            labels, spread = Y.only(unseen), np.sqrt(self.bias_variance)
             nodes, weights = np.polynomial.hermite_e.hermegauss(N_NODES)
-            drawn = [self._log_lik(eta[strange], b[strange] + spread * node, by) for node in nodes]
+            at_nodes = [self._log_lik(eta[unseen], b[unseen] + spread * node, labels) for node in nodes]
             shares = (weights / weights.sum())[:, None, None]
-            terms[strange] = logsumexp(np.array(drawn), axis=0, b=shares)
+            terms[unseen] = logsumexp(np.array(at_nodes), axis=0, b=shares)
         return _table(terms, Y)
 
     predictive = evidence_at
 
     def scale(self, theta: Array, X: Array) -> Array:
-        """σ_t(x) of every annotator, the crowd last, in levels: (n_items, n_annotators + 1)."""
+        """σ_t(x) of every annotator, the population last, in levels: (n_items, n_annotators + 1)."""
         return np.asarray(_exp(self._features(X) @ theta[:, :-1].T) ** -0.5)
 
-    def severity(self, theta: Array) -> Array:
-        """b_t of every annotator, and the crowd's 0, in levels: (n_annotators + 1,)."""
+    def bias(self, theta: Array) -> Array:
+        """b_t of every annotator, and 0 for the population, in levels: (n_annotators + 1,)."""
         return theta[:, -1]
 
     def expertise(self, belief: Belief, X: Array, prob: Array) -> Array:
         """Probability that each annotator is right on each item: (n_items, n_annotators + 1).
 
-        ``prob`` (n_items, n_classes) is p(z | x), which accuracy is averaged over. The last column is an
-        annotator with the crowd's spread and no severity.
+        ``prob`` (n_items, n_classes) is p(z | x), over which accuracy is averaged. The last column is an
+        annotator with the population's spread and no severity.
         """
         return np.asarray((self.accuracy(belief, X) * prob[:, None, :]).sum(axis=2))
 
@@ -170,7 +170,7 @@ class OrderedAnnotators(Settings):
         return accuracy
 
     def confusion(self, belief: Belief, X: Array) -> Array:
-        """p(y | z, t), averaged over the items: (n_annotators + 1, n_classes, n_classes), rows the truth."""
+        """p(y | z, t), averaged over the items: (n_annotators + 1, n_classes, n_classes), one row per truth."""
         total = np.zeros((len(belief.mean), self._n_classes, self._n_classes))
         for t, _, p in self._confusions(belief.mean, X):
             total[t] += p.sum(axis=1).T
@@ -181,7 +181,7 @@ class OrderedAnnotators(Settings):
         slopes = theta[:, :-2] if self.varies_with_x else np.zeros((len(theta), n_features - 1))
         return slopes, theta[:, -2]
 
-    # --- the discretised Gaussian, some labels at a time -----------------------------------------
+    # --- the discretised Gaussian, in blocks of labels --------------------------------------------
 
     @property
     def _levels(self) -> Array:
@@ -195,7 +195,7 @@ class OrderedAnnotators(Settings):
         return pair_products(self._features(X), theta[:, :-1], Y.item, Y.annotator)
 
     def _blocks(self, n: int) -> Iterator[slice]:
-        size = max(AT_ONCE // self._n_classes**2, 1)
+        size = max(NUMBERS_PER_BLOCK // self._n_classes**2, 1)
         return (slice(start, start + size) for start in range(0, n, size))
 
     def _labels(self, eta: Array, b: Array) -> tuple[Array, Array, Array]:
@@ -216,7 +216,7 @@ class OrderedAnnotators(Settings):
         return terms
 
     def _confusions(self, theta: Array, X: Array) -> Iterator[tuple[int, slice, Array]]:
-        """p(y = l | x, z = k) of one row of θ on some items, (l, n, k), until all have been seen."""
+        """p(y = l | x, z = k) for each row of θ and block of items: (l, n, k)."""
         X = self._features(X)
         for t, row in enumerate(theta):
             for rows in self._blocks(len(X)):
@@ -229,7 +229,7 @@ def _exp(eta: Array) -> Array:
 
 
 def _at(table: Array, label: Codes) -> Array:
-    """Read a table (l, n, k) at the label that was given: (n, k)."""
+    """Values of a table (l, n, k) at the given labels: (n, k)."""
     return np.asarray(table[label, np.arange(len(label))])
 
 

@@ -1,4 +1,4 @@
-"""Labels side by side with what expertise sees of their items, so that annotators are worked on together."""
+"""Labels grouped by annotator in padded blocks, so that many annotators are computed at once."""
 
 from __future__ import annotations
 
@@ -8,81 +8,82 @@ from functools import cached_property
 
 import numpy as np
 
-from whoknows._array import Array, Mask, Rows, like, rows_like
+from whoknows._array import Array, Mask, Rows, like, namespace, rows_like, segment_sum
 from whoknows.data.annotations import Annotations
 
-FEWEST = 0.8  # of the labels of the first annotator in a block, to stand in it
-AT_ONCE = 500_000  # numbers in a block: what stays in a processor's cache
+FEWEST = 0.8  # of the labels of the first annotator in a block, to share it
+NUMBERS_PER_BLOCK = 500_000  # what fits in a processor's cache
 
 
 @dataclass(frozen=True)
 class Block:
-    """Annotators with about as many labels each.
+    """Annotators with about the same number of labels.
 
     Attributes
     ----------
     annotators : (n,)
-        Codes, none twice; the row of a stranger is −1.
+        Codes, each once; −1 is an annotator not seen in training.
     rows : slice
-        Where their labels stand in `Pairs`: n times equally many.
+        Position of their labels in `Pairs`: n times the same number.
     """
 
     annotators: Rows
     rows: slice
 
-    def shaped(self, values: Array) -> Array:
-        """Return this block's part of an array over labels, one annotator after the other: (n, labels, …)."""
-        part, n = values[self.rows], len(self.annotators)
-        return part.reshape(n, len(part) // n, *part.shape[1:])
+
+def in_block(values: Array, block: Block) -> Array:
+    """Return a block's view of an array over labels: (n_annotators, n_labels, …)."""
+    part, n = values[block.rows], len(block.annotators)
+    return part.reshape(n, len(part) // n, *part.shape[1:])
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Labels ordered by annotator and cut into blocks; where one has fewer than others, labels of no weight.
+    """Labels sorted by annotator in blocks; shorter rows are padded with labels of zero weight.
 
-    A Python loop over two thousand annotators would take longer than their labels do.
+    A Python loop over two thousand annotators would take longer than the arithmetic on their labels.
 
     Attributes
     ----------
     X : (n_items, n_features)
     Y : Annotations
-        As they were given.
+        In their original order.
     """
 
     X: Array
     Y: Annotations
 
     @cached_property
-    def said(self) -> Annotations:
-        """The labels in the order of the blocks, (n_pairs,); those that only fill up have confidence 0.
+    def labels(self) -> Annotations:
+        """The labels in the order of the blocks, (n_pairs,); padding has confidence 0.
 
-        Its codes and confidences are arrays of the kind X is.
+        Codes and confidences are arrays of the same kind as X.
         """
         Y, (place, real, _) = self.Y, self._layout
         item, annotator, label = (rows_like(codes[place], self.X) for codes in (Y.item, Y.annotator, Y.label))
-        sure = like(np.where(real, Y.counts[place], 0.0), self.X)
-        return Annotations(item, annotator, label, Y.items, Y.annotators, Y.labels, sure)
+        confidence = like(np.where(real, Y.counts[place], 0.0), self.X)
+        return Annotations(item, annotator, label, Y.items, Y.annotators, Y.labels, confidence)
 
     @cached_property
     def x(self) -> Array:
         """Features of each label's item: (n_pairs, n_features)."""
-        return self.X[self.said.item]
+        return self.X[self.labels.item]
 
     @property
     def blocks(self) -> list[Block]:
-        """Annotators with about as many labels, together."""
+        """The blocks of annotators."""
         return self._layout[2]
 
     @cached_property
     def constant(self) -> Pairs:
-        """The same labels with the constant, the last feature, alone."""
+        """The same labels with only the constant, which is the last feature."""
         alone = Pairs(self.X[:, -1:], self.Y)
-        vars(alone).update(_layout=self._layout, said=self.said)
+        vars(alone).update(_layout=self._layout, labels=self.labels)
         return alone
 
     @cached_property
     def _layout(self) -> tuple[Rows, Mask, list[Block]]:
-        """Which label stands where, whether it counts, and the blocks."""
+        """Original position of each label, whether it is real, and the blocks."""
         groups = self.Y.by_annotator
         sizes = np.diff(groups.bounds)
         places, reals, blocks, end = [], [], [], 0
@@ -101,10 +102,10 @@ class Pairs:
 
 
 def _shapes(sizes: Rows, n_features: int) -> Iterator[tuple[Rows, int, int]]:
-    """Give for each block its annotators, the first of their labels that is in it, and how many are."""
+    """Give for each block its annotators, the first of their labels in it, and the number of labels."""
     order = np.argsort(-sizes, kind="stable")
     order = order[sizes[order] > 0]
-    longest = max(AT_ONCE // n_features, 1)  # labels; of somebody with more they go to several blocks
+    longest = max(NUMBERS_PER_BLOCK // n_features, 1)  # labels; annotators with more get several blocks
     while len(order):
         most = int(sizes[order[0]])
         if most > longest:
@@ -116,3 +117,63 @@ def _shapes(sizes: Rows, n_features: int) -> Iterator[tuple[Rows, int, int]]:
         n = min(alike, max(longest // most, 1))
         yield order[:n], 0, most
         order = order[n:]
+
+
+# --- η_z = w_tᵀx + γ_t + k_tᵀ code_z, linear in (x, code_z), where x carries the constant --------------
+
+
+def moments_by_class(
+    pairs: Pairs, codes: Array, mean: Array, covariance: Array | None
+) -> tuple[Array, Array]:
+    """E[η_z] and E[η_z²] of each label for θ ~ N(mean, covariance): two (n_pairs, n_codes).
+
+    ``codes`` (n_codes, n_extra) are the class codes; ``mean`` is (n_annotators + 1, n_columns).
+    """
+    x, n = pairs.x, pairs.x.shape[1]
+    codes, theta = like(codes, x), like(mean, x)
+    S = None if covariance is None else like(covariance, x)
+    first, second = like(np.zeros((2, len(x), len(codes))), x)
+    for block in pairs.blocks:
+        part, t = in_block(x, block), rows_like(block.annotators, x)
+        eta = part @ theta[t, :n, None] + (theta[t, n : n + codes.shape[1]] @ codes.T)[:, None, :]
+        in_block(first, block)[:] = eta
+        in_block(second, block)[:] = eta**2 if S is None else eta**2 + _variance(part, codes, S[t])
+    return first, second
+
+
+def gram_and_pull(pairs: Pairs, codes: Array, weight: Array, target: Array) -> tuple[Array, Array]:
+    """Σ weight_z a_z a_zᵀ and Σ target_z a_z of each annotator's labels, with a_z = (x, code_z).
+
+    ``weight`` and ``target`` are (n_pairs, n_classes); the result is (n_annotators, n_columns, n_columns) and
+    (n_annotators, n_columns).
+    """
+    x, T, n = pairs.x, pairs.Y.n_annotators, pairs.x.shape[1]
+    codes, n_extra = like(codes, x), codes.shape[1]
+    gram, pull = like(np.zeros((T, n + n_extra, n + n_extra)), x), like(np.zeros((T, n + n_extra)), x)
+    w, r, by_code = weight.sum(axis=1), target.sum(axis=1), weight @ codes
+    for block in pairs.blocks:
+        t, part = rows_like(block.annotators, x), in_block(x, block)
+        across = part.swapaxes(1, 2)
+        gram[t, :n, :n] += across @ (part * in_block(w, block)[:, :, None])
+        gram[t, :n, n:] += across @ in_block(by_code, block)
+        pull[t, :n] += (across @ in_block(r, block)[:, :, None])[:, :, 0]
+    if n_extra:
+        who = pairs.labels.annotator
+        gram[:, n:, :n] = gram[:, :n, n:].swapaxes(1, 2)
+        gram[:, n:, n:] = namespace(x).einsum("tz,zi,zj->tij", segment_sum(weight, who, T), codes, codes)
+        pull[:, n:] = segment_sum(target @ codes, who, T)
+    return gram, pull
+
+
+def variance_of_codes(codes: Array, covariance: Array) -> Array:
+    """Var[code_zᵀk_t] of each annotator and class: (n_annotators, n_codes)."""
+    n = codes.shape[1]
+    return namespace(codes).einsum("zi,tij,zj->tz", codes, covariance[:, :n, :n], codes)
+
+
+def _variance(x: Array, codes: Array, covariance: Array) -> Array:
+    """Var[a_zᵀθ] of a_z = (x, code_z): (n_annotators, n_labels, n_codes)."""
+    n, end = x.shape[2], x.shape[2] + codes.shape[1]
+    alone = namespace(x).einsum("tij,tij->ti", x @ covariance[:, :n, :n], x)[:, :, None]
+    cross = x @ (covariance[:, :n, n:end] @ codes.T)
+    return alone + 2 * cross + variance_of_codes(codes, covariance[:, n:, n:])[:, None, :]

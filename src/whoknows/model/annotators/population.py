@@ -1,8 +1,8 @@
-"""The crowd behind the annotators: a hierarchical Gaussian prior on their coefficients.
+"""The population of annotators: a hierarchical Gaussian prior on their coefficients.
 
-θ_t ~ N(θ_0, diag(deviation)), θ_0 ~ N(centre, diag(spread)). An annotator with three labels falls back on
-the crowd θ_0; one never seen *is* the crowd. Columns of θ: slopes w (one a feature), then the intercept γ,
-then any further intercept-like columns (two-coin bias).
+θ_t ~ N(θ_0, diag(deviation)), θ_0 ~ N(centre, diag(spread)). Annotators with few labels shrink to the
+population mean θ_0, and an annotator not seen in training has θ_0 itself. Columns of θ: slopes w (one per
+feature), then the intercept γ, then any further intercept-like columns (two-coin bias).
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from whoknows._array import Array, Mask, Rows, inverses, log_determinants
-from whoknows.model.belief import Belief
+from whoknows.model.gaussian import Belief
 from whoknows.model.settings import POSITIVE, Rules, Settings
 
-SMALL_MOVE = 0.01  # of the logarithm of a precision: not worth a bolder step
+SMALL_MOVE = 0.01  # of the logarithm of a precision: no acceleration needed
 
 
 @dataclass
 class Population(Settings):
-    """How alike annotators are taken to be before they are seen.
+    """Prior on the mean of the annotators' coefficients and on how much annotators deviate from it.
 
     Parameters
     ----------
     centre : float
-        Expected intercept γ_0 of the crowd.
+        Prior mean of the population's intercept γ_0.
     centre_variance, slope_variance : float
-        Prior variance of the crowd's intercept and of each of its slopes w_0.
+        Prior variance of the population's intercept and of each of its slopes w_0.
     deviation_variance : float
-        Variance of an annotator's intercept around the crowd's.
+        Variance of an annotator's intercept around the population's.
     precision_shape, precision_rate : float
-        Gamma prior on 1/τ², the precision of annotators' slopes around the crowd's. The variational
-        solver learns τ²; the point-estimate solvers hold it at the prior mean of 1/τ².
+        Gamma prior on 1/τ², the precision of annotators' slopes around the population's. The variational
+        solver learns τ²; the point-estimate solvers fix 1/τ² at its prior mean.
     deviation_shape : float
-        How firmly ``deviation_variance`` is held: a Gamma prior of this shape on its inverse, which the
-        variational solver learns too.
+        Shape of the Gamma prior on 1 / ``deviation_variance``, which the variational solver learns as well:
+        larger values keep it closer to its prior mean.
     """
 
     centre: float = 1.4
@@ -59,13 +59,13 @@ class Population(Settings):
     }
 
     def start(self, n_annotators: int, n_slopes: int, n_intercepts: int = 1) -> Array:
-        """Everybody at the centre: (n_annotators + 1, n_slopes + n_intercepts)."""
+        """Return θ with all annotators at the centre: (n_annotators + 1, n_slopes + n_intercepts)."""
         theta = np.zeros((n_annotators + 1, n_slopes + n_intercepts))
         theta[:, n_slopes] = self.centre
         return theta
 
     def log_prior(self, theta: Array, n_slopes: int) -> tuple[float, Array]:
-        """log p(θ) up to a constant, and its gradient; the last row of ``theta`` is the crowd θ_0."""
+        """log p(θ) up to a constant, and its gradient; the last row of ``theta`` is θ_0."""
         precision = self._deviation_precision(theta.shape[1], n_slopes, self._shape / self._rate)
         crowd_precision, centre = self._crowd(theta.shape[1], n_slopes)
         deviation = theta[:-1] - theta[-1]
@@ -75,23 +75,23 @@ class Population(Settings):
         return value, np.vstack([-pull, pull.sum(axis=0) - crowd_precision * surprise])
 
     def log_prior_with_bias(self, theta: Array, variance: float) -> tuple[float, Array]:
-        """log p(θ) where the last column is a bias b ~ N(0, variance) instead, the crowd's own included."""
+        """log p(θ) if the last column is a bias b ~ N(0, variance), also in the last row."""
         value, gradient = self.log_prior(theta[:, :-1], theta.shape[1] - 2)
         pull = theta[:, -1] / variance
         return value - 0.5 * float(theta[:, -1] @ pull), np.column_stack([gradient, -pull])
 
     @property
     def _shape(self) -> Array:
-        """Of the Gamma priors on the precisions of slopes and of intercepts."""
+        """Shapes of the Gamma priors on the precisions of slopes and of intercepts."""
         return np.array([self.precision_shape, self.deviation_shape])
 
     @property
     def _rate(self) -> Array:
         return np.array([self.precision_rate, self.deviation_shape * self.deviation_variance])
 
-    def _deviation_precision(self, n_columns: int, n_slopes: int, learnt: Array) -> Array:
-        """Precision of each column around the crowd's; ``learnt`` are those of slopes and of intercepts."""
-        return np.repeat(learnt, [n_slopes, n_columns - n_slopes])
+    def _deviation_precision(self, n_columns: int, n_slopes: int, precisions: Array) -> Array:
+        """Precision of each column around θ_0, from ``precisions`` of slopes and of intercepts."""
+        return np.repeat(precisions, [n_slopes, n_columns - n_slopes])
 
     def _crowd(self, n_columns: int, n_slopes: int) -> tuple[Array, Array]:
         """Precision and mean of the prior on θ_0."""
@@ -104,8 +104,8 @@ class Population(Settings):
 class CrowdBelief:
     """q(θ_1) … q(θ_T) q(θ_0) q(1/τ²): Gaussian, Gaussian with diagonal covariance, Gamma.
 
-    There is a 1/τ² for slopes and one for intercepts; ``shape`` and ``rate`` have both. Annotators without a
-    label take no part in it, so that listing them changes nothing.
+    There is one 1/τ² for slopes and one for intercepts; ``shape`` and ``rate`` hold both. Annotators without
+    labels are excluded, so that listing them has no effect.
     """
 
     population: Population
@@ -116,11 +116,11 @@ class CrowdBelief:
     crowd_variance: Array  # (n_columns,)
     shape: Array  # (2,): of slopes, of intercepts
     rate: Array
-    active: Mask  # (n_annotators,): who labelled something
+    active: Mask  # (n_annotators,): who has labels
 
     @classmethod
     def prior(cls, population: Population, active: Mask, n_slopes: int, n_intercepts: int = 1) -> CrowdBelief:
-        """Build the belief before any label: every annotator at the centre, as unsure as the prior is."""
+        """Return the belief before any label: the prior of every annotator."""
         n_columns = n_slopes + n_intercepts
         crowd_precision, centre = population._crowd(n_columns, n_slopes)
         shape, rate = population._shape, population._rate
@@ -147,25 +147,25 @@ class CrowdBelief:
         )
 
     def update(self, gram: Array, pull: Array) -> CrowdBelief:
-        """Raise the bound over q(θ_t), q(θ_0), q(1/τ²), given the labels' sums.
+        """Increase the bound over q(θ_t), q(θ_0), q(1/τ²), given the sums over labels.
 
         ``gram`` (n_annotators, n_columns, n_columns) is Σ ω x xᵀ, ``pull`` (n_annotators, n_columns)
-        Σ (target − ½) x, both over each annotator's labels. Plain coordinate ascent creeps in τ² when
-        many annotators have few labels, so a bolder step to the same fixed point is tried as well.
+        Σ (target − ½) x, both over each annotator's labels. Coordinate ascent is slow in τ² when many
+        annotators have few labels, so a larger step towards the same fixed point is tried as well.
         """
         plain, precision = self._step(gram, pull), self.shape / self.rate
         settled = plain._well_determined_precision(precision)
         if np.abs(np.log(settled / precision)).max() < SMALL_MOVE:
             return plain
-        bold = replace(plain, rate=plain.shape / settled)._step(gram, pull)
-        return max(plain, bold, key=lambda belief: belief._objective(gram, pull))
+        larger = replace(plain, rate=plain.shape / settled)._step(gram, pull)
+        return max(plain, larger, key=lambda belief: belief._objective(gram, pull))
 
     def _step(self, gram: Array, pull: Array) -> CrowdBelief:
-        """Return coordinate ascent: q(θ_t) and q(θ_0) given q(1/τ²), then q(1/τ²)."""
+        """One step of coordinate ascent: q(θ_t) and q(θ_0) given q(1/τ²), then q(1/τ²)."""
         d = self.deviation_precision
         covariance, log_det = inverses(gram + np.diag(d))
 
-        # The means of the crowd and of all annotators together: one by one, each would hold the other back.
+        # The means of θ_0 and of all annotators are solved jointly: one by one, convergence is slow.
         on, n_on = self.active, int(self.active.sum())
         crowd_precision, centre = self.population._crowd(len(d), self.n_slopes)
         pulled = np.einsum("tij,tj->ti", covariance, pull)
@@ -183,7 +183,7 @@ class CrowdBelief:
             shape=self.population._shape + 0.5 * n_on * self._sizes,
             rate=self.population._rate + 0.5 * self._by_group(moved._scatter()),
         )
-        vars(found)["_log_det"] = -log_det  # which then need not be computed
+        vars(found)["_log_det"] = -log_det  # saves computing them again
         return found
 
     @property
@@ -196,9 +196,9 @@ class CrowdBelief:
         return np.array([columns[: self.n_slopes].sum(), columns[self.n_slopes :].sum()])
 
     def _well_determined_precision(self, used: Array) -> Array:
-        """MacKay's update of 1/τ²: count only coefficients that labels, not the prior, have settled.
+        """MacKay's update of 1/τ²: count only coefficients that are determined by labels, not by the prior.
 
-        ``used`` are the 1/τ² that the covariances were computed with.
+        ``used`` are the 1/τ² with which the covariances were computed.
         """
         on = self.active
         distance = self._by_group(((self.mean[on] - self.crowd_mean) ** 2).sum(axis=0))
@@ -208,18 +208,18 @@ class CrowdBelief:
         return np.asarray((prior._shape + 0.5 * settled) / (prior._rate + 0.5 * distance))
 
     def _objective(self, gram: Array, pull: Array) -> float:
-        """Return the annotators' part of the bound at fixed q(z): what an update may not lower."""
+        """Return the annotators' part of the bound at fixed q(z), which an update must not decrease."""
         along = np.vdot(pull - 0.5 * (gram @ self.mean[:, :, None])[:, :, 0], self.mean)
         return float(along - 0.5 * np.vdot(gram, self.covariance)) - self.divergence()
 
     def _scatter(self) -> Array:
-        """Σ_t E[(θ_t − θ_0)²] over annotators who labelled something: (n_columns,)."""
+        """Σ_t E[(θ_t − θ_0)²] over annotators with labels: (n_columns,)."""
         on = self.active
         spread = np.diagonal(self.covariance[on], axis1=1, axis2=2) + self.crowd_variance
         return np.asarray(((self.mean[on] - self.crowd_mean) ** 2 + spread).sum(axis=0))
 
     def divergence(self) -> float:
-        """KL(q ‖ prior) of everything global about the annotators: what the bound pays for them."""
+        """KL(q ‖ prior) of all coefficients and precisions, which the bound subtracts."""
         on, n_on, n_columns = self.active, int(self.active.sum()), len(self.crowd_mean)
         log_precision = np.repeat(digamma(self.shape) - np.log(self.rate), self._sizes)  # E[log 1/τ²]
         scatter = self._scatter()
@@ -238,7 +238,7 @@ class CrowdBelief:
         return 0.5 * float((ratio - 1 - np.log(ratio) + precision * (self.crowd_mean - centre) ** 2).sum())
 
     def _precision_divergence(self) -> float:
-        """KL between Gamma(shape, rate) and its prior, of slopes and intercepts where there are any."""
+        """KL between Gamma(shape, rate) and its prior, of slopes and intercepts if there are any."""
         a, b = self.shape, self.rate
         a0, b0 = self.population._shape, self.population._rate
         divergence = (a - a0) * digamma(a) - gammaln(a) + gammaln(a0)
@@ -246,13 +246,13 @@ class CrowdBelief:
         return float(divergence[self._sizes > 0].sum())
 
     def of_annotators(self, rows: Rows, active: Mask) -> CrowdBelief:
-        """Return the belief about other annotators: ``rows`` says which each is here, −1 for a new one."""
+        """Return the belief about other annotators: ``rows`` are their rows in this one, −1 for new ones."""
         belief = self.belief()
         assert belief.covariance is not None
         return replace(self, mean=belief.mean[rows], covariance=belief.covariance[rows], active=active)
 
-    def learnt(self) -> Population:
-        """Return the population with what was learnt of 1/τ² in place of its prior."""
+    def fitted_population(self) -> Population:
+        """Return the population with the posterior of 1/τ² in place of its prior."""
         (slopes, intercepts), (slopes_rate, intercepts_rate) = self.shape.tolist(), self.rate.tolist()
         return replace(
             self.population,
@@ -263,9 +263,9 @@ class CrowdBelief:
         )
 
     def belief(self) -> Belief:
-        """Each annotator's coefficients, and in the last row those of an annotator never seen."""
-        stranger = np.diag(self.crowd_variance + 1 / self.deviation_precision)
+        """Coefficients of each annotator and, in the last row, of an annotator not seen in training."""
+        unseen = np.diag(self.crowd_variance + 1 / self.deviation_precision)
         off = ~self.active
         mean, covariance = self.mean.copy(), self.covariance.copy()
-        mean[off], covariance[off] = self.crowd_mean, stranger
-        return Belief(np.vstack([mean, self.crowd_mean]), np.concatenate([covariance, stranger[None]]))
+        mean[off], covariance[off] = self.crowd_mean, unseen
+        return Belief(np.vstack([mean, self.crowd_mean]), np.concatenate([covariance, unseen[None]]))

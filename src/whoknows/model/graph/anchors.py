@@ -1,4 +1,4 @@
-"""Items joined through anchors: the graph of any number of items, from sums over them."""
+"""Graphs through anchors: for any number of items, computed from sums over them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whoknows._array import Array, namespace, sparse_rows
+from whoknows._array import Array, namespace, sparse_rows, to_numpy
 from whoknows.model.distances import block_by_block, enough_of, in_memory, k_means, nearest
 from whoknows.model.graph import fused
 from whoknows.model.graph.base import BuiltGraph, Graph
 from whoknows.model.graph.spectrum import inverse_root, leading_eigenvectors, nearness_of, scale_rows
-from whoknows.model.graph.sums import AnchorSums
 from whoknows.model.settings import COUNT, Rules
 
 
 @dataclass
 class AnchorGraph(Graph):
-    """Items joined through anchors: Φ = Z Λ⁻¹ Zᵀ, Λ = diag(Zᵀ1) (Liu, He, Chang, ICML 2010).
+    """Items connected through anchors: Φ = Z Λ⁻¹ Zᵀ, Λ = diag(Zᵀ1) (Liu, He, Chang, ICML 2010).
 
-    Every degree is exactly one, and A, Δ and the eigenvectors come from sums over items: one pass over
-    any number of them.
+    Every degree is one, and A, Δ and the eigenvectors are computed from sums over items, in one pass over any
+    number of them.
 
     Parameters
     ----------
     anchors : int
-        Centres found by k-means; no more than a third of the items, unless those are very few.
+        Number of anchors, the centres of k-means; at most a third of the items, unless there are very few.
     nearest : int
-        Anchors an item is tied to, with weights exp(−d² / d²_last) that sum to one.
+        Number of anchors per item, with weights exp(−d² / d²_last) that sum to one.
     """
 
     anchors: int = 400
@@ -49,7 +48,7 @@ class AnchorGraph(Graph):
 
 @dataclass(frozen=True)
 class AnchoredGraph:
-    """Items tied to anchors by Z; see `AnchorGraph`. Of the items it keeps sums."""
+    """Items connected to anchors by Z; see `AnchorGraph`. It stores sums over the items."""
 
     anchors: Array
     n_nearest: int
@@ -57,12 +56,12 @@ class AnchoredGraph:
     places_new: ClassVar[bool] = True
 
     @property
-    def chosen(self) -> str:
-        """What the graph is, in words."""
+    def description(self) -> str:
+        """The graph, for people to read."""
         return f"{len(self.anchors)} anchors for {self.sums.n_items:,} items".replace(",", " ")
 
     def joined_by(self, X: Array) -> AnchoredGraph:
-        """Return the graph with further items in it, tied to the same anchors."""
+        """Return the graph with further items, connected to the same anchors."""
         return replace(self, sums=self.sums + sums_over(X, X, self.anchors, self.n_nearest))
 
     def smoothness(self, X: Array, features: Array) -> Array:
@@ -79,11 +78,11 @@ class AnchoredGraph:
         return self.place(X)[0]
 
     def nearness(self, X: Array) -> Array:
-        """min(1, (h/d)²), d the distance to the nearest anchor, h the farthest an item lies from its own."""
+        """min(1, (h/d)²), d the distance to the nearest anchor, h the largest distance of an item to its own."""
         return self.place(X)[1]
 
     def place(self, X: Array) -> tuple[Any, Array]:
-        """Both, found together."""
+        """Return the results of ``attach`` and ``nearness``, computed together."""
         index, weights, gap = ties(X, self.anchors, self.n_nearest)
         return sparse_rows(index, weights, len(self.anchors)), nearness_of(gap, self.sums.reach)
 
@@ -93,6 +92,76 @@ class AnchoredGraph:
         s, V = leading_eigenvectors(self.sums.joint * half[:, None] * half[None, :], rank)
         eigenvalues = np.maximum(1 - s, 0)
         return half[:, None] * V / np.sqrt(s * (eigenvalues + eps)), eigenvalues
+
+
+@dataclass(frozen=True)
+class AnchorSums:
+    """Sums over items x with weights z on the anchors; sums of two sets of items can be added.
+
+    Attributes
+    ----------
+    n_items : int
+    total, gram : (D,), (D, D)
+        Xᵀ1 and XᵀX.
+    by_anchor : (n_anchors, D)
+        ZᵀX.
+    mass : (n_anchors,)
+        Λ = Zᵀ1: the (weighted) number of items per anchor.
+    joint : (n_anchors, n_anchors)
+        ZᵀZ.
+    reach : float
+        Largest squared distance of an item to its nearest anchor.
+    """
+
+    n_items: int
+    total: Array
+    gram: Array
+    by_anchor: Array
+    mass: Array
+    joint: Array
+    reach: float
+
+    @classmethod
+    def of(cls, X: Array, index: Array, weights: Array, gap: Array, n_anchors: int) -> AnchorSums:
+        """Sum over a block of items: x, their anchors and weights, and d² to the nearest, in double precision."""
+        xp = namespace(X)
+        doubled, w = xp.asarray(X, dtype=xp.float64), xp.asarray(weights, dtype=xp.float64)
+        if fused.takes(X, index.shape[1]):
+            by_anchor = fused.sums_by_anchor(X, index, weights, n_anchors)
+        else:
+            by_anchor = sparse_rows(index, w, n_anchors).T @ doubled
+        first, second = np.triu_indices(index.shape[1])  # each pair once: the matrix is symmetric
+        cells = index[:, first] * n_anchors + index[:, second]
+        joint = xp.bincount(cells.ravel(), (w[:, first] * w[:, second]).ravel(), minlength=n_anchors**2)
+        joint = joint.reshape(n_anchors, n_anchors)
+        joint = joint + joint.T - xp.diag(xp.diag(joint))
+        mass = xp.bincount(index.ravel(), w.ravel(), minlength=n_anchors)
+        sums = (
+            doubled.sum(axis=0),
+            doubled.T @ doubled,
+            by_anchor,
+            mass,
+            joint,
+        )  # queued on a GPU before any transfer
+        total, gram, by_anchor, mass, joint = map(to_numpy, sums)
+        return cls(len(X), total, gram, by_anchor, mass, joint, float(gap.max()) if len(X) else 0.0)
+
+    def __add__(self, other: AnchorSums) -> AnchorSums:
+        return AnchorSums(
+            self.n_items + other.n_items,
+            self.total + other.total,
+            self.gram + other.gram,
+            self.by_anchor + other.by_anchor,
+            self.mass + other.mass,
+            self.joint + other.joint,
+            max(self.reach, other.reach),
+        )
+
+    @property
+    def smoothness(self) -> Array:
+        """A = (XᵀX − XᵀZ Λ⁻¹ ZᵀX) / N: Eq. (10) for Φ = Z Λ⁻¹ Zᵀ."""
+        by_anchor = self.by_anchor * inverse_root(self.mass)[:, None]
+        return np.asarray((self.gram - by_anchor.T @ by_anchor) / self.n_items)
 
 
 @dataclass(frozen=True)
@@ -109,7 +178,7 @@ class AnchoredItems:
         return np.asarray(np.eye(len(half)) - half @ half.T)
 
     def tie(self, X: Array) -> Any:
-        """z(x)ᵀ Λ⁻¹ Zᵀ, less where x is far from every anchor."""
+        """z(x)ᵀ Λ⁻¹ Zᵀ, which decays far from all anchors."""
         row, nearness = self.graph.place(X)
         return scale_rows(row, nearness) * (inverse_root(self.graph.sums.mass) ** 2)[None, :] @ self.Z.T
 
@@ -117,7 +186,7 @@ class AnchoredItems:
 def ties(X: Array, anchors: Array, n_nearest: int) -> tuple[Any, Array, Array]:
     """Nearest anchors of each x, its weights on them, and the squared distance to the first.
 
-    Two (n_items, n_nearest) and one (n_items,). Weights are exp(−d² / d²_last), over their sum.
+    Two (n_items, n_nearest) and one (n_items,). Weights are exp(−d² / d²_last), normalised.
     """
     xp = namespace(X)
     find = fused.nearest if fused.takes(X, n_nearest) else nearest
@@ -127,7 +196,7 @@ def ties(X: Array, anchors: Array, n_nearest: int) -> tuple[Any, Array, Array]:
 
 
 def sums_over(X: Array, features: Array, anchors: Array, n_nearest: int) -> AnchorSums:
-    """Sums over features of the items, which ``X`` places among the anchors, a block after the other."""
+    """Sums over the features of the items ``X``, in blocks."""
 
     def of_block(rows: slice) -> AnchorSums:
         placing = X[rows]

@@ -1,4 +1,4 @@
-"""Nearest neighbours of many items, nearly all of them: inverted lists, by faiss."""
+"""Approximate nearest neighbours of many items: inverted lists, by faiss."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ import numpy as np
 from whoknows._array import Array
 from whoknows.model.distances import blocks, nearest
 
-PROBED = 500  # items whose neighbours are looked up exactly too, to see how many are found
-ENOUGH = 0.95  # share of neighbours found with which a graph is as good as with all
-TRAINED_ON = 64  # items for each list's centre
+PROBED = 500  # items whose exact neighbours are computed, to estimate the recall
+ENOUGH = 0.95  # recall with which a graph is as good as the exact one
+TRAINED_ON = 64  # items per list
 
 
 def is_installed() -> bool:
-    """Whether there is faiss."""
+    """Whether faiss is installed."""
     return find_spec("faiss") is not None
 
 
 @dataclass(frozen=True)
 class Lists:
-    """Items in lists, √n_items of them, each around a centre; an x is compared with the nearest lists alone.
+    """Items in √n_items lists, each around a centre; an x is compared only with the items of the nearest lists.
 
-    Lists depend on the items and the seed, and on nothing else.
+    Lists depend only on the items and the seed.
 
     Attributes
     ----------
     nodes : (n_items, D)
     seed : int
     n_probe : int
-        How many lists an x is compared with.
+        Number of lists that an x is compared with.
     recall : float
-        Share of the nearest neighbours of some items that are found so.
+        Share of nearest neighbours that are found, on a sample of the items.
     """
 
     nodes: Array
@@ -45,7 +45,7 @@ class Lists:
 
     @classmethod
     def of(cls, X: Array, k: int, seed: int = 0) -> Lists:
-        """Look into more and more lists until enough of some items' k nearest others are found."""
+        """Double the number of lists searched until the recall on a sample is high enough."""
         lists = cls(X, seed)
         rows = np.sort(np.random.default_rng(seed).choice(len(X), min(PROBED, len(X)), replace=False))
         farthest = nearest(X[rows], X, k + 1)[1][:, -1:] * (1 + 1e-9)
@@ -57,21 +57,21 @@ class Lists:
 
     @property
     def n_lists(self) -> int:
-        """√n_items: as many centres to compare an x with as there are items in a list."""
+        """√n_items, which balances the number of centres and the number of items per list."""
         return max(int(np.sqrt(len(self.nodes))), 1)
 
     @property
     def quality(self) -> str:
-        """How many neighbours are found, in words."""
+        """The recall, for people to read."""
         return f"recall {self.recall:.3f} on {min(PROBED, len(self.nodes))} rows"
 
     def nearest(self, X: Array, k: int) -> tuple[Any, Array]:
         """Index and squared distance of k near nodes of each x, nearest first: two (n_items, k)."""
         index = self._index.search(self._small(X), k, params=self._params)[1]
-        short = np.flatnonzero((index < 0).any(axis=1))  # fewer than k in all the lists looked into
+        short = np.flatnonzero((index < 0).any(axis=1))  # fewer than k items in the lists searched
         if len(short):
             index[short] = nearest(X[short], self.nodes, k)[0]
-        # faiss computes in single precision: distances, and the order, are taken from the items themselves.
+        # faiss works in single precision: distances and the order are recomputed in double precision.
         squared = np.empty(index.shape)
         for rows in blocks(X, k * X.shape[1]):
             squared[rows] = ((self.nodes[index[rows]] - X[rows, None]) ** 2).sum(axis=2)
@@ -82,17 +82,19 @@ class Lists:
         """Index and squared distance of k near *other* items of each item in ``rows``: two (n_rows, k)."""
         index, squared = self.nearest(self.nodes[rows], k + 1)
         own = index == np.arange(len(self.nodes))[rows, None]
-        own[~own.any(axis=1), -1] = True  # among many copies an item may miss itself: drop the farthest
+        own[~own.any(axis=1), -1] = (
+            True  # among many duplicates an item may not find itself: drop the farthest
+        )
         return index[~own].reshape(-1, k), squared[~own].reshape(-1, k)
 
     def _with(self, n_probe: int, recall: float) -> Lists:
         lists = replace(self, n_probe=n_probe, recall=recall)
-        vars(lists).update({name: vars(self)[name] for name in ("_unit", "_index")})  # made once
+        vars(lists).update({name: vars(self)[name] for name in ("_unit", "_index")})  # computed once
         return lists
 
     @cached_property
     def _unit(self) -> tuple[Array, float]:
-        """Where the items lie and how far they reach: around zero and below one, single precision will do."""
+        """Centre and scale that bring the items to [−1, 1], where single precision is sufficient."""
         centre = self.nodes.mean(axis=0)
         reach = float(np.abs(self.nodes - centre).max())
         return centre, reach if reach > 0 else 1.0
@@ -124,6 +126,6 @@ def _faiss() -> Any:
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
             "KnnGraph(search='faiss') needs faiss. Run: pip install 'whoknows[ann]'. Or use search='exact', "
-            "or AnchorGraph(): they need nothing more."
+            "or AnchorGraph(), which need no extra package."
         ) from None
     return faiss

@@ -12,21 +12,21 @@ from whoknows.model.graph.base import BuiltGraph, Graph
 from whoknows.model.graph.weighted import KnnGraph
 from whoknows.model.settings import COUNT, Rules
 
-MOST_EXACT = 20_000  # items all distances of which take a few seconds; four times as long for twice as many
-MOST_KNN = 100_000  # beyond, neighbours cost more time and memory than they were seen to be worth
+MOST_EXACT = 20_000  # items, for which all distances take a few seconds
+MOST_KNN = 100_000  # beyond, neighbours cost more time and memory than they improve results
 
 
 @dataclass
 class AutoGraph(Graph):
-    """Each item and its nearest while they can be found; items joined through anchors beyond.
+    """Nearest neighbours if they can be computed in reasonable time, anchors otherwise.
 
-    Exact neighbours of up to 20 000 items; of up to 100 000 by faiss, where the extra ``ann`` is installed;
-    otherwise `AnchorGraph`, for any number. The graph that was built says in ``chosen`` which it is.
+    Exact neighbours for up to 20 000 items; faiss for up to 100 000, if the extra ``ann`` is installed;
+    otherwise `AnchorGraph`. ``description`` of the built graph says which it is.
 
     Parameters
     ----------
     k : int
-        How many nearest.
+        Number of neighbours.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class AutoGraph(Graph):
     rules: ClassVar[Rules] = {"k": COUNT}
 
     def choose(self, n_items: int, most_knn: int = MOST_KNN) -> Graph:
-        """Return the graph for so many items; anchors beyond ``most_knn``, where neighbours are no use."""
+        """Return the graph for this number of items; anchors beyond ``most_knn``."""
         if n_items <= min(MOST_EXACT, most_knn):
             return KnnGraph(self.k)
         if n_items <= most_knn and is_installed():

@@ -1,4 +1,4 @@
-"""What every graph is: settings whose ``build(X)`` gives the graph of those items."""
+"""The interface of graphs: settings whose ``build(X)`` returns the graph of the items in X."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from whoknows.model.settings import Settings
 
 
 class BuiltGraph(Protocol):
-    """What the models ask of the graph of some items."""
+    """What truth models and maps need of a graph that was built."""
 
     @property
     def places_new(self) -> bool:
-        """Whether it can tell of items it was not built from."""
+        """Whether it can extend to items that it was not built from."""
 
     @property
-    def chosen(self) -> str:
-        """What the graph is, in words: of `AutoGraph`, what it chose."""
+    def description(self) -> str:
+        """The graph, for people to read, such as "10 nearest neighbours of 500 items"."""
 
     def smoothness(self, X: Array, features: Array) -> Array:
-        """Return A = featuresᵀ Δ features, a mean over edges, of the items in ``X`` it was built from."""
+        """Return A = featuresᵀ Δ features, a mean over edges; ``X`` are the items it was built from."""
 
     def place(self, X: Array) -> tuple[Any, Array]:
-        """Return the row that ``basis`` turns into spectral coordinates of x, and how near x is.
+        """Return the row that ``basis`` maps to spectral coordinates of x, and its nearness to the items.
 
-        Nearness is one within the items' own reach, and falls to zero far from all of them: (n_new,).
+        Nearness is one within the typical distance between items, and decays to zero far from them: (n_new,).
         """
 
     def basis(self, rank: int, eps: float) -> tuple[Array, Array]:
         """Leading eigenvectors over √(Laplacian eigenvalue + eps), linear in that row, and eigenvalues."""
 
     def over(self, X: Array) -> ItemGraph:
-        """Return the graph together with the items in ``X``, those it was built from."""
+        """Return the graph together with the items ``X`` that it was built from."""
 
 
 class ItemGraph(Protocol):
-    """What model GP asks of a graph on top: edges between items, one by one."""
+    """What model GP also needs of a graph: explicit edges between items."""
 
     @property
     def nodes(self) -> Array:
@@ -51,11 +51,11 @@ class ItemGraph(Protocol):
 
 
 class Graph(Settings, ABC):
-    """Settings of a graph; subclasses say how weights come from X."""
+    """Settings of a graph; subclasses define the edge weights."""
 
     @abstractmethod
     def build(self, X: Array, seed: int = 0, sample: Array | None = None) -> BuiltGraph:
         """Return the graph of the items in the rows of ``X`` (n_items, D).
 
-        ``sample`` are the rows, in memory, by which to know them where they are many; None draws some.
+        ``sample`` are rows in memory that represent many items; None draws them.
         """

@@ -1,8 +1,8 @@
-"""The pass over all items on a GPU, without the table of distances in memory: two kernels in Triton.
+"""Two Triton kernels for the pass over all items on a GPU, which do not store the table of distances.
 
-`distances.nearest` and a sparse product give the same answers anywhere; there a GPU mostly waits for numbers
-that were written only to be read again. Triton comes with torch. It compiles the kernels when they are first
-called, which takes seconds, and keeps them on disk.
+`distances.nearest` and a sparse product give the same results on any device, but on a GPU they are limited by
+memory bandwidth. Triton is installed with torch. It compiles the kernels at the first call, which takes
+seconds, and caches them on disk.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any, no_type_check
 
 from whoknows._array import Array, like, namespace
 
-tl: Any = None  # triton.language, which kernels are written in, once `_compiled` has found it
+tl: Any = None  # triton.language, imported by `_compiled`
 
-MANY = 1_000_000  # items: with fewer, compiling takes longer than it saves
-TILE = 64  # items and anchors at once
-SPAN = 4096  # items that one program sums over
-DOUBLE = {(8, 0), (9, 0), (10, 0)}  # GPUs, by capability, that are as fast in double precision as it takes
+MANY = 1_000_000  # items: with fewer, compilation takes longer than it saves
+TILE = 64  # items and anchors per tile
+SPAN = 4096  # items summed by one program
+DOUBLE = {(8, 0), (9, 0), (10, 0)}  # compute capabilities of GPUs with fast double precision
 
 
 def takes(X: Any, n_nearest: int) -> bool:
-    """Whether X is many items in single precision, on a GPU that the kernels run on."""
+    """Whether X has many items in single precision, on a GPU that runs the kernels."""
     if not getattr(X, "is_cuda", False) or X.dtype != namespace(X).float32 or len(X) < MANY:
         return False
     return _runs(namespace(X), X.device, X.shape[1], n_nearest)
@@ -31,10 +31,10 @@ def takes(X: Any, n_nearest: int) -> bool:
 def nearest(X: Any, nodes: Array, k: int) -> tuple[Any, Any]:
     """Index and squared distance of the k nearest nodes of each x, nearest first: two (n_items, k).
 
-    As `distances.nearest`: in single precision both are right to its last digits.
+    Same as `distances.nearest`, up to rounding in single precision.
     """
     xp, nodes, X = namespace(X), like(nodes, X), X.contiguous()
-    centre = nodes.mean(axis=0)  # the formula cancels badly when all points lie far from zero
+    centre = nodes.mean(axis=0)  # avoids cancellation if all points are far from zero
     B = nodes - centre
     index = xp.empty((len(X), k), dtype=xp.int64, device=X.device)
     squared = xp.empty((len(X), k), dtype=X.dtype, device=X.device)
@@ -63,23 +63,23 @@ def sums_by_anchor(X: Any, index: Any, weights: Any, n_anchors: int) -> Any:
 
 @cache
 def _runs(xp: Any, device: Any, n_features: int, k: int) -> bool:
-    """Whether the kernels run there, and fast: tried once, on a few items."""
+    """Whether the kernels run on the device, tried once on a few items."""
     if xp.cuda.get_device_capability(device) not in DOUBLE:
         return False
     X = xp.zeros((TILE, n_features), device=device)
     try:
         index, squared = nearest(X, X, k)
         return bool(xp.isfinite(sums_by_anchor(X, index, squared, TILE)).all())
-    except Exception:  # no Triton, no C compiler for it, another version of it: the plain way does it all
+    except Exception:  # no Triton, no C compiler, another version: the plain way is used
         return False
 
 
 @cache
 def _compiled() -> tuple[Any, Any]:
-    """Both kernels, as Triton calls them: it compiles them for what it is given."""
+    """Both kernels, which Triton compiles for the arguments of the first call."""
     global tl
     triton, tl = import_module("triton"), import_module("triton.language")
-    compiler = triton.jit(do_not_specialize=["n_items", "n_nodes", "n_anchors"])  # one kernel for all of them
+    compiler = triton.jit(do_not_specialize=["n_items", "n_nodes", "n_anchors"])  # one kernel for all sizes
     return compiler(_nearest), compiler(_sums_by_anchor)
 
 
@@ -100,9 +100,9 @@ def _nearest(
     NODES: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """|x|² + (|b|² − 2bᵀx) of ROWS items, NODES nodes at a time; of each tile the k smallest, one by one.
+    """|x|² + (|b|² − 2bᵀx) of ROWS items, in tiles of NODES nodes; the k smallest of each tile, one by one.
 
-    Each takes the place of the worst among the best so far, if it is better.
+    Each replaces the largest of the best so far, if it is smaller.
     """
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     place = tl.arange(0, BEST)[None, :]
@@ -120,7 +120,7 @@ def _nearest(
             there = (node < n_nodes)[None, :] & (column < n_features)[:, None]
             b = tl.load(nodes + node[None, :] * n_features + column[:, None], there, 0.0)
             own += tl.sum(x * x, 1)
-            d = tl.dot(x, b, d, input_precision="tf32x3")  # as right as single precision is
+            d = tl.dot(x, b, d, input_precision="tf32x3")  # as accurate as single precision
         d += tl.load(lengths + node, node < n_nodes, float("inf"))[None, :]
         for _ in tl.static_range(k):
             least, worst = tl.min(d, 1)[:, None], tl.max(best, 1)[:, None]
@@ -154,7 +154,7 @@ def _sums_by_anchor(
     ANCHORS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """ZᵀX over SPAN items, for some anchors and columns; Z is made anew of ROWS items at a time."""
+    """ZᵀX over SPAN items, for a tile of anchors and columns; Z is rebuilt for ROWS items at a time."""
     anchor = tl.program_id(0) * ANCHORS + tl.arange(0, ANCHORS)
     part = tl.program_id(1).to(tl.int64)
     column = tl.program_id(2) * COLUMNS + tl.arange(0, COLUMNS)

@@ -1,4 +1,4 @@
-"""Graphs with explicit weights Φ of Eq. (4): dense, of nearest neighbours, or the caller's own."""
+"""Graphs with explicit weights Φ of Eq. (4): dense, nearest neighbours, or precomputed."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from whoknows.model.graph.base import BuiltGraph, Graph
 from whoknows.model.graph.spectrum import inverse_root, leading_eigenvectors, nearness_of, scale_rows
 from whoknows.model.settings import COUNT, NotCompatible, Rule, Rules
 
-AT_ONCE = 20_000_000  # differences along edges held at once
+NUMBERS_PER_BLOCK = 20_000_000  # limits memory
 _SEARCH: Rule = ("'exact' or 'faiss'", lambda value: value in ("exact", "faiss"))
 
 
 @dataclass(eq=False)
 class GaussianGraph(Graph):
-    """Every pair joined: φ_ij = exp(−(x_i − x_j)ᵀ Σ (x_i − x_j)), Eq. (4). For a few thousand items.
+    """All pairs connected: φ_ij = exp(−(x_i − x_j)ᵀ Σ (x_i − x_j)), Eq. (4). For a few thousand items.
 
     Parameters
     ----------
     metric : (D, D) positive definite Σ, or None
         None: Σ = I / h², h² the median squared distance to the ``neighbor``-th nearest item.
     neighbor : int
-        Which neighbour sets the bandwidth.
+        Which neighbour determines the bandwidth.
     """
 
     metric: Array | None = None
@@ -50,17 +50,17 @@ class GaussianGraph(Graph):
 
 @dataclass
 class KnnGraph(Graph):
-    """Each item joined to its k nearest, symmetrised: φ_ij = exp(−d_ij² / (s_i s_j)).
+    """Each item connected to its k nearest neighbours, symmetrised: φ_ij = exp(−d_ij² / (s_i s_j)).
 
-    s_i is the distance to the k-th neighbour, so dense and sparse regions count alike.
+    s_i is the distance to the k-th neighbour, which adapts to the density of the items.
 
     Parameters
     ----------
     k : int
-        How many.
+        Number of neighbours.
     search : {"exact", "faiss"}
-        How they are found. "exact" takes as long as all distances do: seconds for 20 000 items, minutes for
-        100 000. "faiss", of the extra ``ann``, finds 95 % of them or more in far less time.
+        "exact" computes all distances: seconds for 20 000 items, minutes for 100 000. "faiss" (extra
+        ``ann``) finds at least 95 % of the neighbours in far less time.
     """
 
     k: int = 10
@@ -83,23 +83,23 @@ class KnnGraph(Graph):
 
 @dataclass(eq=False)
 class PrecomputedGraph(Graph):
-    """Weights the caller brings: (n_items, n_items), dense or sparse, symmetric, in the row order of X."""
+    """Given weights: (n_items, n_items), dense or sparse, symmetric, in the row order of X."""
 
     weights: Any
 
     def build(self, X: Array, seed: int = 0, sample: Array | None = None) -> BuiltGraph:
-        """Check that the weights belong to ``X`` and return the graph."""
+        """Check that the weights match ``X`` and return the graph."""
         weights = sp.csr_array(self.weights) if sp.issparse(self.weights) else np.asarray(self.weights, float)
         if weights.shape != (len(X), len(X)):
             raise ValueError(
                 f"PrecomputedGraph has weights of shape {weights.shape}; X has {len(X)} items. "
-                "Give one row and one column for each row of X, labelled or not."
+                "Pass one row and one column per row of X, labelled or not."
             )
         stored: Any = weights.data if sp.issparse(weights) else weights
         if not np.isfinite(stored).all() or (stored < 0).any():
             raise ValueError(
-                "PrecomputedGraph needs finite weights of zero or more: the larger, the more alike two items "
-                "are. Turn distances into weights first, e.g. exp(-d**2)."
+                "PrecomputedGraph needs finite, non-negative weights, larger for more similar items. Convert "
+                "distances to weights first, e.g. exp(-d**2)."
             )
         if abs(weights - weights.T).max() > 1e-8 * abs(weights).max():
             raise ValueError("PrecomputedGraph needs symmetric weights; use (W + W.T) / 2 or W.maximum(W.T).")
@@ -108,7 +108,7 @@ class PrecomputedGraph(Graph):
 
 @dataclass(frozen=True)
 class WeightedGraph(ABC):
-    """Explicit weights Φ, dense or sparse; subclasses say how a new x is tied to the items."""
+    """Explicit weights Φ, dense or sparse; subclasses define the weights of new x."""
 
     Phi: Any
     nodes: Array
@@ -116,12 +116,12 @@ class WeightedGraph(ABC):
 
     @property
     @abstractmethod
-    def chosen(self) -> str:
-        """What the graph is, in words."""
+    def description(self) -> str:
+        """The graph, for people to read."""
 
     @abstractmethod
     def cross(self, X: Array) -> Any:
-        """φ(x, j) from each new x to the items: (n_new, n_items)."""
+        """φ(x, j) between each new x and the items: (n_new, n_items)."""
 
     @property
     def _items(self) -> str:
@@ -133,25 +133,25 @@ class WeightedGraph(ABC):
         return np.asarray(self.Phi.sum(axis=1)).ravel()
 
     def smoothness(self, X: Array, features: Array) -> Array:
-        """A = XᵀΔX, Eq. (10), over Σφ: half the mean squared difference across an edge."""
+        """A = XᵀΔX, Eq. (10), divided by Σφ: half the mean squared difference along an edge."""
         features = in_memory(features)
-        step, parts = max(AT_ONCE // len(features), 1), []
+        step, parts = max(NUMBERS_PER_BLOCK // len(features), 1), []
         for start in range(0, features.shape[1], step):
             part = features[:, start : start + step]
             parts.append(features.T @ (part * self.degree[:, None] - self.Phi @ part))
         return np.hstack(parts) / max(self.degree.sum(), np.finfo(float).tiny)
 
     def over(self, X: Array) -> WeightedGraph:
-        """Return itself: it holds its items."""
+        """Return self, which holds its items."""
         return self
 
     def laplacian(self) -> Array:
-        """Δ = D − Φ, Eq. (3), over the mean degree, so that λ means the same on every data set."""
+        """Δ = D − Φ, Eq. (3), divided by the mean degree, so that the scale of λ does not depend on the data."""
         Phi = self.Phi.toarray() if sp.issparse(self.Phi) else self.Phi
         return np.asarray((np.diag(self.degree) - Phi) / max(self.degree.mean(), np.finfo(float).tiny))
 
     def tie(self, X: Array) -> Any:
-        """φ(x, j) over the mean degree."""
+        """φ(x, j) divided by the mean degree."""
         return self.cross(X) / max(self.degree.mean(), np.finfo(float).tiny)
 
     def attach(self, X: Array) -> Any:
@@ -169,11 +169,11 @@ class WeightedGraph(ABC):
         return U / (s * np.sqrt(eigenvalues + eps)), eigenvalues
 
     def place(self, X: Array) -> tuple[Any, Array]:
-        """Both: what ``attach`` and ``nearness`` give."""
+        """Return the results of ``attach`` and ``nearness``."""
         return self.attach(X), self.nearness(X)
 
     def nearness(self, X: Array) -> Array:
-        """min(1, (h/d)²), d the distance to the nearest item, h the widest gap among the items."""
+        """min(1, (h/d)²), d the distance to the nearest item, h the largest distance of an item to its nearest neighbour."""
         return nearness_of(self._nearest(X, 1)[1][:, 0], self._reach)
 
     def _nearest(self, X: Array, k: int) -> tuple[Any, Array]:
@@ -190,8 +190,8 @@ class _GaussianWeights(WeightedGraph):
     root: Array  # L of Σ = LLᵀ
 
     @property
-    def chosen(self) -> str:
-        return f"every pair of {self._items}"
+    def description(self) -> str:
+        return f"all pairs of {self._items}"
 
     def cross(self, X: Array) -> Array:
         return np.exp(-squared_distances(X @ self.root, self.nodes @ self.root))
@@ -201,12 +201,12 @@ class _GaussianWeights(WeightedGraph):
 class _KnnWeights(WeightedGraph):
     k: int
     scale: Array  # each item's distance to its k-th neighbour
-    lists: Lists | None = None  # by which neighbours are found, where not all distances are looked at
+    lists: Lists | None = None  # for approximate search
 
     @property
-    def chosen(self) -> str:
-        found = "" if self.lists is None else f" by faiss, {self.lists.quality}"
-        return f"{self.k} nearest neighbours of {self._items}{found}"
+    def description(self) -> str:
+        search = "" if self.lists is None else f" by faiss, {self.lists.quality}"
+        return f"{self.k} nearest neighbours of {self._items}{search}"
 
     def _nearest(self, X: Array, k: int) -> tuple[Any, Array]:
         return super()._nearest(X, k) if self.lists is None else self.lists.nearest(X, k)
@@ -221,14 +221,14 @@ class _GivenWeights(WeightedGraph):
     places_new: ClassVar[bool] = False
 
     @property
-    def chosen(self) -> str:
-        return f"weights that were given for {self._items}"
+    def description(self) -> str:
+        return f"precomputed weights of {self._items}"
 
     def cross(self, X: Array) -> Any:
         if np.array_equal(X, self.nodes):
             return self.Phi
         raise NotCompatible(
-            "PrecomputedGraph knows only the items it was given and cannot place new ones. "
+            "PrecomputedGraph has weights for the training items only and cannot extend to new ones. "
             "Use KnnGraph or GaussianGraph to predict for new x."
         )
 
@@ -245,7 +245,7 @@ def _root(squared: Array) -> Array:
 
 
 def _metric_root(metric: Array | None, X: Array, neighbor: int) -> Array:
-    """Return a matrix L with Σ = LLᵀ, so that Eq. (4) is a plain squared distance of x L."""
+    """Return a matrix L with Σ = LLᵀ, so that Eq. (4) is the Euclidean squared distance of x L."""
     if metric is None:
         k = min(neighbor + 1, len(X))
         squared = np.median(nearest(X, X, k)[1][:, -1])
@@ -256,6 +256,6 @@ def _metric_root(metric: Array | None, X: Array, neighbor: int) -> Array:
         found = f"shape {Sigma.shape}" if eigenvalues is None else f"smallest eigenvalue {eigenvalues[0]:.3g}"
         raise ValueError(
             f"GaussianGraph needs a symmetric positive definite metric of shape {(D, D)}; got {found}. "
-            "Leave metric=None for a bandwidth chosen from the items."
+            "Use metric=None to choose a bandwidth from the items."
         )
     return np.asarray(scipy.linalg.cholesky(Sigma, lower=True))

@@ -1,7 +1,7 @@
-"""The prior of model GP over items, N(½, λ (Δ + jitter)⁻¹), and what labels make of it: exact in two forms.
+"""The prior of model GP over items, N(½, λ (Δ + jitter)⁻¹), and its posterior: two exact forms.
 
-With explicit weights it is a matrix over the items, for thousands of them. On an anchor graph it is a
-function of x with one coefficient an anchor, for any number of items.
+With explicit edge weights it is a matrix over the items, for thousands of items. On an anchor graph it is a
+function of x with one coefficient per anchor, for any number of items.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import numpy as np
 import scipy.linalg
 
 from whoknows._array import Array
-from whoknows.model.belief import Belief
-from whoknows.model.distances import blocks, neighbors
+from whoknows.model.distances import neighbors
 from whoknows.model.evidence import QuadraticEvidence
+from whoknows.model.gaussian import Belief, condition, variance_along
 from whoknows.model.graph import AnchoredGraph, ItemGraph
 from whoknows.model.graph.spectrum import inverse_root, scale_rows
 from whoknows.model.posterior import GaussianPosterior
 
 
 class Field(Protocol):
-    """What `GraphTruth` asks of its prior over items."""
+    """What `GraphTruth` needs of its prior over items."""
 
     def condition(self, X: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
         """Prior times evidence of the items in ``X``, and log p(labels | X) of Eq. (8)."""
 
     def items(self, posterior: GaussianPosterior) -> Array:
-        """Return the items a posterior is about: (n_items, D)."""
+        """Return the items that a posterior describes: (n_items, D)."""
 
     def at(self, posterior: GaussianPosterior, X: Array) -> GaussianPosterior:
-        """Return what is known, by that posterior, of any x that is none of its items."""
+        """Return the prediction of that posterior for x that are not among its items."""
 
 
 # --- explicit weights: a matrix over the items ----------------------------------------------------
@@ -39,7 +39,7 @@ class Field(Protocol):
 
 @dataclass(frozen=True)
 class ItemField:
-    """N(½, ``covariance``) over all items of the fit; ``near`` are each item's neighbours, itself first."""
+    """N(½, ``covariance``) over all training items; ``near`` are each item's neighbours, itself first."""
 
     graph: ItemGraph
     covariance: Array
@@ -49,7 +49,7 @@ class ItemField:
 
     @classmethod
     def of(cls, graph: ItemGraph, lam: float, jitter: float, n_near: int | None) -> ItemField:
-        """Invert Δ; with ``n_near`` keep to the paper's approximation by neighbours."""
+        """Invert Δ; with ``n_near`` use the paper's approximation by neighbours."""
         N = len(graph.nodes)
         covariance = lam * scipy.linalg.inv(graph.laplacian() + jitter * np.eye(N))
         if n_near is None:
@@ -58,22 +58,22 @@ class ItemField:
         return cls(graph, covariance, lam, jitter, np.column_stack([np.arange(N), others]))
 
     def condition(self, X: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
-        """Return the posterior of all items, exactly or each from its neighbours alone."""
-        exact = _condition(self.covariance, evidence)
+        """Return the posterior of all items, exact or each from its neighbours only."""
+        exact = _condition_covariance(self.covariance, evidence)
         if self.near is None:
             return exact
-        local = [_condition(self.covariance[np.ix_(n, n)], _rows(evidence, n)) for n in self.near]
+        local = [_condition_covariance(self.covariance[np.ix_(n, n)], _rows(evidence, n)) for n in self.near]
         mean, variance = np.array([(p.mean[0], p.variance[0]) for p in local]).T
         return GaussianPosterior(mean, variance, exact.log_marginal)
 
     def items(self, posterior: GaussianPosterior) -> Array:
-        """Return all items of the fit."""
+        """Return all training items."""
         return self.graph.nodes
 
     def at(self, posterior: GaussianPosterior, X: Array) -> GaussianPosterior:
         """Join x to the graph: z(x) is the mean over its neighbours, ½ where it has none.
 
-        The variance takes neighbours as moving together, so it errs on the side of doubt.
+        The variance assumes perfectly correlated neighbours, so it is conservative.
         """
         weights = self.graph.tie(X)
         total = np.asarray(weights.sum(axis=1)).ravel() + self.jitter
@@ -85,17 +85,21 @@ def _rows(evidence: QuadraticEvidence, rows: Array) -> QuadraticEvidence:
     return QuadraticEvidence(evidence.precision[rows], evidence.pull[rows], evidence.constant[rows])
 
 
-def _condition(covariance: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
-    """Gaussian prior N(½, covariance) times quadratic evidence; only items with labels enter the solve."""
-    seen = np.flatnonzero(evidence.precision > 0)
-    precision = evidence.precision[seen]
-    y = evidence.pull[seen] / precision  # the labels of an item, as one observation of variance 1/precision
-    K = covariance[:, seen]
-    L = scipy.linalg.cholesky(K[seen] + np.diag(1 / precision), lower=True)
+def _condition_covariance(covariance: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
+    """Gaussian prior N(½, covariance) times quadratic evidence; only labelled items enter the solve."""
+    labelled = np.flatnonzero(evidence.precision > 0)
+    precision = evidence.precision[labelled]
+    y = evidence.pull[labelled] / precision  # an item's labels as one observation of variance 1/precision
+    K = covariance[:, labelled]
+    L = scipy.linalg.cholesky(K[labelled] + np.diag(1 / precision), lower=True)
     gain = scipy.linalg.solve_triangular(L, K.T, lower=True)
     surprise = scipy.linalg.solve_triangular(L, y - 0.5, lower=True)
     log_density = -0.5 * surprise @ surprise - np.log(np.diag(L)).sum() - 0.5 * len(y) * np.log(2 * np.pi)
-    rest = evidence.constant[seen] + 0.5 * y * evidence.pull[seen] - 0.5 * np.log(precision / (2 * np.pi))
+    rest = (
+        evidence.constant[labelled]
+        + 0.5 * y * evidence.pull[labelled]
+        - 0.5 * np.log(precision / (2 * np.pi))
+    )
     return GaussianPosterior(
         0.5 + gain.T @ surprise,
         np.diag(covariance) - np.einsum("ij,ij->j", gain, gain),
@@ -108,21 +112,21 @@ def _condition(covariance: Array, evidence: QuadraticEvidence) -> GaussianPoster
 
 @dataclass(frozen=True)
 class AnchorField:
-    """z = ½ + h(x)ᵀu + ε: model GP on an anchor graph, the same prior to the last digit.
+    """z = ½ + h(x)ᵀu + ε: model GP on an anchor graph, exactly the same prior.
 
     There Δ = I − Z Λ⁻¹ Zᵀ. With c = 1 + jitter, s² = λ / c and H = Z Λ^−½, Woodbury's identity is
 
         λ (c I − H Hᵀ)⁻¹ = s² (I + H M⁻¹ Hᵀ),  M = c I − HᵀH,
 
-    the covariance of H u + ε with u ~ N(0, s² M⁻¹), one number an anchor, and ε ~ N(0, s²), each item's own.
-    HᵀH is a sum over all items, taken once; after that only those with labels are needed. A new x has
-    h(x) = Λ^−½ z(x), fading where x is far from every anchor, and an ε of its own.
+    the covariance of H u + ε with u ~ N(0, s² M⁻¹), one number per anchor, and ε ~ N(0, s²), independent for
+    each item. HᵀH is a sum over all items, computed once; after that only labelled items are needed. A new x
+    has h(x) = Λ^−½ z(x), which decays far from all anchors, and an ε of its own.
 
     Attributes
     ----------
     graph : AnchoredGraph
     precision : (n_anchors, n_anchors)
-        M / s², of u before any label.
+        M / s², the prior precision of u.
     noise : float
         s².
     """
@@ -133,43 +137,22 @@ class AnchorField:
 
     @classmethod
     def of(cls, graph: AnchoredGraph, lam: float, jitter: float) -> AnchorField:
-        """Take Λ and ZᵀZ from the graph's sums over all items."""
+        """Build the prior from the graph's sums over all items, Λ and ZᵀZ."""
         half, noise = inverse_root(graph.sums.mass), lam / (1 + jitter)
         M = (1 + jitter) * np.eye(len(half)) - graph.sums.joint * half[:, None] * half[None, :]
         return cls(graph, M / noise, noise)
 
     def condition(self, X: Array, evidence: QuadraticEvidence) -> AnchoredPosterior:
-        """Return the posterior of the items in ``X``, which may be some of all: one n_anchors² solve.
-
-        With w = z − ½ evidence is −½ p w² + q w + k. What the labels of an item leave of its ε is the share
-        g = 1 / (1 + s²p), so that
-
-            u | labels ~ N(m, S),  S⁻¹ = M / s² + Σ gp h hᵀ,  m = S Σ gq h
-            w | labels ~ N(g (hᵀm + s²q), g s² + g² hᵀSh)
-
-        and the log marginal is Σ (k + ½ log g + ½ g s²q²) + ½ mᵀS⁻¹m + ½ log |M / s²| |S|.
-        """
-        H = self._coordinates(X)
-        p, q = evidence.precision, evidence.pull - 0.5 * evidence.precision
-        k = evidence.constant + 0.5 * evidence.pull - 0.125 * evidence.precision
-        g = 1 / (1 + self.noise * p)
-        root = scipy.linalg.cholesky(self.precision + (H.T @ scale_rows(H, g * p)).toarray(), lower=True)
-        half = scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True)
-        S = half.T @ half
-        u = Belief(S @ (H.T @ (g * q)), S)
-        f, v = H @ u.mean, _variance_along(H, S)
-        half_log_det = 0.5 * np.linalg.slogdet(self.precision)[1] - np.log(np.diag(root)).sum()
-        local = k + 0.5 * (np.log(g) + g * self.noise * q**2 + g * q * f)
-        return AnchoredPosterior(
-            0.5 + g * (f + self.noise * q),
-            g * self.noise + g**2 * v,
-            float(local.sum() + half_log_det),
-            u=u,
-            items=X,
+        """Return the posterior of the items in ``X``, all or some, by one n_anchors² solve for w = z − ½."""
+        p = evidence.precision
+        centred = QuadraticEvidence(
+            p, evidence.pull - 0.5 * p, evidence.constant + 0.5 * evidence.pull - 0.125 * p
         )
+        w = condition(self._coordinates(X), self.precision, self.noise, centred)
+        return AnchoredPosterior(0.5 + w.mean, w.variance, w.log_marginal, u=w.weights, items=X)
 
     def items(self, posterior: GaussianPosterior) -> Array:
-        """Return the items that had a label: whatever x, the others are like new ones."""
+        """Return the labelled items; all others are treated as new."""
         assert isinstance(posterior, AnchoredPosterior)
         return posterior.items
 
@@ -177,8 +160,7 @@ class AnchorField:
         """z(x) ~ N(½ + h(x)ᵀm, s² + h(x)ᵀSh(x)), exactly; ½ ± s far from every anchor."""
         assert isinstance(posterior, AnchoredPosterior)
         H, u = self._coordinates(X), posterior.u
-        assert u.covariance is not None
-        return GaussianPosterior(0.5 + H @ u.mean, self.noise + _variance_along(H, u.covariance))
+        return GaussianPosterior(0.5 + H @ u.mean, self.noise + variance_along(H, u.covariance))
 
     def _coordinates(self, X: Array) -> Any:
         """h(x): sparse (n_items, n_anchors)."""
@@ -188,13 +170,7 @@ class AnchorField:
 
 @dataclass(frozen=True)
 class AnchoredPosterior(GaussianPosterior):
-    """Truth of some items, which these are, and u | labels, from which that of any x follows."""
+    """Posterior of ``items``, with u | labels, which determines the prediction at any x."""
 
     u: Belief = field(default_factory=lambda: Belief(np.zeros(0)))
     items: Array = field(default_factory=lambda: np.zeros((0, 1)))
-
-
-def _variance_along(H: Any, S: Array) -> Array:
-    """hᵀSh of each row of a sparse H: (n_rows,)."""
-    parts = (H[rows] for rows in blocks(H, len(S)))
-    return np.concatenate([np.asarray(part.multiply(part @ S).sum(axis=1)) for part in parts])

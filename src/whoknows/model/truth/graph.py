@@ -16,30 +16,31 @@ from whoknows.model.posterior import GaussianPosterior, Posterior
 from whoknows.model.settings import COUNT, POSITIVE, NotCompatible, Rules, Settings, is_a, or_none
 from whoknows.model.truth.field import AnchorField, Field, ItemField
 
-MOST_ITEMS = 10_000  # a covariance of more items, number by number, does not fit a laptop
+MOST_ITEMS = 10_000  # a dense covariance of more items does not fit in a laptop's memory
 
 
 @dataclass
 class GraphTruth(Settings):
-    """p(Z | X) ∝ exp(−ZᵀΔZ / 2λ), Eq. (3), z_i real, labels 0 and 1 on either side of ½.
+    """p(Z | X) ∝ exp(−ZᵀΔZ / 2λ), Eq. (3), with real z_i, the classes 0 and 1 on either side of ½.
 
-    With Gaussian annotators (Eq. 14) the joint of Eq. (5) is Gaussian, so the E-step the paper calls
-    intractable is one linear solve: precision Δ/λ + diag(Σ_t σ_t⁻²). Z has prior mean ½, which matters only
-    to items out of reach of any label.
+    With Gaussian annotators (Eq. 14) the joint of Eq. (5) is Gaussian, so the E-step that the paper calls
+    intractable is one linear solve: precision Δ/λ + diag(Σ_t σ_t⁻²). The prior mean ½ matters only for items
+    not connected to any labelled item.
 
     Parameters
     ----------
     graph : Graph
-        Where Δ comes from; it is scaled to a mean degree of one. Up to 10 000 items; with `AnchorGraph` any
-        number, as exactly, but the more items an anchor stands for, the more of z is each item's own.
+        Graph of Δ, which is scaled to a mean degree of one. Up to 10 000 items; with `AnchorGraph` any
+        number, also exact, but the more items there are per anchor, the larger the independent part of z.
         `AutoGraph`: neighbours up to 10 000 items, anchors beyond.
     lam : float
-        λ of Eq. (3): the larger, the freer z is to vary along the graph.
+        λ of Eq. (3): larger values let z vary more along the graph.
     jitter : float
         Added to Δ, which is singular.
     neighbors : int or None
         None: exact. m: the paper's approximation p(z_i | X) ≈ p(z_i | x_i, x_η(i)), each item's posterior
-        from its m nearest items alone. EM's bound may then fall. Not for anchors, which need no such thing.
+        from its m nearest items only. EM's bound may then decrease. Not for anchor graphs, where the exact
+        posterior is faster.
     """
 
     graph: Graph = field(default_factory=KnnGraph)
@@ -49,7 +50,7 @@ class GraphTruth(Settings):
 
     accepts: ClassVar[str] = "quadratic"
     couples_items: ClassVar[bool] = True
-    uses_map: ClassVar[bool] = False  # the graph is over the scaled items themselves
+    works_on_items: ClassVar[bool] = True
     rules: ClassVar[Rules] = {
         "graph": is_a(Graph),
         "lam": POSITIVE,
@@ -57,11 +58,11 @@ class GraphTruth(Settings):
         "neighbors": or_none(COUNT),
     }
 
-    chosen: str = field(default="", init=False, repr=False, compare=False)  # the graph, in words
+    description: str = field(default="", init=False, repr=False, compare=False)
     _field: Field | None = field(default=None, init=False, repr=False, compare=False)
 
     def for_classes(self, n_classes: int) -> Self:
-        """Return self for two classes; refuse more, which a real z cannot stand for."""
+        """Return self for two classes; refuse more: z is a single real number."""
         if n_classes > 2:
             raise NotCompatible(
                 "Only binary classification is supported. The type of the target is multiclass. GraphTruth "
@@ -71,11 +72,11 @@ class GraphTruth(Settings):
         return self
 
     def prepare(self, X: Array, features: Array | None = None, seed: int = 0) -> Self:
-        """Return a copy that holds the prior of all items in ``X``, of covariance λ (Δ + jitter)⁻¹."""
+        """Return a copy with the prior over all items in ``X``, of covariance λ (Δ + jitter)⁻¹."""
         graph = self.graph.choose(len(X), MOST_ITEMS) if isinstance(self.graph, AutoGraph) else self.graph
         self._check(graph, len(X))
         prepared, built = copy.copy(self), graph.build(X, seed)
-        prepared.chosen = built.chosen
+        prepared.description = built.description
         if isinstance(built, AnchoredGraph):
             prepared._field = AnchorField.of(built, self.lam, self.jitter)
         else:
@@ -83,7 +84,7 @@ class GraphTruth(Settings):
         return prepared
 
     def _check(self, graph: Graph, n_items: int) -> None:
-        """Refuse, before the graph is built, what could not be done with it."""
+        """Refuse incompatible settings before the graph is built."""
         if isinstance(graph, AnchorGraph):
             if self.neighbors is not None:
                 raise NotCompatible(
@@ -92,22 +93,27 @@ class GraphTruth(Settings):
                 )
         elif n_items > MOST_ITEMS:
             raise ValueError(
-                f"GraphTruth with {type(graph).__name__} holds a matrix over items, at most {MOST_ITEMS}; "
+                f"GraphTruth with {type(graph).__name__} holds a matrix over at most {MOST_ITEMS} items; "
                 f"X has {n_items}. Use truth='id' with map='spectral': the same prior in the graph's "
                 "eigenbasis, at any size. Or GraphTruth(AnchorGraph()), exact for any number of items."
             )
 
     @property
     def needs_all(self) -> bool:
-        """Whether items without labels take part in every solve: not with anchors, which stand for them."""
+        """Whether unlabelled items are part of every solve: not with anchors, which summarise them."""
         return not isinstance(self._prepared, AnchorField)
 
     @property
+    def is_approximate(self) -> bool:
+        """Whether posteriors are approximated from neighbours."""
+        return self.neighbors is not None
+
+    @property
     def covariance(self) -> Array:
-        """λ (Δ + jitter)⁻¹, (n_items, n_items), where the graph has explicit weights."""
+        """λ (Δ + jitter)⁻¹, (n_items, n_items), for graphs with explicit weights."""
         field = self._prepared
         if not isinstance(field, ItemField):
-            raise NotCompatible("With AnchorGraph there is no matrix over all items, only one over anchors.")
+            raise NotCompatible("With AnchorGraph there is a matrix over anchors, not over all items.")
         return field.covariance
 
     @property
@@ -117,7 +123,7 @@ class GraphTruth(Settings):
         return self._field
 
     def init(self, n_features: int) -> Array:
-        """Return nothing to learn: Eq. (3) has no parameters."""
+        """Return an empty ξ: Eq. (3) has no parameters."""
         return np.zeros(0)
 
     def posterior(self, xi: Array, X: Array, evidence: Evidence) -> GaussianPosterior:
@@ -126,66 +132,70 @@ class GraphTruth(Settings):
         return replace(self._prepared.condition(X, _weighted(evidence)), weight=evidence.weight)
 
     def expected_log_truth(self, xi: Array, X: Array, posterior: Posterior) -> tuple[float, Array]:
-        """Return zero: Eq. (3) is fixed beforehand, so the M-step has nothing to do here."""
+        """Return zero: Eq. (3) has no parameters, so the M-step does nothing here."""
         return 0.0, np.zeros(0)
 
     def log_prior(self, xi: Array) -> tuple[float, Array]:
-        """Return zero: no parameters, no prior on them."""
+        """Return zero: there are no parameters."""
         return 0.0, np.zeros(0)
 
     # --- after the fit ---------------------------------------------------------------------------
 
-    def learnt(self, xi: Array, posterior: Posterior, evidence: Evidence) -> GraphBelief:
-        """Keep what the fit found out of its items: there are no parameters to keep."""
+    def state(self, xi: Array, posterior: Posterior, evidence: Evidence, X: Array) -> GraphBelief:
+        """Return the posterior of the training items: there are no parameters."""
         assert isinstance(posterior, GaussianPosterior)
         assert isinstance(evidence, QuadraticEvidence)
         return GraphBelief(posterior, _weighted(evidence))
 
-    def log_predict(self, known: GraphBelief, X: Array) -> Array:
-        """log P(z ≤ ½) and log P(z > ½), given what is known of the items of the fit: (n_items, 2).
+    def parameters(self, state: GraphBelief) -> Array:
+        """Return an empty ξ."""
+        return np.zeros(0)
 
-        An x that coincides with one of those items is that item; with several, what is known of them all.
+    def log_predict(self, state: GraphBelief, X: Array) -> Array:
+        """log P(z ≤ ½) and log P(z > ½), given the posterior of the training items: (n_items, 2).
+
+        An x that equals a training item is that item; among duplicates, the mixture of all of them.
         """
         place: dict[bytes, int] = {}
-        keys = _keys(self._prepared.items(known.posterior))
+        keys = _keys(self._prepared.items(state.posterior))
         group = np.array([place.setdefault(key, len(place)) for key in keys], dtype=np.intp)
         found = np.array([place.get(key, -1) for key in _keys(X)], dtype=np.intp)
-        mean, variance = _mixed(known.posterior, group)
-        return _log_probability(self._at(known.posterior, X, mean[found], variance[found], found >= 0))
+        mean, variance = _mixture(state.posterior, group)
+        return _log_probability(self._at(state.posterior, X, mean[found], variance[found], found >= 0))
 
-    def posterior_at(self, known: GraphBelief, X: Array, evidence: Evidence) -> Array:
+    def posterior_at(self, state: GraphBelief, X: Array, evidence: Evidence) -> Array:
         """p(z | x, labels) of each item by itself, exact given the annotators: (n_items, 2).
 
-        Labels of an item of the fit replace those it had, so these are taken out of its posterior again; a
-        new item takes the graph's word as its prior.
+        Labels of a training item replace its old ones, which are therefore removed from its posterior. For a
+        new item the graph's prediction is the prior.
         """
         assert isinstance(evidence, QuadraticEvidence)
         evidence = _weighted(evidence)
-        item, here = self._find(known, X, evidence)
-        own = known.posterior
-        prior = self._at(own, X, own.mean[item], own.variance[item], here)
+        item, found = self._find(state, X, evidence)
+        own = state.posterior
+        prior = self._at(own, X, own.mean[item], own.variance[item], found)
         precision, pull = 1 / prior.variance + evidence.precision, prior.mean / prior.variance + evidence.pull
-        precision[here] -= known.evidence.precision[item[here]]
-        pull[here] -= known.evidence.pull[item[here]]
+        precision[found] -= state.evidence.precision[item[found]]
+        pull[found] -= state.evidence.pull[item[found]]
         return np.exp(_log_probability(GaussianPosterior(pull / precision, 1 / precision)))
 
     def _at(
-        self, posterior: GaussianPosterior, X: Array, mean: Array, variance: Array, here: Mask
+        self, posterior: GaussianPosterior, X: Array, mean: Array, variance: Array, found: Mask
     ) -> GaussianPosterior:
-        """Return what is known of each x: of an item what is given, of any other what the graph says."""
-        there = self._prepared.at(posterior, X)
-        return GaussianPosterior(np.where(here, mean, there.mean), np.where(here, variance, there.variance))
+        """Return ``mean`` and ``variance`` for training items, and the graph's prediction for any other x."""
+        new = self._prepared.at(posterior, X)
+        return GaussianPosterior(np.where(found, mean, new.mean), np.where(found, variance, new.variance))
 
-    def _find(self, known: GraphBelief, X: Array, evidence: QuadraticEvidence) -> tuple[Rows, Mask]:
-        """Return which item of the fit each x is, and whether it is one; of twins, the one labelled so.
+    def _find(self, state: GraphBelief, X: Array, evidence: QuadraticEvidence) -> tuple[Rows, Mask]:
+        """Return which training item each x is, and whether it is one; among duplicates by their labels.
 
-        Where only items with labels are remembered, one without is nobody's twin: it is like a new one.
+        Where only labelled items are stored, an x without labels is treated as new.
         """
-        items = self._prepared.items(known.posterior)
-        place = dict(zip(_keys(items)[::-1], range(len(items))[::-1], strict=True))  # of twins the first
+        items = self._prepared.items(state.posterior)
+        place = dict(zip(_keys(items)[::-1], range(len(items))[::-1], strict=True))  # the first duplicate
         item = np.array([place.get(key, -1) for key in _keys(X)], dtype=np.intp)
         if len(place) < len(items):
-            labelled = dict(zip(_keys(items, known.evidence), range(len(items)), strict=True))
+            labelled = dict(zip(_keys(items, state.evidence), range(len(items)), strict=True))
             item = np.array([labelled.get(key, x) for key, x in zip(_keys(X, evidence), item, strict=True)])
         if not self.needs_all:
             item = np.where(evidence.precision > 0, item, -1)
@@ -194,22 +204,22 @@ class GraphTruth(Settings):
 
 @dataclass(frozen=True)
 class GraphBelief:
-    """What a fit of `GraphTruth` leaves behind: the items' posterior, and the evidence it rests on."""
+    """State of a fitted `GraphTruth`: the posterior of the training items, and their evidence."""
 
     posterior: GaussianPosterior
     evidence: QuadraticEvidence
 
 
 def _weighted(evidence: QuadraticEvidence) -> QuadraticEvidence:
-    """Labels of an item that counts twice count twice: the items have one joint truth, none has a copy."""
+    """Apply sample weights to the evidence: the items have one joint truth, so none can be duplicated."""
     w = evidence.weight
     if w is None:
         return evidence
     return QuadraticEvidence(w * evidence.precision, w * evidence.pull, w * evidence.constant)
 
 
-def _mixed(posterior: GaussianPosterior, group: Rows) -> tuple[Array, Array]:
-    """Mean and variance of an even mixture of the items of each group: two (n_groups,)."""
+def _mixture(posterior: GaussianPosterior, group: Rows) -> tuple[Array, Array]:
+    """Mean and variance of the equally weighted mixture of each group's items: two (n_groups,)."""
     size = np.bincount(group)
     mean = np.bincount(group, posterior.mean) / size
     return mean, np.bincount(group, posterior.variance + (posterior.mean - mean[group]) ** 2) / size
@@ -222,6 +232,6 @@ def _log_probability(posterior: GaussianPosterior) -> Array:
 
 
 def _keys(X: Array, evidence: QuadraticEvidence | None = None) -> list[bytes]:
-    """Return one key an item: its x, to the last bit, and what its labels say, to nine digits."""
+    """Return one key per item: the bits of its x, and its evidence to nine digits."""
     columns = [X] if evidence is None else [X, *np.round([evidence.precision, evidence.pull], 9)]
     return [row.tobytes() for row in np.column_stack(columns) + 0.0]  # −0 is 0

@@ -1,4 +1,4 @@
-"""Truth on an ordered scale: levels, and cut points between them on a line that x moves along."""
+"""Truth on an ordered scale: the ordered logit model."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from whoknows.model.posterior import Posterior
 from whoknows.model.settings import POSITIVE, Rules
 from whoknows.model.truth.logistic import LEAST_LEFT, LogisticTruth
 
-LARGEST_LOG = 30.0  # of a gap: beyond, a level is certain (or impossible) in any case
+LARGEST_LOG = 30.0  # of a gap: beyond it, a level is certain or impossible
 
 
 @dataclass
 class OrderedTruth(LogisticTruth):
     """P(z ≤ k | x) = logistic(c_k − f), f = ωᵀx: the ordered logit, for levels 0 < 1 < … < K − 1.
 
-    x carries a constant last column, whose weight could as well be a shift of all cut points. So the cut
-    points c_0 < … < c_{K−2} have mean zero, and only the gaps between them are learnt:
-    ξ = (ω, log gaps), with ω as in `LogisticTruth` and log gap ~ N(log ``gap``, ``log_gap_variance``).
-    Turning the scale round turns f's sign and the gaps' order and changes nothing else. Two levels have no
-    gap: that is `LogisticTruth`.
+    The last column of x is constant, and its weight is equivalent to a shift of all cut points. So the cut
+    points c_0 < … < c_{K−2} have mean zero, and only the gaps between them are learnt: ξ = (ω, log gaps),
+    one column, with ω as in `LogisticTruth` and log gap ~ N(log ``gap``, ``log_gap_variance``). Reversing the
+    scale changes the sign of f and the order of the gaps and nothing else. With two levels there is no gap,
+    and this is `LogisticTruth`.
 
     Parameters
     ----------
     graph, strength, variance, intercept_variance
         As in `LogisticTruth`.
     gap : float
-        Where the gap between two cut points is expected. With 2, an item half way between them has the level
+        Prior median of the gap between two cut points. With 2, an item half way between them has the level
         between them with probability 0.46.
     log_gap_variance : float
-        How unsure that is: prior variance of the log of a gap.
+        Prior variance of the logarithm of a gap.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from whoknows.model.belief import Belief
+    >>> from whoknows.model.gaussian import Belief
     >>> from whoknows.model.truth.ordered import OrderedTruth
     >>> truth = OrderedTruth().for_classes(3)
     >>> xi = truth.init(n_features=2)
     >>> truth.cuts(xi)
     array([-1.,  1.])
-    >>> xi[0] = 4.0
+    >>> xi[0, 0] = 4.0
     >>> X = np.array([[-1.0, 1.0], [0.0, 1.0], [1.0, 1.0]])  # the constant last
     >>> np.exp(truth.log_predict(Belief(xi), X)).round(2)
     array([[0.95, 0.04, 0.01],
@@ -56,16 +56,18 @@ class OrderedTruth(LogisticTruth):
     gap: float = 2.0
     log_gap_variance: float = 0.5
 
+    is_linear: ClassVar[bool] = False  # the gaps enter p(z | x) as well
     rules: ClassVar[Rules] = LogisticTruth.rules | {"gap": POSITIVE, "log_gap_variance": POSITIVE}
 
     # --- point estimates -------------------------------------------------------------------------
 
     def init(self, n_features: int) -> Array:
-        """ω = 0 and the gaps where they are expected: (n_features + n_classes − 2,)."""
-        return np.concatenate([np.zeros(n_features), np.full(self._n_classes - 2, np.log(self.gap))])
+        """ω = 0 and the gaps at their prior median: (n_features + n_classes − 2, 1)."""
+        gaps = np.full(self._n_classes - 2, np.log(self.gap))
+        return np.concatenate([np.zeros(n_features), gaps])[:, None]
 
     def weights(self, xi: Array) -> Array:
-        """ω, the weight of the constant last: (n_features,)."""
+        """ω, the weight of the constant last: (n_features, 1)."""
         return xi[: len(xi) - self._n_classes + 2]
 
     def cuts(self, xi: Array) -> Array:
@@ -74,7 +76,7 @@ class OrderedTruth(LogisticTruth):
         return np.asarray(cuts - cuts.mean())
 
     def log_odds(self, xi: Array, X: Array) -> Array:
-        """f = ωᵀx: (n_items,)."""
+        """f = ωᵀx: (n_items, 1)."""
         return X @ self.weights(xi)
 
     def log_prob(self, xi: Array, f: Array) -> Array:
@@ -82,7 +84,7 @@ class OrderedTruth(LogisticTruth):
 
         logistic(a) − logistic(b) = logistic(a) logistic(−b) (1 − exp(b − a)): nothing is subtracted.
         """
-        to_cut = self.cuts(xi) - f[:, None]
+        to_cut = self.cuts(xi) - f
         log_p = np.zeros((len(f), self._n_classes))
         log_p[:, :-1] += log_expit(to_cut)
         log_p[:, 1:] += log_expit(-to_cut)
@@ -97,9 +99,10 @@ class OrderedTruth(LogisticTruth):
         d_cuts = -push.sum(axis=0)
         d_gaps = np.cumsum((d_cuts - d_cuts.mean())[::-1])[::-1][1:]  # a gap moves all cuts above it
         d_gaps = d_gaps + q[:, 1:-1].sum(axis=0) * np.exp(-gaps) / -np.expm1(-gaps)
-        inside = np.abs(xi[len(xi) - len(gaps) :]) < LARGEST_LOG
+        inside = np.abs(xi[len(xi) - len(gaps) :, 0]) < LARGEST_LOG
         value = float((q * self.log_prob(xi, f)).sum())
-        return value, np.concatenate([X.T @ push.sum(axis=1), np.where(inside, gaps * d_gaps, 0.0)])
+        gradient = np.concatenate([X.T @ push.sum(axis=1), np.where(inside, gaps * d_gaps, 0.0)])
+        return value, gradient[:, None]
 
     def log_prior(self, xi: Array) -> tuple[float, Array]:
         """log p(ω | X), Eqs. (10), (11), plus log p(log gaps), up to a constant, and the gradient."""
@@ -107,14 +110,14 @@ class OrderedTruth(LogisticTruth):
         value, gradient = super().log_prior(omega)
         surprise = xi[len(omega) :] - np.log(self.gap)
         pull = surprise / self.log_gap_variance
-        return value - 0.5 * float(surprise @ pull), np.concatenate([gradient, -pull])
+        return value - 0.5 * float((surprise * pull).sum()), np.concatenate([gradient, -pull])
 
     def residual(self, xi: Array, X: Array, posterior: Posterior) -> Array:
         """Gradient of each item's expected log truth in f: (n_items, 1)."""
         push, _ = self._pushes(xi, self.log_odds(xi, X), posterior.prob)  # type: ignore[union-attr]
         return np.asarray(push.sum(axis=1, keepdims=True))
 
-    # --- cross-fitting: what ω would say of an item had it not seen its labels; cut points stay --
+    # --- cross-fitting of ω; the cut points are held fixed ----------------------------------------
 
     def curvature(self, xi: Array, X: Array, posterior: Posterior) -> Array:
         """−∂² of the expected log truth in ω, Σ h x xᵀ: (1, n_features, n_features)."""
@@ -124,28 +127,28 @@ class OrderedTruth(LogisticTruth):
     def leave_one_out(self, xi: Array, X: Array, posterior: Posterior, v: Array) -> Array:
         """log p(z_i | x_i) under ω fitted without item i, to first order: (n_items, n_classes).
 
-        f_−i = f_i − v / (1 − h v) · ∂E[log p(z_i | f)]/∂f, with v of `variances` and h = −∂²E[…]/∂f².
+        f_−i = f_i − v / (1 − h v) · ∂E[log p(z_i | f)]/∂f, with v from `variances` and h = −∂²E[…]/∂f².
         """
         f = self.log_odds(xi, X)
         push, h = self._pushes(xi, f, _counted(posterior))
-        v = v[:, 0]
-        return self.log_prob(xi, f - v / np.maximum(1 - h * v, LEAST_LEFT) * push.sum(axis=1))
+        share = v / np.maximum(1 - h[:, None] * v, LEAST_LEFT)
+        return self.log_prob(xi, f - share * push.sum(axis=1, keepdims=True))
 
     def _gaps(self, xi: Array) -> Array:
-        return np.exp(np.clip(xi[len(self.weights(xi)) :], -LARGEST_LOG, LARGEST_LOG))
+        return np.exp(np.clip(xi[len(self.weights(xi)) :, 0], -LARGEST_LOG, LARGEST_LOG))
 
     def _pushes(self, xi: Array, f: Array, q: Array) -> tuple[Array, Array]:
-        """Return the push of each cut on f, (n_items, n_classes − 1), and −∂²/∂f² of E_q[log p], (n_items,).
+        """Return derivatives of E_q[log p]: its parts by cut, (n_items, n_classes − 1), and −∂²/∂f², (n_items,).
 
-        A cut pushes levels above it up and levels below it down. Summed over cuts this is ∂/∂f, over items
-        −∂/∂c_k with the gaps held. The second derivative is never positive: log p is concave in f.
+        Summed over cuts, the parts are ∂/∂f; summed over items, −∂/∂c_k with the gaps fixed. The second
+        derivative is never positive: log p is concave in f.
         """
-        below = expit(self.cuts(xi) - f[:, None])  # P(z ≤ k)
-        above = expit(f[:, None] - self.cuts(xi))
+        below = expit(self.cuts(xi) - f)  # P(z ≤ k)
+        above = expit(f - self.cuts(xi))
         push = q[:, 1:] * below - q[:, :-1] * above
         return push, ((q[:, 1:] + q[:, :-1]) * below * above).sum(axis=1)
 
 
 def _counted(posterior: Posterior) -> Array:
-    """p̃(z) of each item times how much the item counts: (n_items, n_classes)."""
+    """p̃(z) of each item times its sample weight: (n_items, n_classes)."""
     return np.asarray(posterior.prob * posterior.counts[:, None])  # type: ignore[union-attr]
