@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.prepared_model import LabelUnits
 from whoknows.fit.objective import Model
+from whoknows.model.truth import LogisticTruth
 
 _CLASSES = {
     "CrossFitted": "CrossFitBelief",
@@ -20,7 +22,9 @@ _CLASSES = {
     "Smoothed": "GraphBelief",
     "Spread": "Covariances",
 }
+_TRUTHS = ("GraphTruth", "LinearTruth", "LogisticTruth", "OrderedTruth")
 _FIELDS = {
+    **{truth: {"chosen": "description"} for truth in _TRUTHS},
     "Given": {"said": "annotations", "items": "fingerprint"},
     "Items": {"Phi": "X_truth", "Psi": "X_annotators"},
     "Learnt": {"seen": "preprocessing"},
@@ -47,8 +51,12 @@ def upgraded(name: str, kept: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def _with_pair(kept: dict[str, Any]) -> dict[str, Any]:
     """Put what `CrowdClassifier` and `CrowdRegressor` held in five attributes into a fitted pair."""
-    parts = (kept.pop(key, None) for key in ("_learnt", "_fitted", "_spread", "_typical"))
-    kept["_pair"] = FittedPair(*parts, kept["bound_history_"])
+    keys = ("_learnt", "_fitted", "_spread", "_typical")
+    prepared, solution, covariances, typical = (kept.pop(key, None) for key in keys)
+    state = solution.truth
+    if isinstance(prepared.model.truth, LogisticTruth) and state.mean.ndim == 1:  # ξ has a column per output
+        solution = replace(solution, truth=replace(state, mean=state.mean[:, None]))
+    kept["_pair"] = FittedPair(prepared, solution, covariances, typical, kept["bound_history_"])
     if "_given" in kept:
         kept["_training_data"] = kept.pop("_given")
     return kept
