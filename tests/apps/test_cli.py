@@ -101,7 +101,7 @@ def test_ask_lists_whom_to_ask(fitted, monkeypatch, tmp_path):
     assert "5 labels to ask for" in said.out
     assert "Did you mean 'anna'?" in failure("ask", out, "--cost", "ana=4", code=2)
     assert "such as anna=5; got 'anna=x'" in failure("ask", out, "--cost", "anna=x", code=2)
-    assert "got nobody" not in failure("ask", out, "--annotator", "zoe", code=2)
+    assert "at least one annotator" not in failure("ask", out, "--annotator", "zoe", code=2)
 
 
 def test_ask_finds_files_that_moved(tmp_path):

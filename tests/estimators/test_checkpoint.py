@@ -162,7 +162,7 @@ def test_many_items_need_no_second_rehearsal(folder, monkeypatch):
 @pytest.mark.parametrize("which", ["lgp", "auto"])
 def test_the_consensus_of_many_items_is_remembered_piece_by_piece(which, folder, monkeypatch):
     monkeypatch.setattr(distances, "ENOUGH", 20)
-    monkeypatch.setattr(checkpoint, "BLOCKS_A_PIECE", 2)
+    monkeypatch.setattr(checkpoint, "BLOCKS_PER_PIECE", 2)
     (X, y), make = world(), ESTIMATORS[which][1]
     plain = make().fit(X, y)
     with monkeypatch.context() as patched:
@@ -276,7 +276,7 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path):
     X, y = world()
     (tmp_path / "thesis.txt").write_text("years of work")
     for taken in (tmp_path, tmp_path / "thesis.txt"):
-        with pytest.raises(FileError, match="is taken: expected a checkpoint, an empty folder or none"):
+        with pytest.raises(FileError, match="holds other files; expected a checkpoint or an empty folder"):
             CrowdClassifier("id", map="linear").fit(X, y, checkpoint=taken)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 

@@ -1,4 +1,4 @@
-"""Intervals: how far a probability may be off, from how sure a fit is of its parameters."""
+"""Intervals of probabilities, from the covariances of the parameters."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from whoknows.model.protocols import IntervalTruth, require
 
 Interval = tuple[Array, Array, Array]  # the estimate, its lower and its upper limit
 
-GRID = np.linspace(-1, 1, 9)  # where a probability is looked at within the interval of its log-odds
-AT_ONCE = 4_000_000  # numbers held at once
+GRID = np.linspace(-1, 1, 9)  # points of the interval of the log-odds at which the probability is evaluated
+AT_ONCE = 4_000_000  # numbers in memory at once
 
 
 def check_level(level: Any) -> float:
-    """Return the standard normal quantile that an interval of this level reaches to, or object."""
+    """Return the half-width of an interval of this level in standard deviations."""
     if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
         raise ValueError(f"level must be a number between 0 and 1, such as 0.9; got {level!r}.")
     return float(norm.ppf(0.5 + level / 2))
@@ -32,7 +32,7 @@ def class_interval(
 ) -> Interval:
     """p(z | x) with limits: three (n_items, n_classes).
 
-    With one log-odds f an item, the range of p(z | f) over f ± k · sd. With one a class, the log-odds of a
+    With one log-odds f per item, the range of p(z | f) over f ± k · sd. With one per class, the log-odds of a
     class against all others, log p_k / (1 − p_k), have the variance v_k + Σ_{j ≠ k} (p_j / (1 − p_k))² v_j.
     """
     require(
@@ -105,10 +105,10 @@ def average_interval(
 def sigma_points(
     probability: Callable[[Array], Array], mean: Array, covariance: Array
 ) -> tuple[Array, Array]:
-    """Log-odds of a probability that depends on θ ~ N(mean, covariance), and their standard deviation.
+    """Return log-odds of a probability that depends on θ ~ N(mean, covariance), and their standard deviation.
 
-    ``probability`` takes points (n_points, n_columns) and gives (…, n_points). One standard deviation to
-    either side along each axis of the covariance: exact where the log-odds are linear in θ.
+    ``probability`` takes points (n_points, n_columns) and returns (…, n_points). It is evaluated one standard
+    deviation to either side along each axis of the covariance: exact if the log-odds are linear in θ.
     """
     axes = np.linalg.cholesky(covariance).T
     odds = logit(np.clip(probability(np.vstack([mean, mean + axes, mean - axes])), 1e-12, 1 - 1e-12))
@@ -118,7 +118,7 @@ def sigma_points(
 
 
 def mixture(weights: Array, answers: list[Interval], level: float) -> Interval:
-    """Interval of a weighted average, on log-odds: what members say of their doubt, and how they differ."""
+    """Interval of a weighted average of members, on log-odds: variance within and between members."""
     reach = check_level(level)
     value = np.tensordot(weights, np.array([a[0] for a in answers]), axes=1)
     low, high = (logit(np.clip(np.array([a[i] for a in answers]), 1e-12, 1 - 1e-12)) for i in (1, 2))
@@ -129,5 +129,5 @@ def mixture(weights: Array, answers: list[Interval], level: float) -> Interval:
 
 
 def _around(value: Array, low: Array, high: Array) -> Interval:
-    """Estimate and limits; the estimate averages over doubt, and is never outside them."""
+    """Return estimate and limits; the estimate, an average over the parameters, is never outside them."""
     return value, np.minimum(low, value), np.maximum(high, value)

@@ -1,4 +1,4 @@
-"""Ranking: annotators from the most to the least trustworthy, with how sure that is."""
+"""Ranking: annotators by expertise, with intervals."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Ranking:
     ----------
     annotator : (n_annotators,)
     expertise, low, high : (n_annotators,)
-        Probability of being right, averaged over the items, and its limits.
+        Probability of being right, averaged over the items, with limits.
     n_labels : (n_annotators,)
-        Labels the fit had of each.
+        Number of labels in the fit.
     level : float
-        Of the interval from low to high.
+        Nominal coverage of the interval from low to high.
     """
 
     annotator: Ids
@@ -57,7 +57,7 @@ class Ranking:
         return len(self.annotator)
 
     def __repr__(self) -> str:
-        """Give the first rows as a table."""
+        """Format the first rows as a table."""
         names = [str(name) for name in elements(self.annotator)[:SHOWN]]
         width = max([9, *map(len, names)])
         rows = [

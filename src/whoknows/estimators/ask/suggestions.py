@@ -1,30 +1,35 @@
-"""Suggestions: a list of labels worth asking for, to print or to hand out."""
+"""Suggestions: labels worth asking for, and the validation of what a user asks of `suggest`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Integral, Real
 from typing import Any
 
-from whoknows._array import Array
+import numpy as np
+
+from whoknows._array import Array, Rows
 from whoknows.data.dataframes import write_long
-from whoknows.data.vocabulary import Ids, elements
+from whoknows.data.vocabulary import Ids, elements, make_vocabulary, show
 
 SHOWN = 10  # rows of a printed table
 
 
 @dataclass(frozen=True, eq=False)
 class Suggestions:
-    """Labels worth asking for, best first: in the order in which they were chosen.
+    """Labels worth asking for, in the order in which they were chosen.
 
     Attributes
     ----------
     item, annotator : (n_suggestions,)
         Ids: whom to ask about what.
     information : (n_suggestions,)
-        Bits that the label is expected to say about the truth of its item, once the labels above it on the
-        same item are in. One bit settles a yes-no question that was wholly open.
+        Expected information about the truth of the item in bits, given the labels above on the same item. One
+        bit settles a yes-no question with even odds.
     cost : (n_suggestions,)
-        What the annotator asks for a label; 1 if no costs were given.
+        Cost of the label; 1 if no costs were given.
     per_cost : (n_suggestions,)
         information / cost.
     why : str
@@ -52,7 +57,7 @@ class Suggestions:
         return len(self.item)
 
     def __repr__(self) -> str:
-        """Give the first rows as a table, and why there are no more."""
+        """Format the first rows as a table, and say why there are no more."""
         if not len(self):
             return f"No label to ask for: {self.why}."
         labels, bits = count_of_labels(len(self)), self.information.sum()
@@ -68,12 +73,12 @@ class Suggestions:
 
 
 def count_of_labels(count: int) -> str:
-    """Say "1 label", "2 labels"."""
+    """Format "1 label", "2 labels"."""
     return "1 label" if count == 1 else f"{count} labels"
 
 
 def _table(columns: dict[str, Any], n_rows: int) -> list[str]:
-    """Lay out the first rows, under their names."""
+    """Format the first rows under their names."""
     cells = [[name, *map(_cell, elements(values[:n_rows]))] for name, values in columns.items()]
     widths = [max(map(len, column)) for column in cells]
     rows = zip(*cells, strict=True)
@@ -82,3 +87,81 @@ def _table(columns: dict[str, Any], n_rows: int) -> list[str]:
 
 def _cell(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+# --- validation -----------------------------------------------------------------------------------
+
+
+def check_count(n: Any) -> int:
+    """Return the number of labels to ask for."""
+    if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
+        raise ValueError(f"n must be a whole number of 1 or more, the labels to ask for; got {n!r}.")
+    return int(n)
+
+
+def check_gain(min_gain: Any) -> float:
+    """Return the smallest gain in bits per cost."""
+    if not _is_number(min_gain) or not 0 <= min_gain < np.inf:
+        raise ValueError(
+            f"min_gain must be a number of 0 or more, in bits per cost; got {min_gain!r}. Bits of one label "
+            "are at most log2 of the number of classes."
+        )
+    return float(min_gain)
+
+
+def check_costs(costs: Any, known: list[Any], asked: Rows) -> Array:
+    """Return the costs of those who may be asked: (n_asked,)."""
+    if costs is None:
+        return np.ones(len(asked))
+    by_name = _costs_by_name(costs, known)
+    names = [known[t] for t in asked]
+    missing = [name for name in names if name not in by_name]
+    if missing:
+        raise ValueError(
+            f"costs must name everyone who may be asked; there is none for {show(missing)}. "
+            "Add their costs, or say with annotators= who may be asked."
+        )
+    for name in names:
+        if not _is_number(by_name[name]) or not 0 < by_name[name] < np.inf:
+            raise ValueError(
+                f"costs must be finite numbers above 0; got {by_name[name]!r} for annotator {name!r}. "
+                "To leave someone out, say with annotators= who may be asked."
+            )
+    return np.array([by_name[name] for name in names], dtype=float)
+
+
+def _costs_by_name(costs: Any, known: list[Any]) -> dict[Any, Any]:
+    """Return costs by annotator; bare numbers are in the order of ``annotators_``."""
+    if isinstance(costs, Mapping) or (hasattr(costs, "to_dict") and hasattr(costs, "index")):
+        return dict(costs.items())
+    if isinstance(costs, str) or np.ndim(costs) != 1 or len(costs) != len(known):
+        got = repr(costs) if np.ndim(costs) == 0 else f"an array of shape {np.shape(costs)}"
+        raise ValueError(
+            f"costs must map annotators to costs, such as {{{known[0]!r}: 1.5}}, or be {len(known)} numbers "
+            f"in the order of annotators_; got {got}."
+        )
+    return dict(zip(known, np.asarray(costs).tolist(), strict=True))
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real)
+
+
+def positions(annotators: Any, known: Ids) -> Rows:
+    """Return the sorted positions in ``known`` of those who may be asked: (n_asked,)."""
+    if annotators is None:
+        return np.arange(len(known))
+    names = elements(known)
+    wanted = elements(make_vocabulary(annotators, "annotators="))
+    if not wanted:
+        raise ValueError("annotators= must name at least one annotator. Leave it out for all.")
+    for name in wanted:
+        if name not in names:
+            raise ValueError(f"annotators= must be annotators of the fit; got {name!r}. {_hint(name, names)}")
+    return np.sort([names.index(name) for name in wanted])
+
+
+def _hint(name: Any, names: list[Any]) -> str:
+    by_text = {str(known): known for known in names}
+    near = [by_text[text] for text in get_close_matches(str(name), by_text)]
+    return f"The nearest: {show(near)}." if near else f"There are {show(names)}."

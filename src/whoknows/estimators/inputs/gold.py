@@ -1,4 +1,4 @@
-"""Gold: items whose truth is known."""
+"""Gold: known truth of some items."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import elements, factorize, show, sorted_if_possible
 from whoknows.estimators.inputs.validation import brings_ids, row_ids
 
-SEVERAL = 3  # annotators who all say the same: that all are wrong is hardly chance
+SEVERAL = 3  # equal labels of an item: that all are wrong is unlikely to be chance
 
 
 def by_row(gold: Any, index: list[Any] | None, y: Any) -> Any:
-    """Return gold by place where it goes by the ids of X's rows, ``index``, and y brings none of its own."""
+    """Return gold by row if its keys are the ids of X's rows, ``index``, and y has no ids of its own."""
     known = _as_mapping(gold)
     if known is None or index is None:
         return gold
@@ -31,35 +31,35 @@ def by_row(gold: Any, index: list[Any] | None, y: Any) -> Any:
     return {place[item]: value for item, value in known.items()}
 
 
-def with_classes_of(gold: Any, said: Annotations) -> Annotations:
-    """Return the annotations with room for classes that only gold knows."""
-    values = [] if gold is None else factorize(_known(gold, said)[1], "gold label").values
-    labels = elements(said.labels)
+def with_classes_of(gold: Any, Y: Annotations) -> Annotations:
+    """Return the annotations with the classes that only gold has added to theirs."""
+    values = [] if gold is None else factorize(_known(gold, Y)[1], "gold label").values
+    labels = elements(Y.labels)
     if set(values) <= set(labels):
-        return said
+        return Y
     _refuse_another_kind(values, labels)
-    return said.recode(said.annotators, sorted_if_possible(list(dict.fromkeys([*labels, *values]))))
+    return Y.recode(Y.annotators, sorted_if_possible(list(dict.fromkeys([*labels, *values]))))
 
 
-def gold_codes(gold: Any, said: Annotations) -> Array | None:
-    """Return gold as class codes, NaN where it is not known: (n_items,)."""
+def gold_codes(gold: Any, Y: Annotations) -> Array | None:
+    """Return gold as class codes, NaN where it is unknown: (n_items,)."""
     if gold is None:
         return None
-    row, value = _known(gold, said)
+    row, value = _known(gold, Y)
     label = factorize(value, "gold label")
-    code = {name: position for position, name in enumerate(elements(said.labels))}
-    codes = np.full(said.n_items, np.nan)
+    code = {name: position for position, name in enumerate(elements(Y.labels))}
+    codes = np.full(Y.n_items, np.nan)
     codes[row] = [code[label.values[c]] if c >= 0 else np.nan for c in label.codes]
-    _warn_of_contradictions(codes, said)
+    _warn_of_contradictions(codes, Y)
     return codes
 
 
-def gold_numbers(gold: Any, said: Annotations) -> Array | None:
-    """Return gold as numbers, (n_items,), NaN where it is not known."""
+def gold_numbers(gold: Any, Y: Annotations) -> Array | None:
+    """Return gold as numbers, NaN where it is unknown: (n_items,)."""
     if gold is None:
         return None
-    row, value = _known(gold, said)
-    numbers = np.full(said.n_items, np.nan)
+    row, value = _known(gold, Y)
+    numbers = np.full(Y.n_items, np.nan)
     known = factorize(value, "gold number")
     if not all(isinstance(v, (int, float)) and np.isfinite(v) for v in known.values):
         raise ValueError(f"Expected gold to be finite numbers, got {show(known.values)}.")
@@ -68,7 +68,7 @@ def gold_numbers(gold: Any, said: Annotations) -> Array | None:
 
 
 def _refuse_another_kind(gold: list[Any], labels: list[Any]) -> None:
-    """Refuse gold that is text where labels are numbers, or the other way round: '1' is not the class 1."""
+    """Refuse a mixture of text and numbers in gold and labels: '1' is not the class 1."""
     if len({isinstance(value, str) for value in [*gold, *labels]}) > 1:
         raise ValueError(
             f"gold holds {show(gold, 3)} and y the labels {show(labels, 3)}: text and numbers are different "
@@ -76,37 +76,37 @@ def _refuse_another_kind(gold: list[Any], labels: list[Any]) -> None:
         )
 
 
-def _known(gold: Any, said: Annotations) -> tuple[Any, list[Any]]:
-    """Row and value of each entry of gold, by id or by place."""
+def _known(gold: Any, Y: Annotations) -> tuple[Any, list[Any]]:
+    """Return row and value of each entry of gold, which is given by id or by row."""
     by_id = _as_mapping(gold)
     if by_id is not None:
-        place = {item: position for position, item in enumerate(elements(said.items))}
+        place = {item: position for position, item in enumerate(elements(Y.items))}
         strange = [item for item in by_id if item not in place]
         if strange:
             raise ValueError(
                 f"gold names {len(strange)} of {len(by_id)} items that are not in y, such as "
-                f"{show(strange, 3)}; y has {show(elements(said.items), 3)}. Use the ids of y's items."
+                f"{show(strange, 3)}; y has {show(elements(Y.items), 3)}. Use the ids of y's items."
             )
         return [place[item] for item in by_id], list(by_id.values())
     values = list(gold) if isinstance(gold, (list, tuple)) else elements(np.asarray(gold))
-    if np.ndim(gold) != 1 or len(values) != said.n_items:
+    if np.ndim(gold) != 1 or len(values) != Y.n_items:
         raise ValueError(
-            f"gold must have a label for each of the {said.n_items} items, None or NaN where it is not "
+            f"gold must have one label for each of the {Y.n_items} items, None or NaN where it is not "
             f"known, or be a mapping from item ids to labels; got {_shape(gold)}."
         )
-    return np.arange(said.n_items), values
+    return np.arange(Y.n_items), values
 
 
-def _unanimous(said: Annotations) -> Mask:
-    """Which items have several labels, all the same."""
-    lowest, highest = np.full(said.n_items, said.n_classes), np.full(said.n_items, -1)
-    np.minimum.at(lowest, said.item, said.label)
-    np.maximum.at(highest, said.item, said.label)
-    return np.asarray((said.labels_per_item >= SEVERAL) & (lowest == highest))
+def _unanimous(Y: Annotations) -> Mask:
+    """Which items have several labels, all equal."""
+    lowest, highest = np.full(Y.n_items, Y.n_classes), np.full(Y.n_items, -1)
+    np.minimum.at(lowest, Y.item, Y.label)
+    np.maximum.at(highest, Y.item, Y.label)
+    return np.asarray((Y.labels_per_item >= SEVERAL) & (lowest == highest))
 
 
 def _as_mapping(gold: Any) -> dict[Any, Any] | None:
-    """Gold by item id: a mapping, or a pandas Series whose index does more than count rows."""
+    """Return gold by item id: a mapping, or a pandas Series with ids; None for other forms."""
     if isinstance(gold, Mapping):
         return dict(gold)
     index = row_ids(gold)
@@ -114,7 +114,7 @@ def _as_mapping(gold: Any) -> dict[Any, Any] | None:
         return None
     if len(set(index)) < len(index):
         twice = next(item for item in index if index.count(item) > 1)
-        raise ValueError(f"gold names item {twice!r} more than once. Keep one truth an item.")
+        raise ValueError(f"gold names item {twice!r} more than once. Keep one truth per item.")
     return dict(zip(index, gold.tolist(), strict=True))
 
 
@@ -122,14 +122,14 @@ def _shape(gold: Any) -> str:
     return f"an array of shape {np.shape(gold)}" if np.ndim(gold) else f"{gold!r}"
 
 
-def _warn_of_contradictions(codes: Array, said: Annotations) -> None:
-    """Warn where gold is what none of an item's annotators said, if that cannot well be chance."""
-    agrees = np.bincount(said.item, weights=said.label == codes[said.item], minlength=said.n_items)
-    judged = np.isfinite(codes) & said.labelled
+def _warn_of_contradictions(codes: Array, Y: Annotations) -> None:
+    """Warn if gold contradicts all labels of an item, and that is unlikely to be chance."""
+    agrees = np.bincount(Y.item, weights=Y.label == codes[Y.item], minlength=Y.n_items)
+    judged = np.isfinite(codes) & Y.labelled
     alone = judged & (agrees == 0)
-    if 2 * alone.sum() <= judged.sum() and not (alone & _unanimous(said)).any():
+    if 2 * alone.sum() <= judged.sum() and not (alone & _unanimous(Y)).any():
         return
-    shown = show([elements(said.items)[i] for i in np.flatnonzero(alone)[:3]], 3)
+    shown = show([elements(Y.items)[i] for i in np.flatnonzero(alone)[:3]], 3)
     warnings.warn(
         f"gold contradicts every annotator on {alone.sum()} of the {judged.sum()} gold items that have "
         f"labels (such as {shown}). It is taken as true; check that its labels mean the same as theirs.",

@@ -1,4 +1,4 @@
-"""Input is checked here, once; the rooms below trust it."""
+"""Validation of features, annotations and weights. It happens once; the code below relies on it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from whoknows.model.distances import blocks_of
 from whoknows.model.settings import Rule
 
 MOST_FEATURES = 5_000
-COLUMNS = ("n_features_in_", "feature_names_in_")  # what checking X sets
+COLUMNS = ("n_features_in_", "feature_names_in_")  # set by the validation of X
 P, R = ParamSpec("P"), TypeVar("R")
 
 
 def all_or_nothing(fit: Callable[P, R]) -> Callable[P, R]:
-    """Let a ``fit`` that fails leave its estimator with the columns it knew before, as all else it knows."""
+    """Let a ``fit`` that fails restore the columns of the previous fit, so that it stays intact."""
 
     @wraps(fit)
     def guarded(*args: P.args, **settings: P.kwargs) -> R:
@@ -53,7 +53,7 @@ def all_or_nothing(fit: Callable[P, R]) -> Callable[P, R]:
 
 
 def check_setting(estimator: Any, name: str, rule: Rule) -> None:
-    """Refuse a setting that means nothing."""
+    """Refuse an invalid setting."""
     (words, holds), value = rule, getattr(estimator, name)
     if not holds(value):
         raise ValueError(f"{name} must be {words}; got {value!r}.")
@@ -62,7 +62,7 @@ def check_setting(estimator: Any, name: str, rule: Rule) -> None:
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Return X as rows of finite floats (n_items, D), or say what is wrong with it.
 
-    What is already rows of floats, on a GPU or in files, stays where it is.
+    Tensors and out-of-core features are neither copied nor moved.
     """
     if sp.issparse(X):
         raise TypeError(
@@ -73,14 +73,14 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         _check_shape(estimator, X, reset)
     else:
         _refuse_text(X)
-        floats = [np.float64, np.float32]  # turned into doubles block by block
+        floats = [np.float64, np.float32]  # converted to doubles block by block
         X = validate_data(estimator, X, reset=reset, dtype=floats, ensure_all_finite=False)
     if X.shape[1] > MOST_FEATURES:
         raise ValueError(
             f"X has {X.shape[1]} features; at most {MOST_FEATURES} are handled. Reduce it first, e.g. with "
             "sklearn.decomposition.PCA(100).fit_transform(X)."
         )
-    if not isinstance(X, ParquetFeatures):  # which looks at every number when it reads it
+    if not isinstance(X, ParquetFeatures):  # which validates numbers as it reads them
         for rows in blocks_of(X):
             _check_block(estimator, X[rows], rows.start)
     return on_device(X, getattr(estimator, "device", None))
@@ -103,13 +103,13 @@ def checked(estimator: Any, X: Any) -> CheckedFeatures:
 
 
 def is_rows(X: Any) -> bool:
-    """Whether X gives rows of floats when asked for some: a tensor, or features in files."""
+    """Whether X gives rows of floats by indexing: a tensor, or out-of-core features."""
     return isinstance(X, ParquetFeatures) or namespace(X) is not np
 
 
 def _check_shape(estimator: Any, X: Any, reset: bool) -> None:
     if len(X.shape) != 2:
-        raise ValueError(f"Expected X of two dimensions, a row for each item; got shape {tuple(X.shape)}.")
+        raise ValueError(f"Expected X with two dimensions, one row per item; got shape {tuple(X.shape)}.")
     known = X.shape[1] if reset else getattr(estimator, "n_features_in_", X.shape[1])
     if X.shape[1] != known:
         raise ValueError(
@@ -120,7 +120,7 @@ def _check_shape(estimator: Any, X: Any, reset: bool) -> None:
 
 
 def _refuse_text(X: Any) -> None:
-    """Name the columns of a frame or of an array of objects that hold text or dates."""
+    """Refuse text and dates in a frame or an array of objects, and name their columns."""
     if is_frame(X):
         found = not_numbers(X)
     elif isinstance(X, np.ndarray) and X.ndim == 2 and len(X) and X.dtype.kind in "OUSmM":
@@ -138,7 +138,7 @@ def _refuse_text(X: Any) -> None:
 
 
 def _not_numbers_of_array(X: Any) -> dict[int, Any]:
-    """Columns with text or dates, and the first of them; what else is no number is left to scikit-learn."""
+    """Return columns with text or dates, and their first value; scikit-learn handles other types."""
     if X.dtype.kind in "mM":
         return dict(enumerate(X[0]))
     first = {column: first_not_a_number(X[:, column].tolist()) for column in range(X.shape[1])}
@@ -151,9 +151,9 @@ def _cut(text: str, longest: int = 40) -> str:
 
 
 def _check_block(estimator: Any, X: Any, before: int) -> None:
-    """Refuse what is no number, or too large a one, in rows that ``before`` others precede."""
+    """Refuse values that are not finite or too large; ``before`` is the number of the first row."""
     xp = namespace(X)
-    if not len(X) or float(xp.abs(X).max()) <= LARGEST:  # which is false of NaN too
+    if not len(X) or float(xp.abs(X).max()) <= LARGEST:  # False for NaN, too
         return
     _check_finite(estimator, to_numpy(X), before)
     _check_size(estimator, to_numpy(X), before)
@@ -189,7 +189,7 @@ def _check_size(estimator: Any, X: Array, before: int) -> None:
 
 
 def row_ids(X: Any) -> list[Any] | None:
-    """Return the ids that X brings for its rows: a pandas index that does more than count them."""
+    """Return the ids of the rows of X: a pandas index that is not a mere range."""
     index = getattr(X, "index", None)
     if callable(index) or not hasattr(index, "tolist") or counts_rows(index):
         return None
@@ -197,39 +197,39 @@ def row_ids(X: Any) -> list[Any] | None:
 
 
 def check_annotations(y: Any, n_items: int, annotators: Any = None, index: Any = None) -> Annotations:
-    """Return y as Annotations with one item for each row of X.
+    """Return y as Annotations with one item per row of X.
 
-    ``annotators`` are those a fitted model knows; a bare matrix is about them and needs as many columns.
-    ``index`` are the ids of the rows of X, see `row_ids`; if y brings ids too, they must agree.
+    ``annotators`` are those of a fitted model; a bare matrix needs one column for each of them. ``index`` are
+    the ids of the rows of X, see `row_ids`; if y has ids too, they must agree.
     """
     if y is None:
         raise ValueError(
             "requires y to be passed, but the target y is None: give an Annotations, an "
-            "(n_items, n_annotators) matrix with NaN where there is no label, or one label an item."
+            "(n_items, n_annotators) matrix with NaN where there is no label, or one label per item."
         )
-    said = y if isinstance(y, Annotations) else _from_array(y, annotators)
-    if said.n_items != n_items:
+    Y = y if isinstance(y, Annotations) else _from_array(y, annotators)
+    if Y.n_items != n_items:
         raise ValueError(
-            f"X has {n_items} rows and y has {said.n_items} items; they must be the same items in the same "
+            f"X has {n_items} rows and y has {Y.n_items} items; they must be the same items in the same "
             "order. For a long table use Annotations.from_frame(table, items=ids_of_the_rows_of_X)."
         )
     if index is not None:
-        items = said.items.tolist() if isinstance(y, Annotations) or _is_named(y) else row_ids(y)
+        items = Y.items.tolist() if isinstance(y, Annotations) or _is_named(y) else row_ids(y)
         if items is not None:
             _check_same_rows(list(index), items)
-    return said
+    return Y
 
 
 def brings_ids(y: Any) -> bool:
-    """Whether y names its items, or leaves that to X."""
+    """Whether y has ids of its own for the items."""
     return isinstance(y, Annotations) or _is_named(y) or row_ids(y) is not None
 
 
 def _check_same_rows(rows: list[Any], items: list[Any]) -> None:
     """Refuse ids of X and y that contradict each other.
 
-    Numbers may count rows, of a table that has since been split or shuffled, so only numbers that are the
-    same set in another order contradict.
+    Numbers may be row numbers of a table that has since been split or shuffled, so numbers contradict only if
+    they are the same set in another order.
     """
     if rows == items or items == list(range(len(items))):
         return
@@ -281,7 +281,7 @@ def _from_array(y: Any, annotators: Any) -> Annotations:
 
 
 def _shape(y: Any) -> tuple[int, ...]:
-    """Shape of y, () for rows of different lengths: `Annotations.from_matrix` knows how to complain."""
+    """Return the shape of y, () for rows of different lengths, which `Annotations.from_matrix` refuses."""
     try:
         return np.shape(y)
     except ValueError:
@@ -298,74 +298,74 @@ def _check_width(width: int, known: int) -> None:
 
 
 def check_weight(sample_weight: Any, X: Array) -> Array | None:
-    """Return how much each item counts, (n_items,), or say what is wrong with it; None is 1 each."""
+    """Return the weight of each item, (n_items,), or say what is wrong; None means 1 each."""
     if sample_weight is None:
         return None
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weight.any():
-        raise ValueError("Every sample_weight is 0: no item counts, so nothing can be learnt.")
+        raise ValueError("Every sample_weight is 0: no item counts, so nothing can be learned.")
     return np.asarray(weight)
 
 
 def only_what_counts(
-    said: Annotations, gold: Array | None, weight: Array | None
+    Y: Annotations, gold: Array | None, weight: Array | None
 ) -> tuple[Annotations, Array | None]:
-    """Return labels and gold without those of confidence or weight 0: as if they had never been given."""
-    counts = said.counts
+    """Drop labels and gold of confidence or weight 0."""
+    counts = Y.counts
     if weight is not None:
-        counts = counts * weight[said.item]
+        counts = counts * weight[Y.item]
         gold = None if gold is None else np.where(weight > 0, gold, np.nan)
     if not counts.any():
         raise ValueError(
             "No label counts: every item with a label has sample_weight 0, or every label has confidence 0. "
-            "Nothing can be learnt; give some of them a number above 0."
+            "Nothing can be learned; give some of them a positive number."
         )
-    return said.only(counts > 0), gold
+    return Y.only(counts > 0), gold
 
 
-def check_some_labels(said: Annotations) -> None:
-    """Refuse annotations in which nobody says anything."""
-    if said.n_annotations == 0:
+def check_some_labels(Y: Annotations) -> None:
+    """Refuse annotations without any label."""
+    if Y.n_annotations == 0:
         raise ValueError(
-            f"None of the {said.n_items} items has a label: nothing can be learnt, from gold alone neither. "
+            f"None of the {Y.n_items} items has a label: nothing can be learned, not even with gold. "
             "Check missing_label, and that item ids of labels and features match."
         )
 
 
-def check_classes(said: Annotations) -> None:
-    """Refuse labels a classifier cannot learn from; warn of classes that look like a slip."""
-    check_some_labels(said)
-    if said.labels.dtype.kind == "f":
+def check_classes(Y: Annotations) -> None:
+    """Refuse labels that a classifier cannot learn from; warn of classes that look like a mistake."""
+    check_some_labels(Y)
+    if Y.labels.dtype.kind == "f":
         raise ValueError(
-            f"Unknown label type: continuous. Labels such as {said.labels[0]} are real numbers; a classifier "
+            f"Unknown label type: continuous. Labels such as {Y.labels[0]} are real numbers; a classifier "
             "needs classes. Use CrowdRegressor; or round them, or name them as strings."
         )
-    if said.n_classes < 2:
+    if Y.n_classes < 2:
         raise ValueError(
-            f"All labels are of one class, {_shown(said.labels)}; two are needed. If there is another that "
+            f"All labels are of one class, {_shown(Y.labels)}; two are needed. If there is another that "
             "nobody gave, name both with Annotations.from_...(…, labels=[…, …])."
         )
-    hint = _hint(said)
+    hint = _hint(Y)
     if hint:
-        warnings.warn(f"There are {said.n_classes} classes: {_shown(said.labels)}.{hint}", stacklevel=3)
+        warnings.warn(f"There are {Y.n_classes} classes: {_shown(Y.labels)}.{hint}", stacklevel=3)
 
 
-def _hint(said: Annotations) -> str:
-    """Say what may have made more classes than were meant, with a space before each sentence."""
-    labels, hints = said.labels.tolist(), []
-    if said.labels.dtype.kind in "iu" and len(labels) > 2 and -1 in labels:
+def _hint(Y: Annotations) -> str:
+    """Return possible reasons for unintended classes, each sentence after a space."""
+    labels, hints = Y.labels.tolist(), []
+    if Y.labels.dtype.kind in "iu" and len(labels) > 2 and -1 in labels:
         hints.append("If -1 means no label, use Annotations.from_matrix(y, missing_label=-1).")
     twins = _twins(labels)
     if twins:
         hints.append(f"{twins[0]!r} and {twins[-1]!r} differ only by spaces or case; clean them first.")
-    ids = _id_column(said)
+    ids = _id_column(Y)
     if ids is not None:
         hints.append(f"Column {ids!r} differs in every row: if it names the items, use y.set_index({ids!r}).")
     return "".join(f" {hint}" for hint in hints)
 
 
 def _twins(labels: list[Any]) -> list[str]:
-    """Return the first strings that are the same but for spaces around them and case, the plainest first."""
+    """Return the first strings that differ only by case and surrounding spaces, the simplest first."""
     alike: dict[str, list[str]] = {}
     for label in labels:
         if isinstance(label, str):
@@ -374,14 +374,14 @@ def _twins(labels: list[Any]) -> list[str]:
     return sorted(first, key=lambda label: (label != label.strip(), label != label.lower(), label))
 
 
-def _id_column(said: Annotations) -> Any:
-    """Return the named annotator who says something else of every item, None if there is none."""
-    if said.n_items < 3 or said.n_classes < said.n_items or said.annotators.dtype.kind in "iu":
+def _id_column(Y: Annotations) -> Any:
+    """Return the named annotator with a different label on every item, None if there is none."""
+    if Y.n_items < 3 or Y.n_classes < Y.n_items or Y.annotators.dtype.kind in "iu":
         return None
-    said_by = np.unique(np.column_stack([said.annotator, said.label]), axis=0)[:, 0]
-    distinct = np.bincount(said_by[said_by >= 0], minlength=said.n_annotators)
-    found = np.flatnonzero(distinct == said.n_items)
-    return said.annotators.tolist()[found[0]] if found.size else None
+    pairs = np.unique(np.column_stack([Y.annotator, Y.label]), axis=0)[:, 0]
+    distinct = np.bincount(pairs[pairs >= 0], minlength=Y.n_annotators)
+    found = np.flatnonzero(distinct == Y.n_items)
+    return Y.annotators.tolist()[found[0]] if found.size else None
 
 
 def _shown(labels: Any) -> str:

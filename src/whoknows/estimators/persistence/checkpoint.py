@@ -1,7 +1,7 @@
-"""Checkpoints: a folder in which a fit remembers what it has done, to go on from there after an interruption.
+"""Checkpoints: a folder with intermediate results, from which an interrupted fit continues.
 
-What a step came to is written as a model file, whole or not at all, and then taken from there, interrupted or
-not: either way a fit goes on from the same numbers.
+The result of a step is written as a model file, atomically, and then read back, interrupted or not: in either
+case the fit continues with the same numbers.
 """
 
 from __future__ import annotations
@@ -34,43 +34,43 @@ from whoknows.io.errors import Path
 from whoknows.io.labels import FileError
 from whoknows.model.distances import blocks_of
 
-PAUSE = 10.0  # seconds, at least, between two states that are kept of a solver: what an interruption costs
-BLOCKS_A_PIECE = 50  # of items, worked on between two steps that are remembered
-ABOUT = "checkpoint.json"  # what is fitted; there first, and gone last
-START_ANEW = "Remove the folder to start anew, or give another one."
+PAUSE = 10.0  # seconds between two saved states of a solver: the work that an interruption can lose
+BLOCKS_PER_PIECE = 50  # blocks of items between two saved steps
+ABOUT = "checkpoint.json"  # what is fitted; written first, removed last
+START_AGAIN = "Remove the folder to start again, or name another one."
 
 Answer = TypeVar("Answer")
-_one_reads = Lock()  # reading a model file hushes warnings for a moment, in all threads
+_reading = Lock()  # reading a model file suppresses warnings for a moment, in all threads
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A memory of the steps of one fit.
+    """The steps of one fit that are done.
 
     Attributes
     ----------
     folder : str
         Created when the first step is done.
     about : str
-        What is fitted, as JSON of checksums: the checkpoint of another fit is of no use.
+        What is fitted, as JSON of checksums; the checkpoint of another fit is refused.
     """
 
     folder: str
     about: str
 
     @classmethod
-    def of(cls, folder: Path, settings: Any, given: TrainingData) -> Checkpoint:
+    def of(cls, folder: Path, settings: Any, data: TrainingData) -> Checkpoint:
         """Return the checkpoint of an estimator's fit; a folder with that of another fit is refused."""
         if not isinstance(settings.random_state, Integral):
             raise ValueError(
-                "checkpoint= needs random_state to be a whole number, so that a fit that goes on draws as "
-                f"before; got {settings.random_state!r}."
+                "checkpoint= needs an integer random_state, so that a continued fit draws the same random "
+                f"numbers; got {settings.random_state!r}."
             )
         about = {
             "whoknows": whoknows.__version__,
             "settings": _settings(settings, folder),
-            "features": given.fingerprint,
-            "labels": _labels(given),
+            "features": data.fingerprint,
+            "labels": _labels(data),
         }
         found = cls(os.fspath(folder), json.dumps(about))
         found._refuse_another_fit(about)
@@ -81,21 +81,21 @@ class Checkpoint:
         return Step(self, name)
 
     def remember(self, name: str, compute: Callable[[], Answer]) -> Answer:
-        """Return what a step came to; it is computed if nobody has yet."""
+        """Return the result of a step; compute it if it is not saved."""
         return self.step(name).remember(compute)
 
     def in_pieces(
         self, name: str, compute: Callable[[Any, slice], Array], X: Any, whole: bool = False
     ) -> Array:
-        """Return compute(X[rows], rows) of all rows, (n_items, …), remembered piece by piece.
+        """Return compute(X[rows], rows) for all rows, (n_items, …), saved piece by piece.
 
-        ``whole``: items can only be seen all together.
+        ``whole``: the items cannot be split.
         """
         if whole:
             return self.remember(name, partial(compute, X, slice(None)))
         blocks, found = list(blocks_of(X)), []
-        for place in range(0, len(blocks), BLOCKS_A_PIECE):
-            piece = blocks[place : place + BLOCKS_A_PIECE]
+        for place in range(0, len(blocks), BLOCKS_PER_PIECE):
+            piece = blocks[place : place + BLOCKS_PER_PIECE]
             rows = slice(piece[0].start, piece[-1].stop)
             part = partial(compute, RowSpan(X, rows.start, rows.stop), rows)
             found.append(self.remember(f"{name}-{rows.start}", part))
@@ -112,14 +112,14 @@ class Checkpoint:
             changed = [f"version of whoknows ({before.get('whoknows')}; this is {whoknows.__version__})"]
         if changed:
             raise FileError(
-                folder, f"is the checkpoint of another fit, with other {' and '.join(changed)}. {START_ANEW}"
+                folder, f"is the checkpoint of another fit, with other {' and '.join(changed)}. {START_AGAIN}"
             )
 
     def _path(self, name: str) -> str:
         return os.path.join(self.folder, f"{name}.whoknows")
 
     def _read(self, name: str) -> Any:
-        """Return what is written under a name; None if it is not there, or damaged."""
+        """Return what was saved under a name; None if it is missing or damaged."""
         path = self._path(name)
         if not os.path.exists(path):
             return None
@@ -138,7 +138,7 @@ class Checkpoint:
 
 
 class Step:
-    """One step of a fit: what it came to, and while a solver is at it, the state of the solver."""
+    """One step of a fit: its result, and until then the state of the solver."""
 
     def __init__(self, checkpoint: Checkpoint, name: str) -> None:
         self._checkpoint, self._name, self._state = checkpoint, name, f"{name}.state"
@@ -146,7 +146,7 @@ class Step:
 
     @property
     def is_done(self) -> bool:
-        """Whether it is remembered what the step came to."""
+        """Whether the result is saved."""
         return os.path.exists(self._checkpoint._path(self._name))
 
     def remember(self, compute: Callable[[], Answer]) -> Answer:
@@ -157,9 +157,9 @@ class Step:
         return found
 
     def solution(self, monitor: Monitor, solve: Callable[[], Answer]) -> Answer:
-        """Return what a solver learnt, and tell its monitor.
+        """Return the solution of a solver, and replay its history to the monitor.
 
-        A fit that a callback stopped is not remembered: asked for again, it goes on.
+        A fit that a callback stopped is not saved; called again, it continues.
         """
         known = self._checkpoint._read(self._name)
         if known is None:
@@ -173,18 +173,18 @@ class Step:
         return answer
 
     def state(self) -> Any:
-        """Return the last state that was kept of the solver, or None: with this a solver begins."""
+        """Return the last saved state of the solver, or None; called when the solver starts."""
         self._kept_at = time.monotonic()
         return self._checkpoint._read(self._state)
 
     def keep(self, state: Any) -> None:
-        """Keep a state of the solver, unless there is one of a moment ago."""
+        """Save a state of the solver, unless one was saved a moment ago."""
         if time.monotonic() - self._kept_at >= PAUSE:
             self._checkpoint._write(self._state, state)
             self._kept_at = time.monotonic()
 
     def _written(self, answer: Any) -> Any:
-        """Write what the step came to; a state of the solver is of no use any more."""
+        """Save the result, and remove the state of the solver."""
         self._checkpoint._write(self._name, answer)
         state = self._checkpoint._path(self._state)
         if os.path.exists(state):
@@ -193,12 +193,12 @@ class Step:
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Whether a fit has remembered something in a folder."""
+    """Whether a folder holds a checkpoint."""
     return os.path.isfile(os.path.join(folder, ABOUT))
 
 
 def forget(folder: Path) -> None:
-    """Remove a checkpoint: its files, and the folder if there is nothing else in it."""
+    """Remove the files of a checkpoint, and the folder if it is then empty."""
     steps = [name for name in os.listdir(folder) if name.endswith(".whoknows") or _is_torn(name)]
     for name in (*steps, ABOUT):
         os.remove(os.path.join(folder, name))
@@ -210,27 +210,29 @@ def forget(folder: Path) -> None:
 
 
 def _load(path: str) -> Any:
-    with _one_reads:
+    with _reading:
         return load_step(path)
 
 
 def _refuse_other_files(folder: str) -> None:
-    """Refuse a place that is taken: steps are not to mingle with other files."""
+    """Refuse a folder with other files."""
     if os.path.exists(folder) and not (os.path.isdir(folder) and all(map(_is_torn, os.listdir(folder)))):
-        raise FileError(folder, "is taken: expected a checkpoint, an empty folder or none. Give another one.")
+        raise FileError(
+            folder, "holds other files; expected a checkpoint or an empty folder. Name another one."
+        )
 
 
 def _told(path: str) -> dict[str, Any]:
-    """Return what a checkpoint says of its fit."""
+    """Return what a checkpoint was fitted to."""
     try:
         with open(path, encoding="utf-8") as file:
             return dict(json.load(file))
     except (OSError, ValueError, TypeError) as error:
-        raise FileError(path, f"cannot be read ({error}). {START_ANEW}") from None
+        raise FileError(path, f"cannot be read ({error}). {START_AGAIN}") from None
 
 
 def _is_torn(name: str) -> bool:
-    """Whether a file is what an interrupted write may leave: it is never read."""
+    """Whether a file is left over from an interrupted write; it is never read."""
     return name.startswith(".") and name.endswith(".part")
 
 
@@ -238,18 +240,18 @@ def _is_torn(name: str) -> bool:
 
 
 def _settings(estimator: Any, folder: Path) -> str:
-    """Return a checksum of an estimator's settings; engines do not count, whose numbers are the same."""
+    """Return a checksum of an estimator's settings; engines do not count, as they give the same numbers."""
     told = estimator.get_params(deep=False) | {"engine": None, "device": repr(estimator.device)}
     written = Written.of(type(estimator)(**told), folder)
     return digest(json.dumps([written.objects, written.digests]).encode())
 
 
-def _labels(given: TrainingData) -> str:
-    """Return a checksum of labels and what is known besides."""
-    said, found = given.annotations, blake2b(digest_size=16)
-    shape = said.n_items, said.n_annotators, elements(said.labels)
+def _labels(data: TrainingData) -> str:
+    """Return a checksum of labels, gold and weights."""
+    Y, found = data.annotations, blake2b(digest_size=16)
+    shape = Y.n_items, Y.n_annotators, elements(Y.labels)
     found.update(repr(shape).encode())
-    for array in (said.item, said.annotator, said.label, said.confidence, given.gold, given.weight):
+    for array in (Y.item, Y.annotator, Y.label, Y.confidence, data.gold, data.weight):
         found.update(b"none" if array is None else repr(len(array)).encode())
         found.update(b"" if array is None else np.ascontiguousarray(array).data)
     return found.hexdigest()

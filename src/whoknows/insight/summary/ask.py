@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import entr
 
 from whoknows._array import Array, Rows
-from whoknows.estimators.ask.checks import check_costs
+from whoknows.estimators.ask.suggestions import check_costs
 from whoknows.insight.summary.answer import SURE, Vote
 from whoknows.insight.summary.fitted import Fit
 from whoknows.insight.summary.plain import Facts, names
