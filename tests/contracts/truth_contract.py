@@ -17,8 +17,8 @@ from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.solve import solve
 from whoknows.model.annotators import GaussianAnnotators
-from whoknows.model.gaussian import Belief
 from whoknows.model.evidence import QuadraticEvidence
+from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
 
 WORLD = world(n_items=24, n_annotators=4, n_features=2, unlabelled=6, seed=7)

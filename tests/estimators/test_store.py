@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +155,7 @@ def test_a_file_is_plain_json_and_arrays_packed_where_it_pays(tmp_path):
 def test_what_packs_suspiciously_well_is_not_packed(tmp_path):
     model = copy.deepcopy(fitted())
     model.bound_history_ = [0.0] * 200_000
+    model._pair = replace(model._pair, history=model.bound_history_)
     model.save(tmp_path / "model.whoknows")
     assert (tmp_path / "model.whoknows").stat().st_size > 1_000_000
     assert load(tmp_path / "model.whoknows").bound_history_ == model.bound_history_

@@ -243,7 +243,10 @@ def with_field(place, name, value):
             "'os.system' is no class",
         ),
         (lambda content: content | {"objects": [{"class": ["x"], "fields": {}}]}, "does not make sense"),
-        (lambda content: content | {"objects": [{"class": "CrowdClassifier", "fields": {}}]}, "not fitted"),
+        (
+            lambda content: content | {"objects": [{"class": "CrowdClassifier", "fields": {}}]},
+            "lacks '_pair'",
+        ),
         (lambda content: content | {"objects": [{"class": "Belief", "fields": {}}]}, "Belief lacks 'mean'"),
         (
             lambda content: content | {"objects": [{"class": "Belief", "fields": {"x": 1}}]},
@@ -282,8 +285,8 @@ def test_a_file_cannot_say_where_to_connect(name, value, saved, tmp_path):
         ("tol", {"float": "nan"}, "'tol' of CrowdClassifier holds a number that is missing"),
         ("warm_start", 1, "as 'warm_start'"),
         ("random_state", [1], "as 'random_state'"),
-        ("bound_history_", ["x"], "as 'bound_history_'"),
-        ("n_features_in_", 4, "preprocessing of other features"),
+        ("bound_history_", ["x"], "no place for 'bound_history_'"),
+        ("n_features_in_", 4, "no place for 'n_features_in_'"),
         ("classes_", {"array": 0}, "does not make sense"),
         ("_training_data", None, "as '_training_data'"),
         ("_pair.solution", None, "does not make sense"),

@@ -21,8 +21,8 @@ from whoknows.fit.solve import solve
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, Population
 from whoknows.model.annotators import ordered as annotators_module
 from whoknows.model.annotators.ordered import OrderedAnnotators
-from whoknows.model.gaussian import Belief
 from whoknows.model.evidence import TableEvidence
+from whoknows.model.gaussian import Belief
 from whoknows.model.graph import KnnGraph
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.truth import LogisticTruth

@@ -18,8 +18,8 @@ from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model, Parameters, log_prior, marginal
 from whoknows.model.annotators.gaussian import BiasedAnnotators
 from whoknows.model.annotators.population import Population
-from whoknows.model.gaussian import Belief
 from whoknows.model.evidence import QuadraticEvidence
+from whoknows.model.gaussian import Belief
 from whoknows.model.graph import KnnGraph
 from whoknows.model.posterior import GaussianPosterior
 from whoknows.model.settings import NotCompatible

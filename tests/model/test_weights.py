@@ -30,8 +30,8 @@ from whoknows.model.annotators import (
     OrderedAnnotators,
 )
 from whoknows.model.annotators.pairs import Pairs
-from whoknows.model.gaussian import Belief
 from whoknows.model.evidence import GOLD_PRECISION, QuadraticEvidence, TableEvidence
+from whoknows.model.gaussian import Belief
 from whoknows.model.graph import KnnGraph
 from whoknows.model.posterior import CategoricalPosterior, GaussianPosterior
 from whoknows.model.truth import GraphTruth, LinearTruth, LogisticTruth, OrderedTruth

@@ -253,6 +253,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         return self
 
     def _set_fit(self, pair: FittedPair, data: TrainingData) -> None:
+        """Set all attributes but ``posterior_``."""
         self._pair, self._training_data = pair, data
         self.n_features_in_ = pair.prepared.preprocessing.n_features
         self.classes_, self.annotators_ = data.annotations.labels, data.annotations.annotators

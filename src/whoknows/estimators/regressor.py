@@ -9,8 +9,9 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from whoknows._array import Array
+from whoknows.data.vocabulary import Ids
 from whoknows.estimators.base import CrowdEstimator, is_truth_vector
-from whoknows.estimators.fitted_pair import consensus, fit_pair, typical_rows
+from whoknows.estimators.fitted_pair import FittedPair, consensus, fit_pair, typical_rows
 from whoknows.estimators.inputs.levels import check_numbers
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing
@@ -146,19 +147,20 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
         typical = prepared.some(X, typical_rows(len(X)))
         pair = fit_pair(self, prepared, items, typical, callback=callback)
         # Only now does the estimator change: a fit that fails leaves the previous one intact.
-        self._pair = pair
-        self.annotators_, self.graph_ = data.annotations.annotators, describe_graphs(prepared)
-        self.solver_, self.bound_history_, self.n_iter_ = (
-            pair.solution.solver,
-            pair.history,
-            len(pair.history),
-        )
-        scale, theta = prepared.units.scale, pair.solution.annotators.mean
-        self.annotator_bias_ = scale * prepared.model.annotators.bias(theta)[:-1]
-        self.noise_ = scale * float(np.sqrt(pair.solution.truth.noise))
+        self._set_fit(pair, data.annotations.annotators)
         truth = consensus(pair, X, data)
         self.posterior_mean_, self.posterior_std_ = truth.mean, np.sqrt(truth.variance)
         return self
+
+    def _set_fit(self, pair: FittedPair, annotators: Ids) -> None:
+        """Set all attributes but the posterior."""
+        self._pair, self.annotators_ = pair, annotators
+        self.n_features_in_ = pair.prepared.preprocessing.n_features
+        self.graph_, self.solver_ = describe_graphs(pair.prepared), pair.solution.solver
+        self.bound_history_, self.n_iter_ = pair.history, len(pair.history)
+        scale, theta = pair.prepared.units.scale, pair.solution.annotators.mean
+        self.annotator_bias_ = scale * pair.prepared.model.annotators.bias(theta)[:-1]
+        self.noise_ = scale * float(np.sqrt(pair.solution.truth.noise))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the expected truth of each item, labels aside: (n_items,).

@@ -156,15 +156,18 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         starts = _starts(validation, splits, data.annotations)
         candidates = build(selection.members, rows=splits.informed)
         pairs = _fit_all(selection.members, candidates, starts, splits, counter, checkpoint)
-        self.selection_, self.pairs_, self._seed = selection, pairs, settings.random_state
-        self._set_fit(X, data, checkpoint)
+        self._seed = settings.random_state
+        self._set_fit(selection, pairs, data)
+        self.posterior_ = self._consensus(X, data, checkpoint)
         return self
 
-    def _set_fit(self, X: Array, data: TrainingData, checkpoint: Any = None) -> None:
-        self._training_data, self.weights_ = data, self.selection_.weights
-        self.n_iter_ = max(len(pair.history) for pair in self.pairs_)
+    def _set_fit(self, selection: Selection, pairs: list[FittedPair], data: TrainingData) -> None:
+        """Set all attributes but ``posterior_``."""
+        self.selection_, self.weights_ = selection, selection.weights
+        self.pairs_, self._training_data = pairs, data
+        self.n_features_in_ = pairs[0].prepared.preprocessing.n_features
+        self.n_iter_ = max(len(pair.history) for pair in pairs)
         self.classes_, self.annotators_ = data.annotations.labels, data.annotations.annotators
-        self.posterior_ = self._consensus(X, data, checkpoint)
 
     @property
     def members_(self) -> list[CrowdClassifier]:
@@ -186,11 +189,12 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         data = self._training_data.updated(self._new_annotations(y, len(X), index), X)
         data = data.without_zero_weights()
         with opened(self.engine) as engine:
-            self.pairs_ = [
+            pairs = [
                 self._updated(member, pair, X, data, engine)
                 for member, pair in zip(self.selection_.members, self.pairs_, strict=True)
             ]
-        self._set_fit(X, data)
+        self._set_fit(self.selection_, pairs, data)
+        self.posterior_ = self._consensus(X, data)
         return self
 
     def _updated(

@@ -18,7 +18,6 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
@@ -37,9 +36,7 @@ SAME_HASH = 100  # ids that may share one: Python ints of a kind do on purpose o
 
 _DATA = (str, Real, NoneType, list, tuple, np.ndarray)
 _SETTINGS: dict[str, Any] = {
-    "truth": str | Settings,
-    "annotators": str | Settings,
-    "map": str | Settings,
+    **dict.fromkeys(("truth", "annotators", "map"), str | Settings),
     "annotator_map": str | Settings | None,
     "solver": str,
     "max_iter": int,
@@ -47,54 +44,32 @@ _SETTINGS: dict[str, Any] = {
     "standardize": bool | str,
     "random_state": int | None,
 }
-_RESULTS: dict[str, Any] = {
-    "n_features_in_": int,
-    "feature_names_in_": Ids,
-    "annotators_": Ids,
-    "n_iter_": int,
-}
-_CLASSES: dict[str, Any] = {"classes_": Ids, "posterior_": Array, "_training_data": TrainingData}
-_ONE_PAIR: dict[str, Any] = {
-    **{"_pair": FittedPair, "graph_": str, "solver_": str, "bound_history_": list[float]}
+# What a file holds of a fit: all other attributes of an estimator follow from it.
+FITTED_FIELDS: dict[type, dict[str, Any]] = {
+    CrowdClassifier: {"_pair": FittedPair, "_training_data": TrainingData, "posterior_": Array},
+    CrowdRegressor: {
+        **{"_pair": FittedPair, "annotators_": Ids, "posterior_mean_": Array, "posterior_std_": Array}
+    },
+    AutoCrowdClassifier: {
+        **{"pairs_": list[FittedPair], "selection_": Selection, "_seed": int},
+        **{"_training_data": TrainingData, "posterior_": Array},
+    },
 }
 ESTIMATOR_FIELDS: dict[type, dict[str, Any]] = {
-    CrowdClassifier: _SETTINGS
-    | _RESULTS
-    | _CLASSES
-    | _ONE_PAIR
-    | {"stop": str, "levels": str | list[Any] | tuple[Any, ...] | Ids | None, "warm_start": bool}
-    | {"annotator_coef_": Array, "annotator_intercept_": Array, "coef_": Array, "intercept_": Array}
-    | {"annotator_severity_": Array},
-    CrowdRegressor: _SETTINGS
-    | _RESULTS
-    | _ONE_PAIR
-    | {"annotator_bias_": Array, "noise_": float, "posterior_mean_": Array, "posterior_std_": Array},
-    AutoCrowdClassifier: {name: _SETTINGS[name] for name in ("max_iter", "tol", "random_state")}
-    | _RESULTS
-    | _CLASSES
-    | {"selection": bool, "folds": int, "members": list[Member] | None}
-    | {"pairs_": list[FittedPair], "selection_": Selection, "weights_": Array, "_seed": int},
+    CrowdClassifier: {
+        **_SETTINGS,
+        **{"stop": str, "levels": str | list[Any] | tuple[Any, ...] | Ids | None, "warm_start": bool},
+    },
+    CrowdRegressor: _SETTINGS,
+    AutoCrowdClassifier: {
+        **{name: _SETTINGS[name] for name in ("max_iter", "tol", "random_state")},
+        **{"selection": bool, "folds": int, "members": list[Member] | None},
+    },
 }
-_OPTIONAL = {
-    *(
-        "feature_names_in_",
-        "posterior_",
-        "annotator_coef_",
-        "annotator_intercept_",
-        "coef_",
-        "intercept_",
-    ),
-    *("annotator_severity_", "graph_", "solver_", "stop", "levels", "warm_start", "annotator_map"),
-}
+for _cls, _fields in FITTED_FIELDS.items():
+    ESTIMATOR_FIELDS[_cls] = ESTIMATOR_FIELDS[_cls] | _fields | {"feature_names_in_": Ids}
 _MAY_BE_NAN = {
-    *(
-        "gold",
-        "varying",
-        "parts",
-        "graph",
-        "recall",
-        "bound_history_",
-    ),  # unknown truth; what was not computed
+    *("gold", "varying", "parts", "graph", "recall", "history"),  # unknown, or not computed
     *("on_truth", "on_labelled", "log_lik", "counts", "log_truth", "log_labels", "log_given"),
 }
 # Shapes of the arrays of a class: fields of one object have the same length where they have the same letter.
@@ -234,43 +209,29 @@ def _check_annotations(said: Annotations) -> None:
 
 def check_model(model: Any) -> None:
     """Refuse a model whose parts do not agree with each other, or that predicts no finite numbers."""
-    if type(model) not in ESTIMATOR_FIELDS:
+    if type(model) not in FITTED_FIELDS:
         raise ValueError(f"the last object is {type(model).__name__}, no model")
-    check_is_fitted(model)
-    lacking = fields_of(type(model)).keys() - vars(model).keys() - _OPTIONAL
-    _expect(not lacking, f"{type(model).__name__} without {min(lacking, default='')!r}")
     _expect(model.n_features_in_ >= 1 and len(model.annotators_) >= 1, "no features or annotators")
     names = getattr(model, "feature_names_in_", None)
     _expect(names is None or names.shape == (model.n_features_in_,), "wrong number of feature names")
-    if isinstance(model, AutoCrowdClassifier):
-        _check_ensemble(model)
+    for pair in _pairs(model):
+        _check_pair(pair, model)
+    if isinstance(model, CrowdRegressor):
+        mean, std = model.posterior_mean_, model.posterior_std_
+        _expect(mean.ndim == 1 and mean.shape == std.shape and (std >= 0).all(), "a wrong posterior")
     else:
-        _check_fit(model)
+        _check_classifier(model)
+    if isinstance(model, AutoCrowdClassifier):
+        weights, n_members = model.weights_, len(model.pairs_)
+        _expect(n_members == len(model.selection_.members) >= 1, "as many members as were selected")
+        _expect(weights.shape == (n_members,) and _are_probabilities(weights), "wrong weights of members")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         _check_predictions(model)
 
 
-def _check_ensemble(model: AutoCrowdClassifier) -> None:
-    n_members = len(model.pairs_)
-    _expect(n_members == len(model.selection_.members) >= 1, "as many members as were selected")
-    for weights in (model.weights_, model.selection_.weights):
-        _expect(weights.shape == (n_members,) and _are_probabilities(weights), "wrong weights of members")
-    for pair in model.pairs_:
-        _check_pair(pair, model)
-    _check_classifier(model)
-
-
-def _check_fit(model: Any) -> None:
-    """Check the fit of one pair, of `CrowdClassifier` or `CrowdRegressor`."""
-    _check_pair(model._pair, model)
-    if isinstance(model, CrowdRegressor):
-        _expect(model.annotator_bias_.shape == model.annotators_.shape, "wrong biases of annotators")
-        mean, std = model.posterior_mean_, model.posterior_std_
-        _expect(mean.ndim == 1 and mean.shape == std.shape and (std >= 0).all(), "a wrong posterior")
-        return
-    _check_classifier(model)
-    _check_coefficients(model, len(model.annotators_))
+def _pairs(model: Any) -> list[FittedPair]:
+    return model.pairs_ if isinstance(model, AutoCrowdClassifier) else [model._pair]
 
 
 def _check_pair(pair: FittedPair, model: Any) -> None:
@@ -301,10 +262,9 @@ def _check_pair(pair: FittedPair, model: Any) -> None:
 def _check_classifier(model: Any) -> None:
     data, n_classes = model._training_data, len(model.classes_)
     n_items = len(data.annotations.items)
-    _expect(_same(data.annotations.labels, model.classes_), "labels of other classes")
-    _expect(_same(data.annotations.annotators, model.annotators_), "labels of other annotators")
-    if "posterior_" in vars(model):  # members of an ensemble of version 0.1 do without
-        _check_consensus(model.posterior_, n_items, n_classes)
+    posterior = getattr(model, "posterior_", None)  # members of an ensemble have none
+    right = posterior is None or (posterior.shape == (n_items, n_classes) and _are_probabilities(posterior))
+    _expect(right, f"a posterior that is not of {n_items} items and {n_classes} classes")
     for values in (data.gold, data.weight):
         _expect(values is None or values.shape == (n_items,), "gold or weights of other items")
     known = np.empty(0) if data.gold is None else data.gold[~np.isnan(data.gold)]
@@ -312,31 +272,9 @@ def _check_classifier(model: Any) -> None:
     _expect(data.weight is None or bool((data.weight >= 0).all()), "weights below 0")
 
 
-def _check_coefficients(model: CrowdClassifier, n_annotators: int) -> None:
-    coefficients = vars(model)
-    shapes = {
-        "annotator_severity_": (n_annotators,),
-        "intercept_": (len(coefficients.get("coef_", ())),),
-        "coef_": (len(coefficients.get("intercept_", ())), model.n_features_in_),
-    }
-    for name, shape in shapes.items():
-        _expect(name not in coefficients or coefficients[name].shape == shape, f"a wrong {name}")
-    slopes, offsets = (coefficients.get(f"annotator_{name}_") for name in ("coef", "intercept"))
-    _expect((slopes is None) == (offsets is None), "annotator_coef_ without annotator_intercept_")
-    if slopes is not None and offsets is not None:
-        agree = slopes.shape == (*offsets.shape, model.n_features_in_) and len(slopes) == n_annotators
-        _expect(agree, "a wrong annotator_coef_")
-
-
-def _check_consensus(posterior: Array, n_items: int, n_classes: int) -> None:
-    right = posterior.shape == (n_items, n_classes) and _are_probabilities(posterior)
-    _expect(right, f"a posterior that is not of {n_items} items and {n_classes} classes")
-
-
 def _check_predictions(model: Any) -> None:
     """Ask for everything that a model predicts, of one item: arrays that do not fit show here."""
-    first = model.pairs_[0] if isinstance(model, AutoCrowdClassifier) else model._pair
-    X = first.prepared.preprocessing.scale.mean[None]
+    X = _pairs(model)[0].prepared.preprocessing.scale.mean[None]
     if isinstance(model, CrowdRegressor):
         for answer in (*model.predict(X, return_std=True), model.annotator_scale(X)):
             _expect(len(answer) == 1 and _is_finite(np.asarray(answer)), "predictions that are not finite")
@@ -357,10 +295,6 @@ def _check_predictions(model: Any) -> None:
 def _are_probabilities(values: NDArray[Any]) -> bool:
     """Whether numbers are 0 or more and sum to 1 over the last axis."""
     return bool((values >= 0).all() and np.allclose(values.sum(axis=-1), 1, atol=1e-3))
-
-
-def _same(mine: Ids, theirs: Ids) -> bool:
-    return mine.tolist() == theirs.tolist()
 
 
 def _expect(holds: Any, otherwise: str) -> None:

@@ -19,7 +19,7 @@ from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs.preprocessing import Preprocessing, Scale
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.persistence.checks import ESTIMATOR_FIELDS, check_field, check_object
+from whoknows.estimators.persistence.checks import ESTIMATOR_FIELDS, FITTED_FIELDS, check_field, check_object
 from whoknows.estimators.persistence.version1 import upgraded
 from whoknows.estimators.prepared_model import LabelUnits, PreparedModel
 from whoknows.estimators.regressor import CrowdRegressor
@@ -118,8 +118,24 @@ def put_together(name: str, kept: dict[str, Any]) -> Any:
     for key, value in kept.items():
         check_field(cls, key, value)
         vars(made)[key] = value
+    if cls in ESTIMATORS:
+        _restore(made)
     check_object(made)
     return made
+
+
+def _restore(model: Any) -> None:
+    """Set the attributes of an estimator that follow from its fitted pairs."""
+    required = FITTED_FIELDS[type(model)].keys() - {"posterior_"}  # members of an ensemble have none
+    missing = sorted(required - vars(model).keys())
+    if missing:
+        raise ValueError(f"{type(model).__name__} lacks {missing[0]!r}")
+    if isinstance(model, AutoCrowdClassifier):
+        model._set_fit(model.selection_, model.pairs_, model._training_data)
+    elif isinstance(model, CrowdRegressor):
+        model._set_fit(model._pair, model.annotators_)
+    else:
+        model._set_fit(model._pair, model._training_data)
 
 
 def _kept(cls: type) -> tuple[str, ...]:

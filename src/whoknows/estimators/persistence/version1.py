@@ -23,6 +23,11 @@ _CLASSES = {
     "Spread": "Covariances",
 }
 _TRUTHS = ("GraphTruth", "LinearTruth", "LogisticTruth", "OrderedTruth")
+_DERIVED = {
+    *("n_features_in_", "n_iter_", "classes_", "graph_", "solver_", "bound_history_", "weights_"),
+    *("coef_", "intercept_", "annotator_coef_", "annotator_intercept_", "annotator_severity_"),
+    *("annotator_bias_", "noise_"),
+}
 _FIELDS = {
     **{truth: {"chosen": "description"} for truth in _TRUTHS},
     "Given": {"said": "annotations", "items": "fingerprint"},
@@ -41,11 +46,12 @@ def upgraded(name: str, kept: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     elif name == "RegressorFitted":
         kept["solver"] = "em"
     elif "_learnt" in kept:
-        kept = _with_pair(kept)
+        kept = _without_derived(_with_pair(kept))
     elif "members_" in kept:
         members = kept.pop("members_")
         kept["pairs_"] = [member._pair for member in members]
         kept["_training_data"], kept["_seed"] = members[0]._training_data, members[0].random_state
+        kept = _without_derived(kept)
     return _CLASSES.get(name, name), kept
 
 
@@ -60,3 +66,9 @@ def _with_pair(kept: dict[str, Any]) -> dict[str, Any]:
     if "_given" in kept:
         kept["_training_data"] = kept.pop("_given")
     return kept
+
+
+def _without_derived(kept: dict[str, Any]) -> dict[str, Any]:
+    """Drop attributes that follow from the fitted pair; the annotators of a regressor do not."""
+    derived = _DERIVED | ({"annotators_"} if "_training_data" in kept else set())
+    return {key: value for key, value in kept.items() if key not in derived}
