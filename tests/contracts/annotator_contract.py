@@ -317,7 +317,7 @@ class BoundedAnnotatorContract:
 
     def test_statistics_are_the_bounds_quadratic_in_theta(self, case):
         """Σ_i,z q (log σ's bound) = pull·θ − ½ θᵀ gram θ + constant: compared by its change from θ to θ'."""
-        piece, pairs, Y = case.piece, WORLD.items.pairs, WORLD.items.pairs.said
+        piece, pairs, Y = case.piece, WORLD.items.pairs, WORLD.items.pairs.labels
         belief = self.belief(piece)
         moments = piece.moments(belief, pairs)
         gram, pull = piece.statistics(moments, pairs, POSTERIOR)

@@ -17,8 +17,8 @@ from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.solve import solve
 from whoknows.model.annotators import GaussianAnnotators
+from whoknows.model.evidence import QuadraticEvidence, with_gold
 from whoknows.model.gaussian import Belief
-from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.posterior import CategoricalPosterior
 
 WORLD = world(n_items=24, n_annotators=4, n_features=2, unlabelled=6, seed=7)
@@ -111,7 +111,7 @@ class TruthContract:
         truth, xi, X = prepared(piece), some_xi(piece), seen_by(piece)
         gold = np.full(24, np.nan)
         gold[[2, 3, 20]] = [1, 0, 1]  # nobody labelled the last
-        posterior = truth.posterior(xi, X, EVIDENCE.given(gold, None))
+        posterior = truth.posterior(xi, X, with_gold(EVIDENCE, gold, None))
         np.testing.assert_allclose(posterior.mean[[2, 3, 20]], [1, 0, 1], atol=1e-3)
         assert posterior.variance[[2, 3, 20]].max() < 1e-5
         assert np.delete(posterior.variance, [2, 3, 20]).min() > 1e-3
@@ -160,12 +160,12 @@ class TruthContract:
             one = norm.cdf((posterior.mean - 0.5) / np.sqrt(posterior.variance))
         else:
             one = posterior.prob[:, 1]
-        found = truth.posterior_at(truth.learnt(xi, posterior, EVIDENCE), X, EVIDENCE)
+        found = truth.posterior_at(truth.state(xi, posterior, EVIDENCE, X), X, EVIDENCE)
         np.testing.assert_allclose(found, np.column_stack([1 - one, one]), atol=1e-10)
 
     def test_the_posterior_of_some_items_is_that_of_all_read_there(self, piece):
         truth, xi, X = prepared(piece), some_xi(piece), seen_by(piece)
-        known = truth.learnt(xi, truth.posterior(xi, X, EVIDENCE), EVIDENCE)
+        known = truth.state(xi, truth.posterior(xi, X, EVIDENCE), EVIDENCE, X)
         rows = np.array([4, 0, 2])
         some = QuadraticEvidence(
             *(getattr(EVIDENCE, part)[rows] for part in ("precision", "pull", "constant"))
@@ -175,7 +175,7 @@ class TruthContract:
 
     def test_predictions_are_probabilities_anywhere(self, piece):
         truth, xi = prepared(piece), some_xi(piece)
-        known = truth.learnt(xi, truth.posterior(xi, seen_by(piece), EVIDENCE), EVIDENCE)
+        known = truth.state(xi, truth.posterior(xi, seen_by(piece), EVIDENCE), EVIDENCE, seen_by(piece))
         new = np.random.default_rng(3).normal(size=(9, 2)) * 5
         X = new if piece.couples_items else with_ones(new)
         none = QuadraticEvidence(np.zeros(9), np.zeros(9), np.zeros(9))

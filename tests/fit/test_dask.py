@@ -136,7 +136,7 @@ def test_a_fit_ends_where_it_ends_in_one_process(engine, solver):
 @pytest.mark.parametrize("solver", ["vb", "crossfit"])
 def test_a_fit_to_many_items_rehearses_on_the_same_few(engine, solver, monkeypatch):
     monkeypatch.setattr(solving, "MANY", 100)
-    monkeypatch.setattr(solving, "SOME", 80)
+    monkeypatch.setattr(solving, "SAMPLE", 80)
     found, wanted = (fit(e, solver)[0] for e in (engine, Serial()))
     same(found, wanted)
 

@@ -11,8 +11,8 @@ from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model, Parameters, marginal
 from whoknows.fit.solve import solve
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, GaussianAnnotators, Population
-from whoknows.model.gaussian import Belief
 from whoknows.model.evidence import TableEvidence
+from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import GraphTruth, LogisticTruth

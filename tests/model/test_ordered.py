@@ -21,8 +21,8 @@ from whoknows.fit.solve import solve
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, Population
 from whoknows.model.annotators import ordered as annotators_module
 from whoknows.model.annotators.ordered import OrderedAnnotators
-from whoknows.model.gaussian import Belief
 from whoknows.model.evidence import TableEvidence
+from whoknows.model.gaussian import Belief
 from whoknows.model.graph import KnnGraph
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.truth import LogisticTruth
@@ -134,7 +134,7 @@ class TestAnnotators:
         np.testing.assert_allclose(gradient, numeric, atol=1e-6)
         numeric = slope(lambda at: piece.log_prior(at)[0], theta)
         np.testing.assert_allclose(piece.log_prior(theta)[1], numeric, atol=1e-6)
-        np.testing.assert_allclose(numeric[:, -1], -piece.severity(theta) / piece.bias_variance, atol=1e-6)
+        np.testing.assert_allclose(numeric[:, -1], -piece.bias(theta) / piece.bias_variance, atol=1e-6)
 
     def test_few_labels_at_a_time_are_all_labels_at_once(self, piece, monkeypatch):
         theta = some_theta(piece)
@@ -146,7 +146,7 @@ class TestAnnotators:
             return [*lik, table, piece.accuracy(belief, FEATURES), piece.confusion(belief, FEATURES)]
 
         at_once = answers()
-        monkeypatch.setattr(annotators_module, "AT_ONCE", 5 * K * K)
+        monkeypatch.setattr(annotators_module, "NUMBERS_PER_BLOCK", 5 * K * K)
         for found, expected in zip(answers(), at_once, strict=True):
             np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -409,7 +409,7 @@ def scores():
 class TestRecovery:
     def test_severity_spread_and_cut_points_are_found(self, scores):
         model, known, _ = scores.ordered
-        severity = model.annotators.severity(known.annotators.mean)[:-1]
+        severity = model.annotators.bias(known.annotators.mean)[:-1]
         np.testing.assert_allclose(severity, scores.severity, atol=0.2)
         sigma = model.annotators.scale(known.annotators.mean, scores.features)
         right, left = sigma[scores.x[:, 0] > 0.7].mean(axis=0), sigma[scores.x[:, 0] < -0.7].mean(axis=0)

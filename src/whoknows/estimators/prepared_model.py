@@ -39,9 +39,10 @@ class PreparedModel:
     ) -> PreparedModel:
         """Learn from checked X; ``seen`` is what another model with the same map and scale made of it."""
         K = said.n_classes
-        truth = require(resolve_truth(settings.truth), ClassTruth, "CrowdClassifier").for_classes(K)
-        annotators = resolve_annotators(settings.annotators, truth, said)
-        annotators = require(annotators, ClassAnnotators, "CrowdClassifier").for_classes(K)
+        truth = resolve_truth(settings.truth).for_classes(K)
+        annotators = resolve_annotators(settings.annotators, truth, said).for_classes(K)
+        require(truth, ClassTruth, "CrowdClassifier")
+        require(annotators, ClassAnnotators, "CrowdClassifier")
         check_pair(annotators, truth)  # before the graph, which takes longer: do the pieces fit each other?
         seen = seen or Preprocessing.of_items(settings, X, directions_of(annotators, said))
         features = TransformedRows(X, seen.view) if seen.features.places_new else seen.view(X[:])
@@ -136,9 +137,7 @@ class PreparedModel:
 
     def log_labels(self, fitted: Solution, items: Items) -> Array:
         """log p(labels | x, z) of each item, annotators integrated out: (n_items, n_classes)."""
-        return to_numpy(
-            self._annotators.predictive(fitted.annotators, items.X_annotators, items.Y).table
-        )
+        return to_numpy(self._annotators.predictive(fitted.annotators, items.X_annotators, items.Y).table)
 
     def log_each_label(self, fitted: Solution, items: Items) -> Array:
         """log p(label | x, z) of each label by itself: (n_labels, n_classes)."""

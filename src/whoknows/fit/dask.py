@@ -132,7 +132,10 @@ class DaskEngine:
         import dask
 
         self._check_open()
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}), self._clear_errors():
+        with (
+            dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}),
+            self._clear_errors(),
+        ):
             try:
                 yield
             except ConnectionError:  # has a clear message already
@@ -211,8 +214,8 @@ class DaskEngine:
                 self.client.wait_for_workers(1, timeout=WORKERS)
         except TimeoutError as error:
             raise ConnectionError(
-                f"The Dask cluster at {address} has had no worker for {WORKERS:g} s. Start some on any machine "
-                f"that can reach it: dask worker {address}"
+                f"The Dask cluster at {address} has had no worker for {WORKERS:g} s. Start some on any "
+                f"machine that can reach it: dask worker {address}"
             ) from error
         except ConnectionError:
             raise
@@ -274,9 +277,7 @@ class _Packed:
 
 
 def _scheduler_lost(error: Exception) -> ConnectionError:
-    return ConnectionError(
-        f"The Dask scheduler was lost during a fit ({error}). Restart it and fit again."
-    )
+    return ConnectionError(f"The Dask scheduler was lost during a fit ({error}). Restart it and fit again.")
 
 
 def _chunks_in(part: Any) -> list[Any]:

@@ -126,9 +126,7 @@ class LeaveOneOutTruth(Protocol):
     def leave_one_out(self, xi: Array, X: Array, posterior: Posterior, v: Array) -> Array:
         """log p(z | x) of each item without its labels: (n_items, n_classes)."""
 
-    def cross_fitted(
-        self, xi: Array, X: list[Array], held_out: list[Array], evidence: list[Array]
-    ) -> Any:
+    def cross_fitted(self, xi: Array, X: list[Array], held_out: list[Array], evidence: list[Array]) -> Any:
         """Return the state, with those predictions of the training items."""
 
 

@@ -390,7 +390,10 @@ def _starts(trials: Trials, plan: Plan, said: Annotations) -> dict[Member, Solut
     if not plan.many or len(plan.informed) > MANY:
         return {}
     labels = said.labels_per_annotator
-    return {member: for_annotators(fitted, np.arange(len(labels)), labels > 0) for member, fitted in trials.fitted.items()}
+    return {
+        member: for_annotators(fitted, np.arange(len(labels)), labels > 0)
+        for member, fitted in trials.fitted.items()
+    }
 
 
 def _parts(views: dict[str, Preprocessing]) -> float:

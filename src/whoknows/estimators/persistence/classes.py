@@ -36,8 +36,8 @@ from whoknows.model.annotators import (
 )
 from whoknows.model.annotators.gaussian import BiasedAnnotators
 from whoknows.model.annotators.population import CrowdBelief, Population
-from whoknows.model.gaussian import Belief
 from whoknows.model.evidence import QuadraticEvidence
+from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import GaussianPosterior
 from whoknows.model.truth import GraphTruth, LogisticTruth, OrderedTruth
 from whoknows.model.truth.field import AnchoredPosterior, AnchorField, ItemField
@@ -140,7 +140,7 @@ def put_together(name: str, kept: dict[str, Any]) -> Any:
 
 
 def _with_outputs(truth: Any) -> Any:
-    """Return a stored q(ξ) with ξ as (n_features, n_outputs); older files have (n_features,) for one output."""
+    """Return q(ξ) with ξ as (n_features, n_outputs); older files have (n_features,) for one output."""
     if type(truth) in (Belief, CrossFitBelief) and np.ndim(truth.mean) == 1:
         return replace(truth, mean=truth.mean[:, None])
     return truth

@@ -24,7 +24,7 @@ def is_installed() -> bool:
 
 @dataclass(frozen=True)
 class Lists:
-    """Items in √n_items lists, each around a centre; an x is compared only with the items of the nearest lists.
+    """Items in √n_items lists, each around a centre; an x is compared only with items of the nearest lists.
 
     Lists depend only on the items and the seed.
 
@@ -82,7 +82,9 @@ class Lists:
         """Index and squared distance of k near *other* items of each item in ``rows``: two (n_rows, k)."""
         index, squared = self.nearest(self.nodes[rows], k + 1)
         own = index == np.arange(len(self.nodes))[rows, None]
-        own[~own.any(axis=1), -1] = True  # among many duplicates an item may not find itself: drop the farthest
+        own[~own.any(axis=1), -1] = (
+            True  # among many duplicates an item may not find itself: drop the farthest
+        )
         return index[~own].reshape(-1, k), squared[~own].reshape(-1, k)
 
     def _with(self, n_probe: int, recall: float) -> Lists:

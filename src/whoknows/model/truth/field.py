@@ -95,7 +95,11 @@ def _condition_covariance(covariance: Array, evidence: QuadraticEvidence) -> Gau
     gain = scipy.linalg.solve_triangular(L, K.T, lower=True)
     surprise = scipy.linalg.solve_triangular(L, y - 0.5, lower=True)
     log_density = -0.5 * surprise @ surprise - np.log(np.diag(L)).sum() - 0.5 * len(y) * np.log(2 * np.pi)
-    rest = evidence.constant[labelled] + 0.5 * y * evidence.pull[labelled] - 0.5 * np.log(precision / (2 * np.pi))
+    rest = (
+        evidence.constant[labelled]
+        + 0.5 * y * evidence.pull[labelled]
+        - 0.5 * np.log(precision / (2 * np.pi))
+    )
     return GaussianPosterior(
         0.5 + gain.T @ surprise,
         np.diag(covariance) - np.einsum("ij,ij->j", gain, gain),
