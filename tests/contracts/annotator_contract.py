@@ -265,7 +265,7 @@ class AnnotatorContract:
         theta = case.piece.init(3, 300) + rng.normal(size=(301, 1))
         X = with_ones(np.array([[0.5, -1.0]]))
         evidence = case.piece.evidence(theta, X, Y)
-        posterior = LogisticTruth().posterior(np.zeros(3), X, evidence)
+        posterior = LogisticTruth().posterior(np.zeros((3, 1)), X, evidence)
         assert np.exp(evidence.table).max() < 1e-40
         assert np.all(np.isfinite(evidence.table))
         assert posterior.prob.sum() == pytest.approx(1)

@@ -43,9 +43,10 @@ class TestBoundedTruth:
         truth, belief = prepared(piece), self.belief(piece)
         rng = np.random.default_rng(2)
         prior = np.linalg.inv(truth.precision)
-        xi = rng.multivariate_normal(belief.mean, belief.covariance, size=4000)
+        xi = rng.multivariate_normal(belief.mean[:, 0], belief.covariance, size=4000)
         ratio = [
-            models.log_normal(x, belief.mean, belief.covariance) - models.log_normal(x, np.zeros(3), prior)
+            models.log_normal(x, belief.mean[:, 0], belief.covariance)
+            - models.log_normal(x, np.zeros(3), prior)
             for x in xi
         ]
         assert truth.divergence(belief) == pytest.approx(np.mean(ratio), abs=5 * np.std(ratio) / 4000**0.5)
@@ -53,7 +54,7 @@ class TestBoundedTruth:
     def test_moments_are_those_of_the_linear_function(self, piece):
         belief, X = self.belief(piece), WORLD.features
         mean, second = prepared(piece).moments(belief, X)
-        np.testing.assert_allclose(mean, X @ belief.mean)
+        np.testing.assert_allclose(mean, X @ belief.mean[:, 0])
         np.testing.assert_allclose(second, mean**2 + np.diag(X @ belief.covariance @ X.T))
 
     def test_the_update_is_the_best_gaussian_for_the_bound(self, piece):
@@ -65,8 +66,8 @@ class TestBoundedTruth:
         best = truth.update(gram, pull)
 
         def bound(belief):
-            second = belief.covariance + np.outer(belief.mean, belief.mean)
-            return pull @ belief.mean - 0.5 * (gram * second).sum() - truth.divergence(belief)
+            second = belief.covariance + belief.mean @ belief.mean.T
+            return pull @ belief.mean[:, 0] - 0.5 * (gram * second).sum() - truth.divergence(belief)
 
         c = np.sqrt(moments[1])
         np.testing.assert_allclose(gram, (X.T * np.tanh(c / 2) / (2 * c)) @ X, atol=1e-12)
@@ -75,7 +76,7 @@ class TestBoundedTruth:
         for size in (0.01, 0.3):
             for _ in range(5):
                 root = np.linalg.cholesky(best.covariance) @ (np.eye(3) + size * rng.normal(size=(3, 3)))
-                other = Belief(best.mean + size * rng.normal(size=3), root @ root.T)
+                other = Belief(best.mean + size * rng.normal(size=(3, 1)), root @ root.T)
                 assert bound(other) < bound(best)
 
     def test_uncertainty_pulls_predictions_towards_a_half(self, piece):

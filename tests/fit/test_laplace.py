@@ -38,7 +38,7 @@ def log_sum(terms):
 def log_class(xi, x, z):
     """log p(z | x) of two classes, or of more."""
     f = x @ xi
-    return log_expit(f if z else -f) if np.ndim(f) == 0 else f[z] - log_sum(f)
+    return log_expit(f[0] if z else -f[0]) if len(f) == 1 else f[z] - log_sum(f)
 
 
 def bernoulli(row, x, z, y):
@@ -110,7 +110,7 @@ def by_brute_force(kind, items, at):
 
     A label of confidence c is c labels, each with a gradient s / c: c times its square.
     """
-    n_outputs = 1 if at.xi.ndim == 1 else at.xi.shape[1]
+    n_outputs = at.xi.shape[1]
     of_truth = np.zeros((n_outputs, D + 1, D + 1))
     of_annotators = np.zeros((T, at.theta.shape[1], at.theta.shape[1]))
     for i in range(len(items.X_truth)):

@@ -268,5 +268,5 @@ def test_the_short_cut_by_neighbours_is_for_other_graphs():
 
 
 def test_there_is_no_matrix_over_items():
-    with pytest.raises(NotCompatible, match="no matrix over all items"):
+    with pytest.raises(NotCompatible, match="over anchors, not over all items"):
         _ = TRUTH.covariance

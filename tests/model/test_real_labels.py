@@ -13,6 +13,7 @@ from whoknows.data.annotations import Annotations
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model, Parameters, log_prior, marginal
+from whoknows.fit.solve import parameters_of, solve
 from whoknows.model.annotators.gaussian import BiasedAnnotators
 from whoknows.model.annotators.population import Population
 from whoknows.model.evidence import QuadraticEvidence

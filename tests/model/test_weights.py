@@ -255,7 +255,7 @@ class TestWeight:
     def test_the_variational_bound_and_sums_are_those_of_items_repeated_in_any_chunks(self, name):
         model, at, items = built(MODELS[name])
         items = replace(items, Y=counted(items.Y, TIMES), gold=gold_of(MODELS[name]))
-        beliefs = belief(at.theta), belief(at.xi)
+        beliefs = belief(at.theta), replace(belief(at.xi[:, 0]), mean=at.xi)
         expected = expectation(copied(items), model, *beliefs)
         for n_chunks in (1, 2, 7):
             chunks = list(weighted(items).chunks(n_chunks))
