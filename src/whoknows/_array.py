@@ -54,7 +54,7 @@ def positions(x: Any) -> Any:
 
 
 def sparse_rows(columns: Any, values: Any, n_columns: int) -> Any:
-    """Sparse matrix with k entries per row, at ``columns`` (n, k): (n, n_columns), of the kind of ``values``."""
+    """Sparse matrix with k entries per row, at ``columns`` (n, k): (n, n_columns)."""
     (n, k), xp = values.shape, namespace(values)
     if xp is np:
         ends = np.arange(n + 1) * k
@@ -64,7 +64,7 @@ def sparse_rows(columns: Any, values: Any, n_columns: int) -> Any:
 
 
 def too_large(X: Array) -> tuple[int, int] | None:
-    """Row and column of the first number beyond `LARGEST`, or None; without such numbers nothing is copied."""
+    """Row and column of the first number beyond `LARGEST`, or None, in which case nothing is copied."""
     ends = (float(end.reduce(X, axis=None)) for end in (np.fmin, np.fmax)) if X.size else ()
     if not any(abs(end) > LARGEST for end in ends):
         return None  # NaN is not counted

@@ -1,6 +1,6 @@
-"""What every annotator model promises. A new one is a line in test_annotators.py and passes all of this.
+"""The contract of every annotator model. A new one is a line in test_annotators.py.
 
-A subclass gives each test a ``case``: a piece, and the same piece as the reference writes it.
+A subclass gives each test a ``case``: a piece, and the same piece as the reference implements it.
 """
 
 from collections.abc import Callable
@@ -22,6 +22,13 @@ from whoknows.fit.variational import has_bound
 from whoknows.model.annotators.pairs import Pairs
 from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
+from whoknows.model.protocols import (
+    AccuracyAnnotators,
+    BiasAnnotators,
+    CoefficientAnnotators,
+    ScaleAnnotators,
+    supports,
+)
 from whoknows.model.truth import LogisticTruth
 
 WORLD = world(n_items=14, n_annotators=4, n_features=2, unlabelled=2, seed=1)
@@ -53,9 +60,9 @@ def fit(piece, w, solver):
 
 
 class AnnotatorContract:
-    """Tests of a single piece; ``case`` comes from the subclass."""
+    """What any solver needs; ``case`` comes from the subclass."""
 
-    def test_theta_has_a_row_for_each_annotator_and_one_for_the_crowd(self, case):
+    def test_theta_has_one_row_per_annotator_and_one_for_the_population(self, case):
         theta = case.piece.init(3, 4)
         assert theta.ndim == 2
         assert len(theta) == 5
@@ -63,17 +70,20 @@ class AnnotatorContract:
 
     def test_answers_have_the_shapes_they_promise(self, case):
         theta, piece, X, Y = some_theta(case.piece), case.piece, WORLD.features, WORLD.Y
-        belief = Belief(theta)
         value, gradient = piece.expected_log_lik(theta, X, Y, POSTERIOR)
         prior, prior_gradient = piece.log_prior(theta)
         assert isinstance(value, float)
         assert isinstance(prior, float)
         assert gradient.shape == prior_gradient.shape == theta.shape
         assert piece.evidence(theta, X, Y).table.shape == (14, 2)
-        assert piece.predictive(belief, X, Y).table.shape == (14, 2)
-        assert piece.expertise(belief, X, POSTERIOR.prob).shape == (14, 5)
-        w, gamma = piece.coefficients(theta, 3)
-        assert (w.shape, gamma.shape) == ((5, 2), (5,))
+        if supports(piece, CoefficientAnnotators):
+            w, gamma = piece.coefficients(theta, 3)
+            assert (w.shape, gamma.shape) == ((5, 2), (5,))
+        if supports(piece, ScaleAnnotators):
+            assert np.all(piece.scale(theta, X) > 0)
+            assert piece.scale(theta, X).shape == (14, 5)
+        if supports(piece, BiasAnnotators):
+            assert piece.bias(theta).shape == (5,)
 
     def test_evidence_is_what_the_reference_says_label_by_label(self, case):
         theta = some_theta(case.piece)
@@ -125,7 +135,7 @@ class AnnotatorContract:
         """Two is the same label twice, zero none."""
         theta, piece, X, Y = some_theta(case.piece), case.piece, WORLD.features, WORLD.Y
         counted, written_out = with_confidence(Y)
-        for answer in (piece.evidence, lambda theta, X, Y: piece.predictive(Belief(theta), X, Y)):
+        for answer in (piece.evidence, lambda theta, X, Y: piece.evidence_at(Belief(theta), X, Y)):
             np.testing.assert_allclose(
                 answer(theta, X, counted).table, answer(theta, X, written_out).table, atol=1e-10
             )
@@ -177,7 +187,7 @@ class AnnotatorContract:
         np.testing.assert_allclose(permuted[:-1], gradient[:-1][order], atol=1e-10)
         assert case.piece.log_prior(moved)[0] == pytest.approx(case.piece.log_prior(theta)[0])
 
-    def test_an_annotator_outside_the_vocabulary_speaks_as_the_crowd(self, case):
+    def test_an_unseen_annotator_has_the_last_row(self, case):
         theta = some_theta(case.piece)
         Y = Annotations.from_arrays([0, 1], ["new", "new"], [0, 1], items=range(14), labels=[0, 1])
         unknown = Y.recode(WORLD.Y.annotators, [0, 1], unknown="population")
@@ -186,7 +196,7 @@ class AnnotatorContract:
             assert found[0, z] == pytest.approx(np.log(say(0, z, WORLD.features[0], 4)))
             assert found[1, z] == pytest.approx(np.log(say(1, z, WORLD.features[1], 4)))
 
-    def test_an_annotator_without_labels_gets_the_crowds_coefficients(self, case):
+    def test_an_annotator_without_labels_gets_the_populations_coefficients(self, case):
         silent = World(WORLD.X, np.column_stack([WORLD.matrix, np.full(14, np.nan)]), WORLD.z)
         for solver in solvers(case.piece):
             belief = fit(case.piece, silent, solver)[0].annotators
@@ -195,7 +205,7 @@ class AnnotatorContract:
             if belief.covariance is not None:
                 np.testing.assert_allclose(belief.covariance[4], belief.covariance[5], err_msg=solver)
 
-    def test_listing_annotators_without_labels_changes_nothing_for_the_others(self, case):
+    def test_listing_annotators_without_labels_does_not_change_the_others(self, case):
         silent = World(WORLD.X, np.column_stack([WORLD.matrix, np.full((14, 3), np.nan)]), WORLD.z)
         for solver in solvers(case.piece):
             (without, short), (with_, long) = (fit(case.piece, w, solver) for w in (WORLD, silent))
@@ -216,6 +226,56 @@ class AnnotatorContract:
         for solver in solvers(copied):
             fit(copied, WORLD, solver)
         assert copied.get_params() == before == case.piece.get_params()
+
+    def test_evidence_under_a_point_belief_is_the_evidence_at_that_point(self, case):
+        theta = some_theta(case.piece)
+        np.testing.assert_allclose(
+            case.piece.evidence_at(Belief(theta), WORLD.features, WORLD.Y).table,
+            case.piece.evidence(theta, WORLD.features, WORLD.Y).table,
+            atol=1e-10,
+        )
+
+    def test_three_hundred_labels_on_one_item_do_not_underflow(self, case):
+        rng = np.random.default_rng(0)
+        Y = Annotations.from_matrix((rng.random((1, 300)) < 0.7).astype(float), labels=[0, 1])
+        theta = case.piece.init(3, 300) + 0.3 * rng.normal(size=(301, 1))
+        X = with_ones(np.array([[0.5, -1.0]]))
+        evidence = case.piece.evidence(theta, X, Y)
+        posterior = LogisticTruth().posterior(np.zeros((3, 1)), X, evidence)
+        assert np.exp(evidence.table).max() < 1e-40
+        assert np.all(np.isfinite(evidence.table))
+        assert posterior.prob.sum() == pytest.approx(1)
+        assert posterior.prob[0, 1] > 0.99
+        assert np.isfinite(posterior.log_marginal)
+
+    def test_extreme_coefficients_stay_finite(self, case):
+        theta = some_theta(case.piece) * 300
+        value, gradient = case.piece.expected_log_lik(theta, WORLD.features, WORLD.Y, POSTERIOR)
+        assert np.isfinite(value)
+        assert np.all(np.isfinite(gradient))
+        assert np.all(np.isfinite(case.piece.evidence(theta, WORLD.features, WORLD.Y).table))
+
+
+class ClassAnnotatorContract:
+    """What `CrowdClassifier` needs on top."""
+
+    def test_class_answers_have_the_shapes_they_promise(self, case):
+        belief, X = Belief(some_theta(case.piece)), WORLD.features
+        assert case.piece.predictive(belief, X, WORLD.Y).table.shape == (14, 2)
+        assert case.piece.expertise(belief, X, POSTERIOR.prob).shape == (14, 5)
+        assert case.piece.confusion(belief, X).shape == (5, 2, 2)
+        np.testing.assert_allclose(case.piece.confusion(belief, X).sum(axis=2), 1, atol=1e-12)
+        if supports(case.piece, AccuracyAnnotators):
+            accuracy = np.broadcast_to(case.piece.accuracy(belief, X), (14, 5, 2))
+            expected = (accuracy * POSTERIOR.prob[:, None, :]).sum(axis=2)
+            np.testing.assert_allclose(case.piece.expertise(belief, X, POSTERIOR.prob), expected, atol=1e-12)
+
+    def test_a_predicted_label_counts_as_often_as_its_confidence_says(self, case):
+        belief, (counted, written_out) = Belief(some_theta(case.piece)), with_confidence(WORLD.Y)
+        ours, theirs = (
+            case.piece.predictive(belief, WORLD.features, Y).table for Y in (counted, written_out)
+        )
+        np.testing.assert_allclose(ours, theirs, atol=1e-10)
 
     def test_probabilities_of_labels_sum_to_one(self, case):
         theta = some_theta(case.piece)
@@ -251,37 +311,9 @@ class AnnotatorContract:
                 expected = POSTERIOR.prob[:, 0] * zero + POSTERIOR.prob[:, 1] * one
                 np.testing.assert_allclose(found[:, t], expected, atol=1e-12)
 
-    def test_evidence_under_a_point_belief_is_the_evidence_at_that_point(self, case):
-        theta = some_theta(case.piece)
-        np.testing.assert_allclose(
-            case.piece.evidence_at(Belief(theta), WORLD.features, WORLD.Y).table,
-            case.piece.evidence(theta, WORLD.features, WORLD.Y).table,
-            atol=1e-10,
-        )
-
-    def test_three_hundred_labels_on_one_item_do_not_underflow(self, case):
-        rng = np.random.default_rng(0)
-        Y = Annotations.from_matrix((rng.random((1, 300)) < 0.7).astype(float), labels=[0, 1])
-        theta = case.piece.init(3, 300) + rng.normal(size=(301, 1))
-        X = with_ones(np.array([[0.5, -1.0]]))
-        evidence = case.piece.evidence(theta, X, Y)
-        posterior = LogisticTruth().posterior(np.zeros(3), X, evidence)
-        assert np.exp(evidence.table).max() < 1e-40
-        assert np.all(np.isfinite(evidence.table))
-        assert posterior.prob.sum() == pytest.approx(1)
-        assert posterior.prob[0, 1] > 0.99
-        assert np.isfinite(posterior.log_marginal)
-
-    def test_extreme_coefficients_stay_finite(self, case):
-        theta = some_theta(case.piece) * 300
-        value, gradient = case.piece.expected_log_lik(theta, WORLD.features, WORLD.Y, POSTERIOR)
-        assert np.isfinite(value)
-        assert np.all(np.isfinite(gradient))
-        assert np.all(np.isfinite(case.piece.evidence(theta, WORLD.features, WORLD.Y).table))
-
 
 class BoundedAnnotatorContract:
-    """What the variational solver asks on top, for pieces that have a bound."""
+    """What the variational solver needs on top, for pieces that have a bound."""
 
     def belief(self, piece):
         theta = some_theta(piece)
@@ -304,7 +336,7 @@ class BoundedAnnotatorContract:
         assert np.all(found <= expected + 4 * error)
         assert np.abs(found - expected).max() < 2  # and not far below
 
-    def test_a_stranger_is_as_uncertain_as_the_crowds_row_says(self, case):
+    def test_an_unseen_annotator_is_as_uncertain_as_the_last_row_says(self, case):
         belief, X, Y = self.belief(case.piece), WORLD.features, WORLD.Y
         by_nobody, by_the_last = (
             Annotations(Y.item, np.full_like(Y.annotator, code), Y.label, Y.items, Y.annotators, Y.labels)
@@ -317,7 +349,7 @@ class BoundedAnnotatorContract:
 
     def test_statistics_are_the_bounds_quadratic_in_theta(self, case):
         """Σ_i,z q (log σ's bound) = pull·θ − ½ θᵀ gram θ + constant: compared by its change from θ to θ'."""
-        piece, pairs, Y = case.piece, WORLD.items.pairs, WORLD.items.pairs.said
+        piece, pairs, Y = case.piece, WORLD.items.pairs, WORLD.items.pairs.labels
         belief = self.belief(piece)
         moments = piece.moments(belief, pairs)
         gram, pull = piece.statistics(moments, pairs, POSTERIOR)

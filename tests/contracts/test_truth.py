@@ -3,33 +3,60 @@
 import numpy as np
 import pytest
 
-from tests.contracts.truth_contract import EMPTY, EVIDENCE, WORLD, TruthContract, prepared, some_xi
+from tests.contracts.toy_truth import ProbitTruth
+from tests.contracts.truth_contract import WORLD, Case, TruthContract
 from tests.reference import models
 from whoknows.model.gaussian import Belief
 from whoknows.model.graph import AnchorGraph, GaussianGraph, KnnGraph
-from whoknows.model.truth import GraphTruth, LogisticTruth
+from whoknows.model.truth import GraphTruth, LinearTruth, LogisticTruth, OrderedTruth
 
-PIECES = {
-    "ID": LogisticTruth(),
-    "ID, tight": LogisticTruth(variance=0.5, intercept_variance=2.0),
-    "LGP, kNN": LogisticTruth(KnnGraph(k=4)),
-    "LGP, anchors": LogisticTruth(AnchorGraph(anchors=8, nearest=3), strength=30.0),
-    "LGP, Gaussian": LogisticTruth(GaussianGraph()),
-    "GP, Gaussian": GraphTruth(),
-    "GP, kNN": GraphTruth(KnnGraph(k=4), lam=3.0),
-    "GP, anchors": GraphTruth(AnchorGraph(anchors=8, nearest=3)),
+CASES = {
+    "ID": Case(LogisticTruth()),
+    "ID, tight": Case(LogisticTruth(variance=0.5, intercept_variance=2.0)),
+    "ID, 3 classes": Case(LogisticTruth(), 3),
+    "LGP, kNN": Case(LogisticTruth(KnnGraph(k=4))),
+    "LGP, kNN, 4 classes": Case(LogisticTruth(KnnGraph(k=4)), 4),
+    "LGP, anchors": Case(LogisticTruth(AnchorGraph(anchors=8, nearest=3), strength=30.0)),
+    "LGP, Gaussian": Case(LogisticTruth(GaussianGraph())),
+    "ordered, 2 levels": Case(OrderedTruth()),
+    "ordered, 4 levels": Case(OrderedTruth(KnnGraph(k=4)), 4),
+    "linear": Case(LinearTruth(), 0),
+    "linear, kNN": Case(LinearTruth(KnnGraph(k=4), noise=0.2), 0),
+    "GP, Gaussian": Case(GraphTruth()),
+    "GP, kNN": Case(GraphTruth(KnnGraph(k=4), lam=3.0)),
+    "GP, anchors": Case(GraphTruth(AnchorGraph(anchors=8, nearest=3))),
+    "toy": Case(ProbitTruth()),
 }
-LOGISTIC = {name: piece for name, piece in PIECES.items() if not piece.couples_items}
+LOGISTIC = {
+    name: case.piece
+    for name, case in CASES.items()
+    if type(case.piece) is LogisticTruth and case.n_classes == 2
+}
+EVIDENCE, EMPTY = CASES["ID"].evidence(), CASES["ID"].empty()
 
 
-@pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES.keys())
+def prepared(piece):
+    return Case(piece).prepared
+
+
+def some_xi(piece):
+    return Case(piece).xi
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 class TestTruth(TruthContract):
     pass
 
 
+@pytest.mark.parametrize("piece", [*LOGISTIC.values(), LinearTruth(), GraphTruth()], ids=repr)
+def test_using_it_unprepared_says_what_to_do(piece):
+    with pytest.raises(RuntimeError, match=r"not prepared: call prepare\(X"):
+        piece.covariance if isinstance(piece, GraphTruth) else piece.precision
+
+
 @pytest.mark.parametrize("piece", LOGISTIC.values(), ids=LOGISTIC.keys())
 class TestBoundedTruth:
-    """What the variational solver asks on top."""
+    """What the variational solver needs on top."""
 
     def belief(self, piece):
         root = np.random.default_rng(1).normal(size=(3, 3)) * 0.6
@@ -43,9 +70,10 @@ class TestBoundedTruth:
         truth, belief = prepared(piece), self.belief(piece)
         rng = np.random.default_rng(2)
         prior = np.linalg.inv(truth.precision)
-        xi = rng.multivariate_normal(belief.mean, belief.covariance, size=4000)
+        xi = rng.multivariate_normal(belief.mean[:, 0], belief.covariance, size=4000)
         ratio = [
-            models.log_normal(x, belief.mean, belief.covariance) - models.log_normal(x, np.zeros(3), prior)
+            models.log_normal(x, belief.mean[:, 0], belief.covariance)
+            - models.log_normal(x, np.zeros(3), prior)
             for x in xi
         ]
         assert truth.divergence(belief) == pytest.approx(np.mean(ratio), abs=5 * np.std(ratio) / 4000**0.5)
@@ -53,7 +81,7 @@ class TestBoundedTruth:
     def test_moments_are_those_of_the_linear_function(self, piece):
         belief, X = self.belief(piece), WORLD.features
         mean, second = prepared(piece).moments(belief, X)
-        np.testing.assert_allclose(mean, X @ belief.mean)
+        np.testing.assert_allclose(mean, X @ belief.mean[:, 0])
         np.testing.assert_allclose(second, mean**2 + np.diag(X @ belief.covariance @ X.T))
 
     def test_the_update_is_the_best_gaussian_for_the_bound(self, piece):
@@ -65,8 +93,8 @@ class TestBoundedTruth:
         best = truth.update(gram, pull)
 
         def bound(belief):
-            second = belief.covariance + np.outer(belief.mean, belief.mean)
-            return pull @ belief.mean - 0.5 * (gram * second).sum() - truth.divergence(belief)
+            second = belief.covariance + belief.mean @ belief.mean.T
+            return pull @ belief.mean[:, 0] - 0.5 * (gram * second).sum() - truth.divergence(belief)
 
         c = np.sqrt(moments[1])
         np.testing.assert_allclose(gram, (X.T * np.tanh(c / 2) / (2 * c)) @ X, atol=1e-12)
@@ -75,7 +103,7 @@ class TestBoundedTruth:
         for size in (0.01, 0.3):
             for _ in range(5):
                 root = np.linalg.cholesky(best.covariance) @ (np.eye(3) + size * rng.normal(size=(3, 3)))
-                other = Belief(best.mean + size * rng.normal(size=3), root @ root.T)
+                other = Belief(best.mean + size * rng.normal(size=(3, 1)), root @ root.T)
                 assert bound(other) < bound(best)
 
     def test_uncertainty_pulls_predictions_towards_a_half(self, piece):

@@ -74,7 +74,7 @@ def same(one, other):
     return np.array_equal(one.posterior_, other.posterior_) and all(
         a.bound_history_ == b.bound_history_
         and np.array_equal(a._pair.solution.annotators.mean, b._pair.solution.annotators.mean)
-        and np.array_equal(a._pair.solution.parameters.xi, b._pair.solution.parameters.xi)
+        and np.array_equal(a._pair.solution.truth.mean, b._pair.solution.truth.mean)
         for a, b in zip(*members, strict=True)
     )
 
@@ -149,7 +149,7 @@ def test_iterations_that_were_done_are_not_done_again(tmp_path, monkeypatch):
 
 def test_many_items_need_no_second_rehearsal(folder, monkeypatch):
     monkeypatch.setattr(solve, "MANY", 40)
-    monkeypatch.setattr(solve, "SOME", 30)
+    monkeypatch.setattr(solve, "SAMPLE", 30)
     X, y = world()
     make = lambda: CrowdClassifier("id", map="linear")  # noqa: E731
     plain = make().fit(X, y)

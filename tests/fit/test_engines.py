@@ -10,7 +10,7 @@ import pytest
 from tests.fit.test_many_items import world
 from whoknows import CrowdClassifier
 from whoknows.fit import engines
-from whoknows.fit.engines import Engine, Serial, climb, opened, resolve_engine
+from whoknows.fit.engines import Engine, Serial, opened, resolve_engine, sum_tree
 
 ROOT = Path(__file__).parents[2]
 RNG = np.random.default_rng(0)
@@ -23,21 +23,21 @@ def terms(values, places):
 @pytest.mark.parametrize("n_chunks", [1, 2, 3, 7, 8, 21])
 def test_a_sum_does_not_depend_on_who_adds_up_what(n_chunks):
     values = RNG.normal(size=n_chunks) * 10.0 ** RNG.integers(-8, 8, size=n_chunks)
-    whole = climb(terms(values, range(n_chunks)), 0, n_chunks)
+    whole = sum_tree(terms(values, range(n_chunks)), 0, n_chunks)
     assert list(whole) == [(0, n_chunks)]
     for n_workers in range(1, 6):
         owner = np.sort(RNG.integers(0, n_workers, size=n_chunks))
         found = {}
         for worker in range(n_workers):
-            found |= climb(terms(values, np.flatnonzero(owner == worker)), 0, n_chunks)
+            found |= sum_tree(terms(values, np.flatnonzero(owner == worker)), 0, n_chunks)
         known = {branch: partial(tuple, sums) for branch, sums in found.items()}
-        assert climb(known, 0, n_chunks) == whole
+        assert sum_tree(known, 0, n_chunks) == whole
 
 
 def test_a_worker_gives_few_sums_of_many_chunks():
     values = np.ones(1000)
-    assert len(climb(terms(values, range(333, 667)), 0, 1000)) < 12
-    assert sum(n for _, n in climb(terms(values, range(333, 667)), 0, 1000)) == 334
+    assert len(sum_tree(terms(values, range(333, 667)), 0, 1000)) < 12
+    assert sum(n for _, n in sum_tree(terms(values, range(333, 667)), 0, 1000)) == 334
 
 
 def test_chunks_are_let_go_once_they_are_added():

@@ -13,8 +13,9 @@ from whoknows.data import Annotations
 from whoknows.fit import laplace
 from whoknows.fit.engines import Serial
 from whoknows.fit.items import Items
-from whoknows.fit.laplace import _prior_precisions, _with_crowd, information, spread
+from whoknows.fit.laplace import _prior_precisions, _with_population, information, laplace_covariances
 from whoknows.fit.objective import Model, Parameters
+from whoknows.fit.solve import covariances_of, parameters_of
 from whoknows.model.annotators import (
     BernoulliAnnotators,
     ConfusionAnnotators,
@@ -37,7 +38,7 @@ def log_sum(terms):
 def log_class(xi, x, z):
     """log p(z | x) of two classes, or of more."""
     f = x @ xi
-    return log_expit(f if z else -f) if np.ndim(f) == 0 else f[z] - log_sum(f)
+    return log_expit(f[0] if z else -f[0]) if len(f) == 1 else f[z] - log_sum(f)
 
 
 def bernoulli(row, x, z, y):
@@ -109,7 +110,7 @@ def by_brute_force(kind, items, at):
 
     A label of confidence c is c labels, each with a gradient s / c: c times its square.
     """
-    n_outputs = 1 if at.xi.ndim == 1 else at.xi.shape[1]
+    n_outputs = at.xi.shape[1]
     of_truth = np.zeros((n_outputs, D + 1, D + 1))
     of_annotators = np.zeros((T, at.theta.shape[1], at.theta.shape[1]))
     for i in range(len(items.X_truth)):
@@ -165,8 +166,8 @@ def test_an_item_of_weight_zero_says_nothing():
 @every_kind
 def test_chunks_add_up(kind, n_chunks):
     model, items, at = small_world(kind)
-    whole = spread(model, [items], at, None, Serial())
-    parts = spread(model, list(items.chunks(n_chunks)), at, None, Serial())
+    whole = laplace_covariances(model, [items], at, None, Serial())
+    parts = laplace_covariances(model, list(items.chunks(n_chunks)), at, None, Serial())
     np.testing.assert_allclose(parts.truth, whole.truth, rtol=1e-9)
     np.testing.assert_allclose(parts.annotators, whole.annotators, rtol=1e-9)
 
@@ -175,7 +176,7 @@ def test_chunks_add_up(kind, n_chunks):
 def test_labels_looked_at_a_few_at_a_time_add_up(kind, monkeypatch):
     model, items, at = small_world(kind)
     whole = information(items, model, at)
-    monkeypatch.setattr(laplace, "AT_ONCE", 20)
+    monkeypatch.setattr(laplace, "NUMBERS_PER_BLOCK", 20)
     for mine, theirs in zip(information(items, model, at), whole, strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-12)
 
@@ -229,7 +230,7 @@ def test_covariances_are_blocks_of_the_inverse_of_the_whole(kind):
         joint[t, :, -1, :] = joint[-1, :, t, :] = -np.diag(shared)
     joint[-1, :, -1, :] = np.diag(crowd + own)  # ``crowd`` counts T annotators
     whole = np.linalg.inv(joint.reshape((T + 2) * C, -1)).reshape(joint.shape)
-    covariance = _with_crowd(info, own, shared, crowd)
+    covariance = _with_population(info, own, shared, crowd)
     assert covariance.shape == (T + 1, C, C)
     for t in range(T + 1):
         np.testing.assert_allclose(covariance[t], whole[t, :, t, :], atol=1e-10)
@@ -238,20 +239,20 @@ def test_covariances_are_blocks_of_the_inverse_of_the_whole(kind):
 @every_kind
 def test_spread_is_the_inverse_of_information_and_prior(kind):
     model, items, at = small_world(kind)
-    found = spread(model, [items], at, None, Serial())
+    found = laplace_covariances(model, [items], at, None, Serial())
     of_truth, of_annotators = information(items, model, at)
     for k, S in enumerate(found.truth):
         np.testing.assert_allclose(S @ (of_truth[k] + model.truth.precision), np.eye(D + 1), atol=1e-9)
     prior = _prior_precisions(model.annotators, at.theta)
-    np.testing.assert_allclose(found.annotators, _with_crowd(of_annotators, *prior))
+    np.testing.assert_allclose(found.annotators, _with_population(of_annotators, *prior))
 
 
 def test_the_crowd_may_be_one_the_fit_has_learnt():
     """Annotators who were found to be alike are better known, strangers above all."""
     model, items, at = small_world("bernoulli")
-    prior = spread(model, [items], at, None, Serial()).annotators
+    prior = laplace_covariances(model, [items], at, None, Serial()).annotators
     alike = Population(precision_shape=200.0, precision_rate=2.0)
-    learnt = spread(model, [items], at, alike, Serial()).annotators
+    learnt = laplace_covariances(model, [items], at, alike, Serial()).annotators
     assert (np.linalg.eigvalsh(prior - learnt) > -1e-12).all()
     assert prior[-1, 0, 0] - learnt[-1, 0, 0] > 0.5
     assert model.annotators.population == Population()  # the settings are as they were
@@ -264,7 +265,7 @@ def test_the_crowd_may_be_one_the_fit_has_learnt():
 def test_an_annotator_without_labels_is_as_unknown_as_a_stranger(solver):
     silent = replace(WORLD, matrix=np.column_stack([WORLD.matrix, np.full(len(WORLD.X), np.nan)]))
     model, items = prepare(BernoulliAnnotators(), LogisticTruth(), silent)
-    found = fit(BernoulliAnnotators(), LogisticTruth(), solver, silent)[0].spread(model, items)
+    found = covariances_of(model, items, fit(BernoulliAnnotators(), LogisticTruth(), solver, silent)[0])
     np.testing.assert_allclose(found.annotators[-2], found.annotators[-1], rtol=1e-9)
     sizes = np.trace(found.annotators, axis1=1, axis2=2)
     assert sizes[:-2].max() < sizes[-1]
@@ -273,17 +274,17 @@ def test_an_annotator_without_labels_is_as_unknown_as_a_stranger(solver):
 def test_the_variational_fit_brings_the_crowd_it_has_learnt():
     model, items = prepare(BernoulliAnnotators(), LogisticTruth())
     fitted = fit(BernoulliAnnotators(), LogisticTruth(), "vb")[0]
-    expected = spread(model, [items], fitted.parameters, fitted.crowd.learnt(), Serial())
-    np.testing.assert_array_equal(fitted.spread(model, items).annotators, expected.annotators)
-    assert not np.allclose(
-        expected.annotators, spread(model, [items], fitted.parameters, None, Serial()).annotators
-    )
+    at = parameters_of(model, fitted)
+    expected = laplace_covariances(model, [items], at, fitted.crowd.fitted_population(), Serial())
+    np.testing.assert_array_equal(covariances_of(model, items, fitted).annotators, expected.annotators)
+    without = laplace_covariances(model, [items], at, None, Serial())
+    assert not np.allclose(expected.annotators, without.annotators)
 
 
 def test_a_graph_truth_has_no_parameters_to_be_unsure_of_but_annotators_have():
     annotators, truth = GaussianAnnotators(), GraphTruth()
     model, items = prepare(annotators, truth)
-    found = fit(annotators, truth, "em")[0].spread(model, items)
+    found = covariances_of(model, items, fit(annotators, truth, "em")[0])
     assert found.truth is None
     assert found.annotators.shape == (5, 3, 3)
     assert (np.linalg.eigvalsh(found.annotators) > 0).all()
@@ -294,7 +295,7 @@ def test_a_graph_truth_has_no_parameters_to_be_unsure_of_but_annotators_have():
 def test_more_labels_more_is_known():
     """Twice the items, half of them new: no direction of any parameter is known less well."""
     model, items, at = small_world("two-coin", n_items=60)
-    few, many = (spread(model, [part], at, None, Serial()) for part in (items[:30], items))
+    few, many = (laplace_covariances(model, [part], at, None, Serial()) for part in (items[:30], items))
     for less, more in ((few.truth, many.truth), (few.annotators, many.annotators)):
         assert (np.linalg.eigvalsh(less - more) > -1e-12).all()
         assert np.trace(more[0]) < 0.8 * np.trace(less[0])

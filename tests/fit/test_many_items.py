@@ -21,7 +21,7 @@ def world(n_items, n_annotators=4, n_classes=2, seed=0):
 @pytest.fixture
 def many_are_few(monkeypatch):
     monkeypatch.setattr(solving, "MANY", 100)
-    monkeypatch.setattr(solving, "SOME", 80)
+    monkeypatch.setattr(solving, "SAMPLE", 80)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_the_answer_is_the_same_from_either_start(monkeypatch, settings, n_class
     X, y = world(400, n_classes=n_classes)
     direct = CrowdClassifier(**settings, tol=1e-8, max_iter=1000).fit(X, y)
     monkeypatch.setattr(solving, "MANY", 100)
-    monkeypatch.setattr(solving, "SOME", 80)
+    monkeypatch.setattr(solving, "SAMPLE", 80)
     found = CrowdClassifier(**settings, tol=1e-8, max_iter=1000).fit(X, y)
     np.testing.assert_allclose(found.posterior_, direct.posterior_, atol=5e-3)
     np.testing.assert_allclose(found.expertise(X), direct.expertise(X), atol=5e-3)

@@ -51,7 +51,8 @@ def test_running_out_of_iterations_warns_with_what_to_do():
     ends = [monitor.add(bound, HERE) for bound in (-10.0, -8.0, -7.5)]
     assert ends == [False, False, True]
     with pytest.warns(
-        DidNotConverge, match=r"did not converge in max_iter=3 .* rose by 0\.5 .*Raise max_iter, or tol=1e-06"
+        DidNotConverge,
+        match=r"did not converge in max_iter=3 .* increased by 0\.5 .*Raise max_iter, or tol=1e-06",
     ):
         monitor.finish()
 
@@ -67,7 +68,9 @@ def test_every_solver_warns_when_it_ran_out_of_iterations(solver):
 def test_a_falling_bound_is_not_passed_over():
     monitor = Monitor(10, tol=1e-6)
     monitor.add(-10.0, HERE)
-    with pytest.warns(DidNotConverge, match=r"bound fell by 1 at iteration 2.*gradient or an expectation"):
+    with pytest.warns(
+        DidNotConverge, match=r"bound decreased by 1 at iteration 2.*gradient or an expectation"
+    ):
         monitor.add(-11.0, HERE)
 
 

@@ -1,11 +1,12 @@
-"""Fewer items than features: the fit in few directions is the fit in all of them."""
+"""Fewer items than features: the fit in the reduced basis equals the fit in all features."""
 
 import numpy as np
 import pytest
 
 from whoknows import CrowdClassifier
 from whoknows.data import Annotations
-from whoknows.fit import reduced_basis as narrow
+from whoknows.fit import reduced_basis as module
+from whoknows.fit import solve as solving
 
 RNG = np.random.default_rng(5)
 N, D = 60, 70
@@ -22,11 +23,11 @@ def crowd(n_classes, rows):
 
 @pytest.fixture
 def wide(monkeypatch):
-    """Return a function that calls another with narrowing switched off."""
+    """Return a function that calls another one without the reduced basis."""
 
     def call(function, *args):
         with monkeypatch.context() as patch:
-            patch.setattr(narrow, "PAYS", 0.0)
+            patch.setattr(module, "MOST_ITEMS_PER_FEATURE", 0.0)
             return function(*args)
 
     return call
@@ -38,7 +39,7 @@ def test_nothing_is_approximated(wide, n_classes, truth):
     said = crowd(n_classes, np.arange(0, N, 2))
     settings = {"truth": truth, "map": "linear", "annotators": "confusion", "tol": 1e-12, "max_iter": 400}
     if n_classes > 2:
-        settings |= {"tol": 1e-4}  # cross-fitted EM wiggles; its M-steps are as exact as L-BFGS is
+        settings |= {"tol": 1e-4}  # cross-fitted EM oscillates, and its M-steps are as exact as L-BFGS
     narrowed = CrowdClassifier(**settings).fit(X, said)
     plain = wide(CrowdClassifier(**settings).fit, X, said)
     close = {"rtol": 0, "atol": 1e-6 if n_classes == 2 else 2e-2}
@@ -50,7 +51,7 @@ def test_nothing_is_approximated(wide, n_classes, truth):
     np.testing.assert_allclose(narrowed.predict_proba(new), plain.predict_proba(new), **close)
 
 
-def test_what_no_item_tells_of_stays_as_unsure_as_the_prior(wide):
+def test_directions_orthogonal_to_all_items_keep_the_prior_variance(wide):
     said = crowd(2, np.arange(20))
     model = CrowdClassifier("id", "bernoulli", "linear", tol=1e-12, max_iter=400)
     narrowed, plain = (
@@ -72,7 +73,7 @@ def test_labels_that_come_later_are_learnt_as_well(n_classes):
     assert gap < (1e-3 if n_classes == 2 else 0.1)
 
 
-def test_items_that_are_there_twice_are_one_direction(wide):
+def test_duplicate_items_are_one_dimension(wide):
     rows = np.arange(0, N, 2)
     said, twice = crowd(2, rows).to_matrix(), X.copy()
     twice[rows[1::2]] = twice[rows[::2]]
@@ -80,23 +81,21 @@ def test_items_that_are_there_twice_are_one_direction(wide):
     narrowed = model.fit(twice, said).posterior_
     assert np.linalg.matrix_rank(twice[rows]) == len(rows) // 2
     np.testing.assert_allclose(narrowed, wide(model.fit, twice, said).posterior_, atol=1e-6)
-    kept = narrow._orthonormal(np.column_stack([twice[rows].T, twice[rows].T * (1 + 1e-16)]))
+    kept = module._orthonormal(np.column_stack([twice[rows].T, twice[rows].T * (1 + 1e-16)]))
     assert kept.shape == (D, len(rows) // 2)
     np.testing.assert_allclose(kept.T @ kept, np.eye(len(rows) // 2), atol=1e-12)
 
 
-def test_only_where_it_pays(monkeypatch):
+def test_it_is_used_only_if_it_is_faster(monkeypatch):
     used = []
-    of = narrow.ReducedBasis.of.__func__
-    monkeypatch.setattr(
-        narrow.ReducedBasis, "of", classmethod(lambda cls, *args: used.append(of(cls, *args)) or used[-1])
-    )
+    reduce = module.reduced_basis
+    monkeypatch.setattr(solving, "reduced_basis", lambda *args: used.append(reduce(*args)) or used[-1])
     CrowdClassifier("id", "bernoulli", "linear").fit(X, crowd(2, np.arange(20)))
     assert used[-1].basis.shape == (D + 1, 20)
     CrowdClassifier("id", "bernoulli", "linear").fit(X, crowd(2, np.arange(N)))
     assert used[-1] is None  # 60 items, 71 features
     CrowdClassifier("ordered").fit(X, crowd(3, np.arange(20)))
-    assert used[-1] is None  # cut points are no weights of features
+    assert used[-1] is None  # cut points do not multiply features
     n_asked = len(used)
     CrowdClassifier("id", "bernoulli", "linear", solver="em").fit(X, crowd(2, np.arange(20)))
     assert len(used) == n_asked

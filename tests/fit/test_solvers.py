@@ -9,12 +9,12 @@ from whoknows.data.annotations import Annotations
 from whoknows.fit.engines import Serial
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
-from whoknows.fit.objective import Model, Parameters, log_prior, marginal
+from whoknows.fit.objective import Parameters, log_prior, marginal
 from whoknows.fit.solve import solve, vote
 from whoknows.model.annotators import BernoulliAnnotators, GaussianAnnotators
 from whoknows.model.graph import AnchorGraph
 from whoknows.model.settings import NotCompatible
-from whoknows.model.truth import GraphTruth, LogisticTruth
+from whoknows.model.truth import GraphTruth, LogisticTruth, OrderedTruth
 
 every_fit = pytest.mark.parametrize(("annotators", "truth", "solver"), FITS.values(), ids=FITS.keys())
 every_pair = pytest.mark.parametrize(("annotators", "truth"), PAIRS.values(), ids=PAIRS.keys())
@@ -68,7 +68,7 @@ def test_gradient_of_the_marginal_and_the_priors_matches_differences(annotators,
         p = at.unflatten(flat)
         return marginal(items, model, p)[0] + log_prior(model, p)[0]
 
-    found = np.concatenate([(d_theta + prior_theta).ravel(), d_xi + prior_xi])
+    found = np.concatenate([(d_theta + prior_theta).ravel(), (d_xi + prior_xi).ravel()])
     np.testing.assert_allclose(found, slope(height, at.flatten()), atol=2e-6)
 
 
@@ -135,12 +135,14 @@ def test_the_vote_is_soft_never_certain_and_even_where_nobody_spoke():
 @pytest.mark.parametrize(
     ("annotators", "truth", "named"),
     [
-        (GaussianAnnotators(), LogisticTruth(), "GaussianAnnotators"),
-        (GaussianAnnotators(), GraphTruth(), "GaussianAnnotators and GraphTruth"),
+        (GaussianAnnotators(), LogisticTruth(), "VariationalAnnotators .*; GaussianAnnotators"),
+        (BernoulliAnnotators(), OrderedTruth().for_classes(3), "VariationalTruth .*; OrderedTruth"),
     ],
 )
 def test_vb_refuses_pieces_without_a_bound_by_name(annotators, truth, named):
-    with pytest.raises(NotCompatible, match=rf"no bound for {named}\. Use solver='em' or 'lbfgs'"):
+    with pytest.raises(
+        NotCompatible, match=rf"'vb' needs {named} does not have .*\. Use solver='em' or 'lbfgs'"
+    ):
         fit(annotators, truth, "vb")
 
 
@@ -150,7 +152,7 @@ def test_pieces_that_do_not_fit_are_refused_by_name_with_what_to_use_instead():
         match=r"GraphTruth needs quadratic evidence; BernoulliAnnotators gives a table.*"
         r"Use GaussianAnnotators .*or LogisticTruth",
     ):
-        Model(BernoulliAnnotators(), GraphTruth())
+        fit(BernoulliAnnotators(), GraphTruth(), "em")
 
 
 def test_an_unknown_solver_is_refused_with_those_there_are():

@@ -13,7 +13,7 @@ from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.solve import solve
-from whoknows.model.evidence import QuadraticEvidence
+from whoknows.model.evidence import QuadraticEvidence, with_gold
 from whoknows.model.graph import AnchoredGraph
 from whoknows.model.graph.anchors import sums_over
 from whoknows.model.settings import NotCompatible
@@ -74,8 +74,11 @@ def normal(mean, variance):
 
 
 EVIDENCE = labels_on(LABELLED)
-KNOWN = TRUTH.learnt(
-    NO_XI, TRUTH.posterior(NO_XI, X[LABELLED], some(EVIDENCE, LABELLED)), some(EVIDENCE, LABELLED)
+KNOWN = TRUTH.state(
+    NO_XI,
+    TRUTH.posterior(NO_XI, X[LABELLED], some(EVIDENCE, LABELLED)),
+    some(EVIDENCE, LABELLED),
+    X[LABELLED],
 )
 
 
@@ -126,7 +129,7 @@ class TestPosterior:
 
     def test_gold_and_weights_are_as_with_matrices(self):
         weight = RNG.uniform(0.2, 3, size=N)
-        evidence = EVIDENCE.given(np.where(np.arange(N) % 30 == 0, 1.0, np.nan), weight)
+        evidence = with_gold(EVIDENCE, np.where(np.arange(N) % 30 == 0, 1.0, np.nan), weight)
         parts = (weight * getattr(evidence, name) for name in ("precision", "pull", "constant"))
         mean, variance, log_marginal = dense(COVARIANCE, QuadraticEvidence(*parts))
         found = TRUTH.posterior(NO_XI, X, evidence)
@@ -192,7 +195,8 @@ def test_a_copy_of_a_labelled_item_has_its_own_labels_or_none(piece):
     rows = np.arange(N) if truth.needs_all else np.flatnonzero(evidence.precision)
     whole = truth.posterior(NO_XI, items, evidence)
     posterior = truth.posterior(NO_XI, items[rows], some(evidence, rows))
-    found = truth.posterior_at(truth.learnt(NO_XI, posterior, some(evidence, rows)), items, evidence)
+    state = truth.state(NO_XI, posterior, some(evidence, rows), items[rows])
+    found = truth.posterior_at(state, items, evidence)
     np.testing.assert_allclose(found, normal(whole.mean, whole.variance), atol=1e-9)
     assert found[0, 1] < found[2, 1] < found[1, 1]
 
@@ -264,5 +268,5 @@ def test_the_short_cut_by_neighbours_is_for_other_graphs():
 
 
 def test_there_is_no_matrix_over_items():
-    with pytest.raises(NotCompatible, match="no matrix over all items"):
+    with pytest.raises(NotCompatible, match="over anchors, not over all items"):
         _ = TRUTH.covariance

@@ -71,7 +71,7 @@ def test_distances_are_of_double_precision_whatever_the_unit(unit, place):
 def test_the_same_seed_gives_the_same_neighbours():
     mine, theirs = (KnnGraph(search="faiss").build(CLOUD, 3) for _ in range(2))
     assert abs(mine.Phi - theirs.Phi).max() == 0
-    assert mine.chosen == theirs.chosen
+    assert mine.description == theirs.description
 
 
 HASH = """
@@ -79,7 +79,7 @@ import faiss, hashlib, numpy as np
 faiss.omp_set_num_threads({threads})
 from whoknows.model.graph import KnnGraph
 built = KnnGraph(search="faiss").build(np.random.default_rng(0).normal(size=(3000, 12)), 1)
-print(hashlib.sha256(built.Phi.indices.tobytes() + built.Phi.data.tobytes()).hexdigest(), built.chosen)
+print(hashlib.sha256(built.Phi.indices.tobytes() + built.Phi.data.tobytes()).hexdigest(), built.description)
 """
 
 
@@ -117,8 +117,8 @@ def test_odd_items_make_a_sound_graph(X):
 
 def test_a_graph_says_how_its_neighbours_were_found():
     built = KnnGraph(k=7, search="faiss").build(CLUMPS)
-    assert built.chosen == f"7 nearest neighbours of 1 500 items by faiss, {built.lists.quality}"
-    assert KnnGraph(k=7).build(CLUMPS).chosen == "7 nearest neighbours of 1 500 items"
+    assert built.description == f"7 nearest neighbours of 1 500 items by faiss, {built.lists.quality}"
+    assert KnnGraph(k=7).build(CLUMPS).description == "7 nearest neighbours of 1 500 items"
 
 
 def test_without_faiss_the_error_says_how_to_get_it(monkeypatch):

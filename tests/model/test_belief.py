@@ -1,10 +1,11 @@
-"""Belief: Gaussian coefficients, and what logistic functions of them are worth."""
+"""Functions of Gaussian coefficients: quadratic and logistic."""
 
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.special import expit, log_expit, roots_hermitenorm
 
-from whoknows.model.gaussian import Belief, bounded_log_logistic, moderated, omega
+from whoknows.model.gaussian import bounded_log_logistic, moderated, omega, variance_along
 
 NODES, WEIGHTS = roots_hermitenorm(80)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -57,8 +58,6 @@ def test_variance_along_is_the_quadratic_form_of_each_row():
     rng = np.random.default_rng(0)
     root = rng.normal(size=(2, 3, 3))
     S, X = root @ root.transpose(0, 2, 1), rng.normal(size=(5, 3))
-    np.testing.assert_allclose(Belief(np.zeros(3), S[0]).variance_along(X), [x @ S[0] @ x for x in X])
-    np.testing.assert_allclose(
-        Belief(np.zeros((2, 3)), S).variance_along(X, row=1), [x @ S[1] @ x for x in X]
-    )
-    np.testing.assert_array_equal(Belief(np.zeros(3)).variance_along(X), np.zeros(5))
+    np.testing.assert_allclose(variance_along(X, S[0]), [x @ S[0] @ x for x in X])
+    np.testing.assert_allclose(variance_along(scipy.sparse.csr_array(X), S[1]), [x @ S[1] @ x for x in X])
+    np.testing.assert_array_equal(variance_along(X, None), np.zeros(5))

@@ -224,7 +224,7 @@ def test_precomputed_weights_must_be_symmetric(kind):
 
 def test_precomputed_weights_cannot_place_new_items():
     built = PrecomputedGraph(W).build(X)
-    with pytest.raises(NotCompatible, match=r"cannot place new ones. Use KnnGraph or GaussianGraph"):
+    with pytest.raises(NotCompatible, match=r"cannot extend to new ones. Use KnnGraph or GaussianGraph"):
         built.tie(X + 1)
     np.testing.assert_allclose(built.tie(X), W / W.sum(axis=1).mean())
 

@@ -65,11 +65,11 @@ def test_every_graph_says_what_it_is():
     built = {
         EXACT: KnnGraph(),
         "12 anchors for 120 items": AnchorGraph(anchors=12),
-        "every pair of 120 items": GaussianGraph(),
-        "weights that were given for 120 items": PrecomputedGraph(np.ones((120, 120))),
+        "all pairs of 120 items": GaussianGraph(),
+        "precomputed weights of 120 items": PrecomputedGraph(np.ones((120, 120))),
     }
-    assert [graph.build(X).chosen for graph in built.values()] == list(built)
-    assert AnchorGraph(9).build(RNG.normal(size=(12_000, 1))).chosen == "9 anchors for 12 000 items"
+    assert [graph.build(X).description for graph in built.values()] == list(built)
+    assert AnchorGraph(9).build(RNG.normal(size=(12_000, 1))).description == "9 anchors for 12 000 items"
 
 
 PIECES = {

@@ -22,7 +22,7 @@ from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, 
 from whoknows.model.annotators import ordered as annotators_module
 from whoknows.model.annotators.ordered import OrderedAnnotators
 from whoknows.model.evidence import TableEvidence
-from whoknows.model.gaussian import Belief
+from whoknows.model.gaussian import Belief, belief_about
 from whoknows.model.graph import KnnGraph
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.truth import LogisticTruth
@@ -134,7 +134,7 @@ class TestAnnotators:
         np.testing.assert_allclose(gradient, numeric, atol=1e-6)
         numeric = slope(lambda at: piece.log_prior(at)[0], theta)
         np.testing.assert_allclose(piece.log_prior(theta)[1], numeric, atol=1e-6)
-        np.testing.assert_allclose(numeric[:, -1], -piece.severity(theta) / piece.bias_variance, atol=1e-6)
+        np.testing.assert_allclose(numeric[:, -1], -piece.bias(theta) / piece.bias_variance, atol=1e-6)
 
     def test_few_labels_at_a_time_are_all_labels_at_once(self, piece, monkeypatch):
         theta = some_theta(piece)
@@ -146,7 +146,7 @@ class TestAnnotators:
             return [*lik, table, piece.accuracy(belief, FEATURES), piece.confusion(belief, FEATURES)]
 
         at_once = answers()
-        monkeypatch.setattr(annotators_module, "AT_ONCE", 5 * K * K)
+        monkeypatch.setattr(annotators_module, "NUMBERS_PER_BLOCK", 5 * K * K)
         for found, expected in zip(answers(), at_once, strict=True):
             np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -175,7 +175,7 @@ class TestAnnotators:
         assert accuracy.shape == (N, T + 1, K)
         np.testing.assert_allclose(matrices.sum(axis=2), 1)
         np.testing.assert_allclose(np.diagonal(matrices, axis1=1, axis2=2), accuracy.mean(axis=0))
-        np.testing.assert_allclose(piece.confusion(belief.of(2), FEATURES)[0], matrices[2])
+        np.testing.assert_allclose(piece.confusion(belief_about(belief, 2), FEATURES)[0], matrices[2])
         expertise = piece.expertise(belief, FEATURES, POSTERIOR.prob)
         np.testing.assert_allclose(expertise[:, 1], (accuracy[:, 1] * POSTERIOR.prob).sum(axis=1))
         assert accuracy[5, 1, 2] == pytest.approx(say(piece, theta)(2, 2, FEATURES[5], 1))
@@ -226,7 +226,7 @@ class TestTruth:
         assert np.all(np.diff(cuts) > 0)
         assert cuts.mean() == pytest.approx(0, abs=1e-12)
         found = np.exp(truth.log_predict(Belief(xi), FEATURES))
-        f = FEATURES @ truth.weights(xi)
+        f = FEATURES @ truth.weights(xi)[:, 0]
         expected = [[truth_of(z, f_i, cuts) for z in range(K)] for f_i in f]
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -245,11 +245,11 @@ class TestTruth:
         residual = truth.residual(xi, FEATURES, WEIGHTED)
         assert residual.shape == (N, 1)
         gradient = truth.expected_log_truth(xi, FEATURES, WEIGHTED)[1]
-        np.testing.assert_allclose(FEATURES.T @ (WEIGHTED.counts * residual[:, 0]), gradient[:3])
-        step = 1e-5 * np.eye(len(xi))
+        np.testing.assert_allclose(FEATURES.T @ (WEIGHTED.counts * residual[:, 0]), gradient[:3, 0])
+        step = 1e-5 * np.eye(len(xi))[:, :, None]
         for j in range(3):
             up, down = (truth.expected_log_truth(xi + s * step[j], FEATURES, WEIGHTED)[1] for s in (1, -1))
-            numeric = (down - up)[:3] / 2e-5
+            numeric = (down - up)[:3, 0] / 2e-5
             np.testing.assert_allclose(truth.curvature(xi, FEATURES, WEIGHTED)[0, j], numeric, atol=1e-6)
 
     def test_turning_the_scale_round_changes_nothing(self, truth):
@@ -277,8 +277,8 @@ class TestTruth:
         two = prepared(truth, 2)
         logistic = LogisticTruth(truth.graph, truth.strength, truth.variance, truth.intercept_variance)
         logistic = logistic.prepare(X, FEATURES)
-        xi, q = RNG.normal(size=3), CategoricalPosterior(softmax(RNG.normal(size=(N, 2)), axis=1))
-        assert two.init(3).shape == (3,)
+        xi, q = RNG.normal(size=(3, 1)), CategoricalPosterior(softmax(RNG.normal(size=(N, 2)), axis=1))
+        assert two.init(3).shape == (3, 1)
         covariance = two.laplace_covariance(two.curvature(xi, FEATURES, q))
         for method, *given in (
             ("log_predict", Belief(xi), FEATURES),
@@ -310,7 +310,7 @@ def fitted(truth, rows):
 def test_far_out_levels_keep_their_last_digits(sign):
     """At f = 1000 the level below the top has log-odds c − f: a difference of logistics would be 0."""
     truth, one = OrderedTruth().for_classes(3), np.ones((1, 1))
-    xi = np.array([sign * 1000.0, np.log(2.0)])
+    xi = np.array([[sign * 1000.0], [np.log(2.0)]])
     bottom, middle, top = truth.log_predict(Belief(xi), one)[0][::sign]
     assert top == pytest.approx(0, abs=1e-300)
     assert middle == pytest.approx(1 - 1000 + np.log(1 - np.exp(-2)), rel=1e-14)
@@ -318,13 +318,13 @@ def test_far_out_levels_keep_their_last_digits(sign):
     for level, push in enumerate((-1, -1, 0)[::sign]):
         certain = CategoricalPosterior(np.eye(3)[[level]])
         gradient = truth.expected_log_truth(xi, one, certain)[1]
-        assert gradient[0] == pytest.approx(sign * push, abs=1e-12)
+        assert gradient[0, 0] == pytest.approx(sign * push, abs=1e-12)
 
 
 def test_gaps_of_any_size_stay_finite():
     truth = OrderedTruth().for_classes(K)
     for log_gap in (-1e3, -40.0, 40.0, 1e3):
-        xi = np.array([1.0, -2.0, 0.5, log_gap, 0.0])
+        xi = np.array([1.0, -2.0, 0.5, log_gap, 0.0])[:, None]
         value, gradient = truth.expected_log_truth(xi, FEATURES, POSTERIOR)
         assert np.isfinite(value)
         assert np.all(np.isfinite(gradient))
@@ -336,7 +336,7 @@ class TestFit:
         model, rows = Model(PIECES["default"], prepared(OrderedTruth())), slice(0, 5)
         at = Parameters(some_theta(model.annotators), some_xi(model.truth))
         cuts, speak = model.truth.cuts(at.xi), say(model.annotators, at.theta)
-        f = FEATURES @ model.truth.weights(at.xi)
+        f = FEATURES @ model.truth.weights(at.xi)[:, 0]
         total = 0.0
         for Z in product(range(K), repeat=5):
             joint = 1.0
@@ -409,7 +409,7 @@ def scores():
 class TestRecovery:
     def test_severity_spread_and_cut_points_are_found(self, scores):
         model, known, _ = scores.ordered
-        severity = model.annotators.severity(known.annotators.mean)[:-1]
+        severity = model.annotators.bias(known.annotators.mean)[:-1]
         np.testing.assert_allclose(severity, scores.severity, atol=0.2)
         sigma = model.annotators.scale(known.annotators.mean, scores.features)
         right, left = sigma[scores.x[:, 0] > 0.7].mean(axis=0), sigma[scores.x[:, 0] < -0.7].mean(axis=0)

@@ -10,12 +10,10 @@ from sklearn.base import clone
 from tests.model.worlds import with_row
 from tests.reference.worlds import slope, with_ones
 from whoknows.data.annotations import Annotations
-from whoknows.fit.em import fit_em
-from whoknows.fit.engines import Serial
 from whoknows.fit.items import Items
-from whoknows.fit.lbfgs import fit_lbfgs
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model, Parameters, log_prior, marginal
+from whoknows.fit.solve import parameters_of, solve
 from whoknows.model.annotators.gaussian import BiasedAnnotators
 from whoknows.model.annotators.population import Population
 from whoknows.model.evidence import QuadraticEvidence
@@ -295,7 +293,7 @@ class TestTruth:
         evidence = QuadraticEvidence(rng.uniform(1, 9, 10), rng.normal(size=10), np.zeros(10))
         truth, xi = prepared(truth), np.array([-0.7])
         exact = truth.posterior(xi, twice, evidence)
-        again = truth.posterior_at(truth.learnt(xi, exact, evidence, twice), twice, evidence)
+        again = truth.posterior_at(truth.state(xi, exact, evidence, twice), twice, evidence)
         np.testing.assert_allclose(again.mean, exact.mean, atol=1e-8)
 
     def test_settings_survive(self, truth):
@@ -306,21 +304,18 @@ class TestTruth:
     @staticmethod
     def known(truth, xi, theta):
         evidence = PIECES["default"].evidence(theta, FEATURES, Y)
-        return truth.learnt(xi, truth.posterior(xi, FEATURES, evidence), evidence, FEATURES)
+        return truth.state(xi, truth.posterior(xi, FEATURES, evidence), evidence, FEATURES)
 
 
-def climb(solver, model, items, max_iter=3000, tol=1e-11):
-    theta, monitor = (
-        model.annotators.init(items.X_annotators.shape[1], items.Y.n_annotators),
-        Monitor(max_iter, tol),
-    )
-    return solver(model, [items], Parameters(theta, model.truth.init(0)), monitor, Serial()), monitor
+def fit(solver, model, items, max_iter=3000, tol=1e-11):
+    monitor = Monitor(max_iter, tol)
+    return parameters_of(model, solve(model, items, None, monitor, solver)), monitor
 
 
 @every_truth
 class TestFit:
     def test_gradient_of_the_marginal_matches_differences(self, truth):
-        """θ and ξ together, priors included: what both solvers climb."""
+        """θ and ξ together, priors included: the objective of both solvers."""
         model = Model(PIECES["default"], prepared(truth))
         at = Parameters(some_theta(model.annotators), np.array([-0.7]))
 
@@ -332,16 +327,16 @@ class TestFit:
         gradient = np.concatenate([(a + b).ravel() for a, b in zip(likelihood, prior, strict=True)])
         np.testing.assert_allclose(gradient, slope(objective, at.flatten()), rtol=1e-5, atol=1e-5)
 
-    @pytest.mark.parametrize("solver", [fit_em, fit_lbfgs])
+    @pytest.mark.parametrize("solver", ["em", "lbfgs"])
     @every_piece
     def test_the_bound_never_falls(self, truth, piece, solver):
-        _, monitor = climb(solver, Model(replace(piece, sigma_floor=0.05), prepared(truth)), ITEMS)
+        _, monitor = fit(solver, Model(replace(piece, sigma_floor=0.05), prepared(truth)), ITEMS)
         assert len(monitor.history) > 3
         assert np.diff(monitor.history).min() >= -1e-9 * np.abs(monitor.history[-1])
 
     def test_em_and_lbfgs_reach_the_same_maximum(self, truth):
         model = Model(PIECES["default"], prepared(truth))
-        (em, here), (lbfgs, there) = (climb(solver, model, ITEMS) for solver in (fit_em, fit_lbfgs))
+        (em, here), (lbfgs, there) = (fit(solver, model, ITEMS) for solver in ("em", "lbfgs"))
         assert here.history[-1] == pytest.approx(there.history[-1], abs=1e-5)
         np.testing.assert_allclose(em.theta, lbfgs.theta, atol=0.02)
         np.testing.assert_allclose(em.xi, lbfgs.xi, atol=0.02)
@@ -349,8 +344,8 @@ class TestFit:
     def test_an_annotator_without_labels_gets_the_crowds_coefficients(self, truth):
         silent = Annotations.from_matrix(np.column_stack([MATRIX, np.full(N, np.nan)]))
         model = Model(PIECES["default"], prepared(truth))
-        for solver in (fit_em, fit_lbfgs):
-            theta = climb(solver, model, Items(FEATURES, FEATURES, silent))[0].theta
+        for solver in ("em", "lbfgs"):
+            theta = fit(solver, model, Items(FEATURES, FEATURES, silent))[0].theta
             np.testing.assert_allclose(theta[4], theta[5], atol=1e-4)
             assert theta[5, -1] == 0, "the crowd has no bias"
             assert np.abs(theta[:4] - theta[5]).max() > 1e-3
@@ -360,7 +355,7 @@ def test_a_bias_of_everybody_is_the_truths_intercept():
     model = Model(BiasedAnnotators(), prepared(LinearTruth(intercept_variance=1e6)))
     shifted = replace(Y, labels=Y.labels + 5)
     here, there = (
-        climb(fit_lbfgs, model, replace(ITEMS, Y=said))[0] for said in (replace(Y, labels=Y.labels), shifted)
+        fit("lbfgs", model, replace(ITEMS, Y=said))[0] for said in (replace(Y, labels=Y.labels), shifted)
     )
     np.testing.assert_allclose(there.theta, here.theta, atol=0.02)
 

@@ -16,6 +16,7 @@ TINY = world(n_items=6, n_annotators=3, n_features=2, unlabelled=1, seed=3)
 FULL = world(n_items=4, n_annotators=3, n_features=2, asked=1.0, unlabelled=0, seed=4)
 RNG = np.random.default_rng(5)
 XI = RNG.normal(size=3)
+COLUMN = XI[:, None]  # ξ of a single output
 THETA = RNG.normal([0, 0, 0.5], size=(4, 3))
 BIAS = RNG.normal(size=4)
 FLOOR = 0.3
@@ -40,7 +41,9 @@ def log_joint(w, annotators, theta, Z):
     """Eqs. (1), (2) from whoknows' pieces: truth's log p(z|x) and the table of evidence, read at Z."""
     certain = CategoricalPosterior(np.eye(2)[Z])
     evidence = annotators.evidence(theta, w.features, w.Y).table
-    return LogisticTruth().expected_log_truth(XI, w.features, certain)[0] + evidence[range(len(Z)), Z].sum()
+    return (
+        LogisticTruth().expected_log_truth(COLUMN, w.features, certain)[0] + evidence[range(len(Z)), Z].sum()
+    )
 
 
 @every_annotator
@@ -67,8 +70,8 @@ def test_eq_02_an_item_without_labels_is_ignored(annotators, theta, say):
     seen = whole.labelled()
     assert seen.Y.n_items == 5
     for ours, theirs in zip(
-        marginal(whole, model, Parameters(theta, XI)),
-        marginal(seen, model, Parameters(theta, XI)),
+        marginal(whole, model, Parameters(theta, COLUMN)),
+        marginal(seen, model, Parameters(theta, COLUMN)),
         strict=True,
     ):
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
@@ -129,7 +132,7 @@ def test_eq_05_gp_joint_is_the_prior_times_the_labels():
 @every_annotator
 def test_eq_06_marginal_equals_enumeration(annotators, theta, say):
     """Printed: log p(Y_L|X) = Σ_i log Σ_z p(z|x_i) Π_t p(y|x_i,z). Built: the same, by logsumexp."""
-    found = e_step(TINY.items, Model(annotators, LogisticTruth()), Parameters(theta, XI)).log_marginal
+    found = e_step(TINY.items, Model(annotators, LogisticTruth()), Parameters(theta, COLUMN)).log_marginal
     assert found == pytest.approx(models.marginal(TINY.features, TINY.Y_L, XI, say), abs=1e-10)
 
 
@@ -140,7 +143,7 @@ def test_eq_06_jensens_bound_needs_the_weights_and_the_entropy(annotators, theta
     With them the bound touches the marginal at p̃ of Eq. (7) and lies below it anywhere else.
     """
     items, model = TINY.items, Model(annotators, LogisticTruth())
-    best = e_step(items, model, Parameters(theta, XI))
+    best = e_step(items, model, Parameters(theta, COLUMN))
 
     def bound(q):
         expected = models.Q(TINY.features, TINY.Y_L, XI, say, q.mean)
@@ -154,7 +157,7 @@ def test_eq_06_jensens_bound_needs_the_weights_and_the_entropy(annotators, theta
 @every_annotator
 def test_eq_07_posterior_equals_enumeration(annotators, theta, say):
     """Printed: p̃(z_i) ∝ Π_t p(y|x_i,z_i) p(z_i|x_i). Built: the same."""
-    found = e_step(TINY.items, Model(annotators, LogisticTruth()), Parameters(theta, XI))
+    found = e_step(TINY.items, Model(annotators, LogisticTruth()), Parameters(theta, COLUMN))
     np.testing.assert_allclose(found.mean, models.posterior(TINY.features, TINY.Y_L, XI, say), atol=1e-10)
 
 

@@ -25,6 +25,7 @@ from whoknows.model.truth import LogisticTruth
 TINY = world(n_items=6, n_annotators=3, n_features=2, unlabelled=1, seed=13)
 RNG = np.random.default_rng(14)
 XI = RNG.normal(size=3)
+COLUMN = XI[:, None]  # ξ of a single output
 THETA = RNG.normal([0, 0, 0.5], size=(4, 3))
 FLOOR = 0.3
 SIGMA = np.array([[0.8, -0.2], [-0.2, 0.5]])
@@ -50,16 +51,16 @@ def log_p_xi(xi, strength=2.0, variance=10.0):
 def test_eq_09_truth_is_logistic_in_x():
     """Printed: p(z = 1|ξ, x) = (1 + exp(−ξᵀx))⁻¹. Built: the same; the posterior without evidence."""
     empty = TableEvidence(np.zeros((6, 2)))
-    found = lgp().posterior(XI, TINY.features, empty).prob
+    found = lgp().posterior(COLUMN, TINY.features, empty).prob
     expected = [[models.truth(z, x, XI) for z in (0, 1)] for x in TINY.features]
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_eq_10_prior_on_the_weights():
     """Printed: p(ξ|X) ∝ exp(−ξᵀAξ). Built: −strength ξᵀAξ, A a mean over edges, and a ridge beside it."""
-    value, gradient = lgp().log_prior(XI)
+    value, gradient = lgp().log_prior(COLUMN)
     assert value == pytest.approx(log_p_xi(XI), abs=1e-12)
-    np.testing.assert_allclose(gradient, slope(log_p_xi, XI), atol=1e-7)
+    np.testing.assert_allclose(gradient[:, 0], slope(log_p_xi, XI), atol=1e-7)
 
 
 @pytest.mark.parametrize("graph", [GaussianGraph(), KnnGraph(k=3), AnchorGraph(anchors=9, nearest=3)])
@@ -89,8 +90,8 @@ def test_eq_10_a_constant_column_is_not_penalised(graph):
 def test_eq_11_truth_and_weights_together():
     """Printed: p(Z, ξ|X) = Π_i p(z_i|ξ, x_i) p(ξ|X). Built: the prior once, the truth once an item."""
     truth, Z = lgp(), [1, 0, 0, 1, 1, 0]
-    certain = truth.posterior(XI, TINY.features, TableEvidence(1e3 * np.eye(2)[Z]))
-    found = truth.expected_log_truth(XI, TINY.features, certain)[0] + truth.log_prior(XI)[0]
+    certain = truth.posterior(COLUMN, TINY.features, TableEvidence(1e3 * np.eye(2)[Z]))
+    found = truth.expected_log_truth(COLUMN, TINY.features, certain)[0] + truth.log_prior(COLUMN)[0]
     items = sum(np.log(models.truth(z, x, XI)) for z, x in zip(Z, TINY.features, strict=True))
     assert found == pytest.approx(items + log_p_xi(XI), abs=1e-10)
 
@@ -98,8 +99,8 @@ def test_eq_11_truth_and_weights_together():
 @every_annotator
 def test_eq_11_summing_over_z_gives_the_likelihood_of_lgp(annotators, say):
     """Printed: p(Y_L, ξ|X) = p(ξ|X) Π_i Σ_z p(z|ξ,x) Π_t p(y|x,z). Built: marginal and prior, added."""
-    model, at = Model(annotators, lgp()), Parameters(THETA, XI)
-    found = marginal(TINY.items, model, at)[0] + model.truth.log_prior(XI)[0]
+    model, at = Model(annotators, lgp()), Parameters(THETA, COLUMN)
+    found = marginal(TINY.items, model, at)[0] + model.truth.log_prior(COLUMN)[0]
     expected = models.marginal(TINY.features, TINY.Y_L, XI, say) + log_p_xi(XI)
     assert found == pytest.approx(expected, abs=1e-10)
 
@@ -108,7 +109,7 @@ def test_eq_11_summing_over_z_gives_the_likelihood_of_lgp(annotators, say):
 def test_eq_12_posterior_equals_enumeration(annotators, say):
     """Printed: p̃(z_i) ∝ p(ξ|X) p(z_i|x_i, ξ) Π_t p(y|x_i,z_i). Built: p(ξ|X) cancels."""
     for strength in (0.0, 50.0):
-        found = e_step(TINY.items, Model(annotators, lgp(strength)), Parameters(THETA, XI))
+        found = e_step(TINY.items, Model(annotators, lgp(strength)), Parameters(THETA, COLUMN))
         expected = models.posterior(TINY.features, TINY.Y_L, XI, say)
         np.testing.assert_allclose(found.mean, expected, atol=1e-10)
 
@@ -117,8 +118,8 @@ def test_eq_12_posterior_equals_enumeration(annotators, say):
 def test_eq_13_truth_counts_once_an_item(annotators, say):
     """Printed: Q has log p(z_i|ξ,x_i), and log p(ξ|X), inside Σ_t: |𝒯_i| times. Built: once an item, once."""
     model = Model(annotators, lgp())
-    work = TINY.items, e_step(TINY.items, model, Parameters(THETA, XI))
-    found = expected_log_lik(work, model, THETA)[0] + expected_log_truth(work, model, XI)[0]
+    work = TINY.items, e_step(TINY.items, model, Parameters(THETA, COLUMN))
+    found = expected_log_lik(work, model, THETA)[0] + expected_log_truth(work, model, COLUMN)[0]
     q, labels = work[1].mean, TINY.Y.labels_per_item
     once = models.Q(TINY.features, TINY.Y_L, XI, say, q)
     printed = models.Q(TINY.features, TINY.Y_L, XI, say, q, times=lambda i: labels[i])
@@ -130,7 +131,7 @@ def test_eq_13_truth_counts_once_an_item(annotators, say):
 def test_eq_13_counting_the_truth_once_is_what_raises_the_marginal(annotators, say):
     """Built: the gradient of Q counted once is that of Eq. (6); counted as printed it points elsewhere."""
     model = Model(annotators, lgp())
-    q = e_step(TINY.items, model, Parameters(THETA, XI)).mean
+    q = e_step(TINY.items, model, Parameters(THETA, COLUMN)).mean
     labels = TINY.Y.labels_per_item
     of_marginal = slope(lambda xi: models.marginal(TINY.features, TINY.Y_L, xi, say), XI)
     once = slope(lambda xi: models.Q(TINY.features, TINY.Y_L, xi, say, q), XI)
@@ -143,7 +144,7 @@ def test_eq_13_counting_the_truth_once_is_what_raises_the_marginal(annotators, s
 def test_eq_13_the_m_step_raises_q(annotators, say):
     """Built: θ and then ξ maximise Q with the priors, at a frozen posterior; the gradient there is zero."""
     items, model = TINY.items, Model(annotators, lgp())
-    at = Parameters(THETA, XI)
+    at = Parameters(THETA, COLUMN)
     work = items, e_step(items, model, at)
 
     def q_and_gradient(p):
@@ -168,7 +169,7 @@ def test_eq_13_last_gradients_of_the_paper_are_em_gradients(annotators, say):
     Built: one function for both, since by Fisher's identity they agree at the current posterior; checked
     against the printed ratios, written out, and against differences of the enumerated marginal.
     """
-    model, at = Model(annotators, lgp()), Parameters(THETA, XI)
+    model, at = Model(annotators, lgp()), Parameters(THETA, COLUMN)
     _, d_theta, d_xi = marginal(TINY.items, model, at)
 
     def of_xi(xi):
@@ -179,7 +180,7 @@ def test_eq_13_last_gradients_of_the_paper_are_em_gradients(annotators, say):
         said = models.bernoulli(theta) if bernoulli else models.gaussian(theta, FLOOR)
         return models.marginal(TINY.features, TINY.Y_L, XI, said)
 
-    np.testing.assert_allclose(d_xi, slope(of_xi, XI), atol=1e-7)
+    np.testing.assert_allclose(d_xi[:, 0], slope(of_xi, XI), atol=1e-7)
     np.testing.assert_allclose(d_theta, slope(of_theta, THETA), atol=1e-7)
 
     printed = np.zeros(3)
@@ -187,4 +188,4 @@ def test_eq_13_last_gradients_of_the_paper_are_em_gradients(annotators, say):
         p = expit(XI @ x)
         L0, L1 = (models.likelihood(i, z, TINY.features, TINY.Y_L, say) for z in (0, 1))
         printed += p * (1 - p) * (L1 - L0) / ((1 - p) * L0 + p * L1) * x
-    np.testing.assert_allclose(d_xi, printed, atol=1e-10)
+    np.testing.assert_allclose(d_xi[:, 0], printed, atol=1e-10)

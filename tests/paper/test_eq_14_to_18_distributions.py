@@ -13,6 +13,7 @@ TINY = world(n_items=8, n_annotators=3, n_features=2, unlabelled=1, seed=23)
 RNG = np.random.default_rng(24)
 THETA = RNG.normal(size=(4, 3))
 XI = RNG.normal(size=3)
+COLUMN = XI[:, None]  # ξ of a single output
 ONE = RNG.random(8)
 BELIEF = CategoricalPosterior(np.column_stack([1 - ONE, ONE]))
 FLOORS = [0.0, 0.05, 0.3]
@@ -94,18 +95,18 @@ def test_eq_18_truth_of_id_is_logistic():
     """Printed: p(z = 1|x) = (1 + exp(−αᵀx − β))⁻¹. Built: Eq. (9) with β on x's constant column."""
     alpha, beta = XI[:-1], XI[-1]
     certain = CategoricalPosterior(np.tile([0.0, 1.0], (8, 1)))
-    value = LogisticTruth().expected_log_truth(XI, TINY.features, certain)[0]
+    value = LogisticTruth().expected_log_truth(COLUMN, TINY.features, certain)[0]
     expected = -sum(np.log1p(np.exp(-alpha @ x - beta)) for x in TINY.X)
     assert value == pytest.approx(expected, abs=1e-12)
 
 
 def test_eq_18_gradient_is_of_the_expected_log():
     """Printed, after (18): the gradient of E[p(z|x)]. Built: of E[log p(z|x)], Σ (p̃ − p) x."""
-    found = LogisticTruth().expected_log_truth(XI, TINY.features, BELIEF)[1]
+    found = LogisticTruth().expected_log_truth(COLUMN, TINY.features, BELIEF)[1][:, 0]
     p = models.logistic(TINY.features @ XI)
     np.testing.assert_allclose(found, (ONE - p) @ TINY.features, atol=1e-12)
-    value = slope(lambda xi: LogisticTruth().expected_log_truth(xi, TINY.features, BELIEF)[0], XI)
-    np.testing.assert_allclose(found, value, atol=1e-7)
+    value = slope(lambda xi: LogisticTruth().expected_log_truth(xi, TINY.features, BELIEF)[0], COLUMN)
+    np.testing.assert_allclose(found, value[:, 0], atol=1e-7)
     printed = ((2 * ONE - 1) * p * (1 - p)) @ TINY.features
     cosine = found @ printed / np.linalg.norm(found) / np.linalg.norm(printed)
     assert cosine < 0.999  # not even the same direction

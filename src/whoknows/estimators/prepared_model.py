@@ -17,12 +17,12 @@ from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.fit import engines
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
-from whoknows.fit.objective import Model
+from whoknows.fit.objective import Model, check_pair
 from whoknows.fit.solve import split_into_chunks
 from whoknows.fit.variational import has_bound
 from whoknows.model.distances import blocks_of
 from whoknows.model.posterior import GaussianPosterior
-from whoknows.model.protocols import ItemTruth, supports
+from whoknows.model.protocols import ClassAnnotators, ClassTruth, ItemTruth, require, supports
 
 DIRECTIONS = (2, 5, 10, 20)  # few choices, so that a few more labels do not change the model
 LABELS_PER_DIRECTION = 3  # labels per annotator that one more slope of its own needs
@@ -119,6 +119,9 @@ def prepare_classifier(
     n_classes = annotations.n_classes
     truth = resolve_truth(settings.truth).for_classes(n_classes)
     annotators = resolve_annotators(settings.annotators, truth, annotations).for_classes(n_classes)
+    require(truth, ClassTruth, "CrowdClassifier")
+    require(annotators, ClassAnnotators, "CrowdClassifier")
+    check_pair(annotators, truth)  # before the graph is built, which takes longer
     return _prepare(settings, X, annotations, Model(annotators, truth), preprocessing)
 
 

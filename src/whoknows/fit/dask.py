@@ -214,8 +214,8 @@ class DaskEngine:
                 self.client.wait_for_workers(1, timeout=WORKERS)
         except TimeoutError as error:
             raise ConnectionError(
-                f"The Dask cluster at {address} has had no worker for {WORKERS:g} s. Start some on any machine "
-                f"that can reach it: dask worker {address}"
+                f"The Dask cluster at {address} has had no worker for {WORKERS:g} s. Start some on any "
+                f"machine that can reach it: dask worker {address}"
             ) from error
         except ConnectionError:
             raise

@@ -23,7 +23,7 @@ class Engine(Protocol):
     """Stores chunks, and sums a function over them."""
 
     def keep(self, make: Callable[..., Any], parts: Sequence[Any], *args: Any) -> list[Any]:
-        """Return make(part, *args) for each part, or a handle to it, to be used as chunks in `sum` and `keep`.
+        """Return make(part, *args) for each part, or a handle to it, for use as chunks in `sum` and `keep`.
 
         A part may itself be a chunk, or a tuple of chunks and other objects.
         """

@@ -136,8 +136,8 @@ class Monitor:
         """Raise if the bound is not finite; warn if it decreases by more than rounding error."""
         if not np.isfinite(self.history[-1]):
             raise FloatingPointError(
-                f"The bound is {self.history[-1]} at iteration {self.n_iter}: the likelihood is unbounded, or "
-                "features are too large to square. With GaussianAnnotators, raise sigma_floor (0.3 is safe)."
+                f"The bound is {self.history[-1]} at iteration {self.n_iter}: the likelihood is unbounded, "
+                "or features are too large to square. Raise sigma_floor of GaussianAnnotators (0.3 is safe)."
             )
         if self.exact and self._rise() < -1e-8 * max(abs(self.history[-1]), 1.0):
             warnings.warn(

@@ -29,8 +29,9 @@ def check_pair(annotators: AnnotatorModel, truth: TruthModel) -> None:
     """Refuse an annotator model whose evidence the truth model cannot use."""
     if truth.accepts == "quadratic" and annotators.gives == "table":
         raise NotCompatible(
-            f"{type(truth).__name__} needs quadratic evidence; {type(annotators).__name__} gives a table over "
-            "classes. Use GaussianAnnotators (annotators='gaussian'), or LogisticTruth (truth='id' or 'lgp')."
+            f"{type(truth).__name__} needs quadratic evidence; {type(annotators).__name__} gives a table "
+            "over classes. Use GaussianAnnotators (annotators='gaussian') or LogisticTruth (truth='id' or "
+            "'lgp')."
         )
 
 
@@ -82,7 +83,7 @@ def expected_log_lik_of_theta(
     items, posterior = work
     annotators: Any = model.annotators
     if supports(annotators, CachingAnnotators):
-        return annotators.expected_log_lik_of_theta(items.pairs, posterior)  # type: ignore[no-any-return]
+        return annotators.expected_log_lik_of_theta(items.pairs, posterior)
     return partial(expected_log_lik, work, model)
 
 

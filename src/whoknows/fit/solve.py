@@ -306,8 +306,8 @@ def _best_solver(model: Model, n_classes: int) -> str:
 def _refuse_coupled(model: Model, data: Chunks) -> None:
     if model.truth.couples_items and not (len(data.chunks) == 1 and isinstance(data.engine, Serial)):
         raise NotCompatible(
-            f"{type(model.truth).__name__} couples all items, so it needs a single chunk in this process; got "
-            f"{len(data.chunks)} in {type(data.engine).__name__}. Use engine=None, or LogisticTruth with "
+            f"{type(model.truth).__name__} couples all items, so it needs a single chunk in this process; "
+            f"got {len(data.chunks)} in {type(data.engine).__name__}. Use engine=None, or LogisticTruth with "
             "SpectralMap: the same prior without coupling."
         )
 

@@ -155,7 +155,7 @@ class RbfFeatures:
 class SpectralMap(Map):
     """Leading eigenvectors of the graph over all items: GP of Eqs. (3), (5) in its eigenbasis.
 
-    u_k / √(μ_k + eps), μ_k the Laplacian's eigenvalue: the prior covariance (Δ + eps)⁻¹ truncated at ``rank``.
+    u_k / √(μ_k + eps), μ_k the Laplacian's eigenvalue: the prior covariance (Δ + eps)⁻¹ cut off at ``rank``.
     The graph extends the eigenvectors to new x. Unlabelled items help most with this map.
     """
 

@@ -100,7 +100,8 @@ class BernoulliAnnotators(Settings):
 
         A label l on an item of class z is right with log-odds η, and log σ(−η) = log σ(η) − η, so
 
-            Σ q_z log p(y | x, z) = Σ [z = l] q_z η_z − Σ q_z log(1 + e^η_z) + Σ [z ≠ l] q_z log p(l | z, wrong).
+            Σ q_z log p(y | x, z)
+                = Σ [z = l] q_z η_z − Σ q_z log(1 + e^η_z) + Σ [z ≠ l] q_z log p(l | z, wrong).
 
         If η does not depend on x, expected counts of labels by annotator and class are sufficient.
         """
@@ -200,7 +201,7 @@ class BernoulliAnnotators(Settings):
         return xp.exp(log_logistic(eta))
 
     def confusion(self, belief: Belief, X: Array) -> Array:
-        """p(y | z, t), averaged over the items: (n_annotators + 1, n_classes, n_classes), one row per truth."""
+        """p(y | z, t), averaged over the items: (n_annotators + 1, n_classes, n_classes), rows are truth."""
         shape = (len(belief.mean), self._n_classes)
         accuracy = np.broadcast_to(self.accuracy(belief, X).mean(axis=0), shape)[:, :, None]
         mistakes = np.exp(self._log_mistakes(belief.mean))

@@ -1,4 +1,4 @@
-"""Annotators whose labels are the truth plus Gaussian noise: the paper's for classes, biased ones for numbers.
+"""Annotators whose labels are the truth plus Gaussian noise: the paper's, and biased ones for real labels.
 
 The scale of the noise, which depends on the item, is the annotator's expertise.
 """

@@ -170,7 +170,7 @@ class OrderedAnnotators(Settings):
         return accuracy
 
     def confusion(self, belief: Belief, X: Array) -> Array:
-        """p(y | z, t), averaged over the items: (n_annotators + 1, n_classes, n_classes), one row per truth."""
+        """p(y | z, t), averaged over the items: (n_annotators + 1, n_classes, n_classes), rows are truth."""
         total = np.zeros((len(belief.mean), self._n_classes, self._n_classes))
         for t, _, p in self._confusions(belief.mean, X):
             total[t] += p.sum(axis=1).T

@@ -1,7 +1,7 @@
 """Graphs over items: Φ of Eq. (4), Δ = D − Φ of Eq. (3), A = XᵀΔX of Eq. (10).
 
-A graph is an object with settings; ``build(X)`` returns the graph of the items in X. Weights are computed from
-distances in X, so standardise it first if columns have different units.
+A graph is an object with settings; ``build(X)`` returns the graph of the items in X. Weights are computed
+from distances in X, so standardise it first if columns have different units.
 """
 
 from whoknows.model.graph.anchors import AnchoredGraph, AnchoredItems, AnchorGraph, AnchorSums

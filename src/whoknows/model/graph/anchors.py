@@ -78,7 +78,7 @@ class AnchoredGraph:
         return self.place(X)[0]
 
     def nearness(self, X: Array) -> Array:
-        """min(1, (h/d)²), d the distance to the nearest anchor, h the largest distance of an item to its own."""
+        """min(1, (h/d)²), d the distance to the nearest anchor, h the largest such distance of an item."""
         return self.place(X)[1]
 
     def place(self, X: Array) -> tuple[Any, Array]:
@@ -123,7 +123,7 @@ class AnchorSums:
 
     @classmethod
     def of(cls, X: Array, index: Array, weights: Array, gap: Array, n_anchors: int) -> AnchorSums:
-        """Sum over a block of items: x, their anchors and weights, and d² to the nearest, in double precision."""
+        """Sum in double precision over items x, with their anchors, weights, and d² to the nearest."""
         xp = namespace(X)
         doubled, w = xp.asarray(X, dtype=xp.float64), xp.asarray(weights, dtype=xp.float64)
         if fused.takes(X, index.shape[1]):

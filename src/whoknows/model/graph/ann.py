@@ -24,7 +24,7 @@ def is_installed() -> bool:
 
 @dataclass(frozen=True)
 class Lists:
-    """Items in √n_items lists, each around a centre; an x is compared only with the items of the nearest lists.
+    """Items in √n_items lists, each around a centre; an x is compared only with items of the nearest lists.
 
     Lists depend only on the items and the seed.
 

@@ -146,7 +146,7 @@ class WeightedGraph(ABC):
         return self
 
     def laplacian(self) -> Array:
-        """Δ = D − Φ, Eq. (3), divided by the mean degree, so that the scale of λ does not depend on the data."""
+        """Δ = D − Φ, Eq. (3), divided by the mean degree, so that λ does not depend on the data's scale."""
         Phi = self.Phi.toarray() if sp.issparse(self.Phi) else self.Phi
         return np.asarray((np.diag(self.degree) - Phi) / max(self.degree.mean(), np.finfo(float).tiny))
 
@@ -173,7 +173,7 @@ class WeightedGraph(ABC):
         return self.attach(X), self.nearness(X)
 
     def nearness(self, X: Array) -> Array:
-        """min(1, (h/d)²), d the distance to the nearest item, h the largest distance of an item to its nearest neighbour."""
+        """min(1, (h/d)²), d the distance to the nearest item, h the largest such distance of an item."""
         return nearness_of(self._nearest(X, 1)[1][:, 0], self._reach)
 
     def _nearest(self, X: Array, k: int) -> tuple[Any, Array]:

@@ -138,7 +138,7 @@ class OrderedTruth(LogisticTruth):
         return np.exp(np.clip(xi[len(self.weights(xi)) :, 0], -LARGEST_LOG, LARGEST_LOG))
 
     def _pushes(self, xi: Array, f: Array, q: Array) -> tuple[Array, Array]:
-        """Return derivatives of E_q[log p]: its parts by cut, (n_items, n_classes − 1), and −∂²/∂f², (n_items,).
+        """Derivatives of E_q[log p]: its parts by cut, (n_items, n_classes − 1), and −∂²/∂f², (n_items,).
 
         Summed over cuts, the parts are ∂/∂f; summed over items, −∂/∂c_k with the gaps fixed. The second
         derivative is never positive: log p is concave in f.
