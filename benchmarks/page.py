@@ -371,7 +371,7 @@ HOW = """\
 - **What was tuned on what.** The library's defaults (maps, priors, members and how they are averaged) were
   settled with an eye on the truth: on the paper's seven sets, digits, two moons and these real crowds. Rules
   were chosen on other draws of labelers, folds and labels than those reported here (of labelme with all its
-  labels there is but one); and what came out of the reported ones was looked at, several times, and said
+  labels there is but one); and what came out of the reported ones was looked at, several times, and Y
   where to look further. So trust differences between our own models less than those to the baselines, and do
   not take these figures for those of data never looked at. No baseline was weakened; no draw, cell or set was
   picked or left out.

@@ -29,8 +29,8 @@ def make_case(name):
     """A world as the methods of benchmarks.crowds are given it."""
     world = WORLDS[name]
     X, new = world.features(), world.new()
-    said, truth = world.crowd(X[world.labelled])
-    return Case(X, said, new[0], truth, new[1])
+    Y, truth = world.crowd(X[world.labelled])
+    return Case(X, Y, new[0], truth, new[1])
 
 
 def compute(name, method, limit):

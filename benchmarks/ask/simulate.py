@@ -23,21 +23,21 @@ START, BATCH, END = 50, 25, 1000
 BUDGETS = np.arange(START, END + 1, BATCH)
 
 
-def by_information(model, X, said, rng):
+def by_information(model, X, Y, rng):
     """Whom `suggest` would ask."""
-    asked = suggest(model, X, said, BATCH)
+    asked = suggest(model, X, Y, BATCH)
     return asked.item, asked.annotator
 
 
-def at_random(model, X, said, rng):
+def at_random(model, X, Y, rng):
     """Any pairs not asked yet."""
-    free = np.argwhere(np.isnan(said.to_matrix()))
+    free = np.argwhere(np.isnan(Y.to_matrix()))
     return rng.choice(free, BATCH, replace=False).T
 
 
-def by_uncertainty(model, X, said, rng):
+def by_uncertainty(model, X, Y, rng):
     """The least certain items, each asked of anyone who was not asked yet."""
-    free = np.isnan(said.to_matrix())
+    free = np.isnan(Y.to_matrix())
     certainty = np.where(free.any(axis=1), model.posterior_.max(axis=1), np.inf)
     items = np.argsort(certainty)[:BATCH]
     return items, np.array([rng.choice(np.flatnonzero(free[i])) for i in items])
@@ -56,12 +56,12 @@ def accuracies(strategy, seed):
     buy(y, answers, np.unravel_index(rng.permutation(y.size)[:START], y.shape))
     model, curve = CrowdClassifier(warm_start=True), []
     while True:
-        said = Annotations.from_matrix(y, labels=[0, 1])
-        model.fit(X, said)
+        Y = Annotations.from_matrix(y, labels=[0, 1])
+        model.fit(X, Y)
         curve.append(np.mean(model.posterior_.argmax(axis=1) == z))
         if len(curve) == len(BUDGETS):
             return curve
-        buy(y, answers, STRATEGIES[strategy](model, X, said, rng))
+        buy(y, answers, STRATEGIES[strategy](model, X, Y, rng))
 
 
 def buy(y, answers, pairs):

@@ -50,33 +50,33 @@ class Case:
     ----------
     X : (n_items, n_features)
         Items a method may look at, labelled or not.
-    said : Annotations
+    Y : Annotations
         Labels of the items used; who gave none of them is left out.
     X_new : (n_test, n_features)
         Items the classifier is scored on; none has labels.
     truth : (n_labelled,)
-        Position in ``said.labels`` of the true class of each item with labels.
+        Position in ``Y.labels`` of the true class of each item with labels.
     truth_new : (n_test,)
         The same of the items the classifier is scored on.
     """
 
     X: np.ndarray
-    said: Annotations
+    Y: Annotations
     X_new: np.ndarray
     truth: np.ndarray
     truth_new: np.ndarray
 
     def write(self, path: Path) -> None:
         """Write what a method is given: all but the truth."""
-        said = self.said
-        sizes = [said.n_items, said.n_annotators, said.n_classes]
-        np.savez(path, X=self.X, said=[said.item, said.annotator, said.label], sizes=sizes, X_new=self.X_new)
+        Y = self.Y
+        sizes = [Y.n_items, Y.n_annotators, Y.n_classes]
+        np.savez(path, X=self.X, Y=[Y.item, Y.annotator, Y.label], sizes=sizes, X_new=self.X_new)
 
 
 def read_given(path: Path) -> tuple[np.ndarray, Annotations, np.ndarray]:
     """X, annotations and X_new, from what `Case.write` wrote."""
     with np.load(path) as file:
-        item, annotator, label = file["said"].astype(np.int32)
+        item, annotator, label = file["Y"].astype(np.int32)
         vocabularies = [np.arange(size) for size in file["sizes"]]
         return file["X"], Annotations(item, annotator, label, *vocabularies), file["X_new"]
 
@@ -109,23 +109,23 @@ def make_case(data: sets.DataSet, share: float, repeat: int) -> Case:
 
 def _labels_of(data: sets.DataSet, used: np.ndarray, seen: np.ndarray) -> Annotations:
     """Annotations of the items seen, with labels of the items used alone and those who gave them."""
-    said = data.annotations
-    kept = np.isin(said.item, used)
-    item = (np.cumsum(seen) - 1)[said.item[kept]]
-    who, annotator = np.unique(said.annotator[kept], return_inverse=True)
-    codes = item.astype(np.int32), annotator.astype(np.int32), said.label[kept]
-    return Annotations(*codes, np.flatnonzero(seen), who, np.arange(said.n_classes))
+    Y = data.annotations
+    kept = np.isin(Y.item, used)
+    item = (np.cumsum(seen) - 1)[Y.item[kept]]
+    who, annotator = np.unique(Y.annotator[kept], return_inverse=True)
+    codes = item.astype(np.int32), annotator.astype(np.int32), Y.label[kept]
+    return Annotations(*codes, np.flatnonzero(seen), who, np.arange(Y.n_classes))
 
 
 def score(case: Case, answer: Answer) -> dict[str, float]:
     """Accuracy of consensus and classifier; of two classes F1 and AUC of the second too."""
     figures = {"n_labelled": len(case.truth), "n_test": len(case.truth_new)}
-    for what, truth, said, prob in (
+    for what, truth, predicted, prob in (
         ("consensus", case.truth, answer.consensus, answer.belief),
         ("classifier", case.truth_new, answer.prob.argmax(axis=1), answer.prob),
     ):
-        figures[f"{what}_accuracy"] = float(np.mean(said == truth))
+        figures[f"{what}_accuracy"] = float(np.mean(predicted == truth))
         if prob.shape[1] == 2 and len(np.unique(truth)) == 2:
-            figures[f"{what}_f1"] = float(f1_score(truth, said, zero_division=0.0))
+            figures[f"{what}_f1"] = float(f1_score(truth, predicted, zero_division=0.0))
             figures[f"{what}_auc"] = float(roc_auc_score(truth, prob[:, 1]))
     return figures

@@ -21,16 +21,16 @@ class Method:
 
 
 def _always(build: Callable[..., Any], *args: Any) -> Callable[[Annotations], Any]:
-    return lambda said: build(*args)
+    return lambda Y: build(*args)
 
 
-def _alone(said: Annotations, position: int) -> SingleAnnotatorClassifier:
-    return SingleAnnotatorClassifier(said.annotators.tolist()[position])
+def _alone(Y: Annotations, position: int) -> SingleAnnotatorClassifier:
+    return SingleAnnotatorClassifier(Y.annotators.tolist()[position])
 
 
 def _as_printed(truth: str) -> Callable[[Annotations], Any]:
     """Sec. 3 as printed: linear, Gaussian annotators; but for σ ≥ 0.3, without which the fit degenerates."""
-    return lambda said: CrowdClassifier(truth, GaussianAnnotators(), "linear")
+    return lambda Y: CrowdClassifier(truth, GaussianAnnotators(), "linear")
 
 
 METHODS = {

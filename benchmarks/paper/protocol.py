@@ -28,7 +28,7 @@ class Draw:
     """Training items with the labels that are not hidden, and test items with their truth."""
 
     X: np.ndarray
-    said: Annotations
+    Y: Annotations
     X_test: np.ndarray
     z_test: np.ndarray
 
@@ -48,8 +48,8 @@ def split(X: Any, z: Any, labels: Any, repeat: int, fold: int, proportion: float
     seen = order[: max(2, round(proportion * len(train)))]
     y = np.full((len(train), labels.shape[1]), np.nan)
     y[seen] = labels[train][seen]
-    said = Annotations.from_matrix(y, labels=np.unique(z))
-    return Draw(X[train], said, X[test], z[test])
+    Y = Annotations.from_matrix(y, labels=np.unique(z))
+    return Draw(X[train], Y, X[test], z[test])
 
 
 def evaluate(
@@ -58,10 +58,10 @@ def evaluate(
     """One row a method. A method that fails has its error in the row; the others go on."""
     rows = []
     for method, build in builders.items():
-        row = {"method": method, "n_train": len(draw.X), "n_labelled": int(draw.said.labelled.sum())}
+        row = {"method": method, "n_train": len(draw.X), "n_labelled": int(draw.Y.labelled.sum())}
         started = time.process_time()
         try:
-            row |= _results(build(draw.said), draw, with_order)
+            row |= _results(build(draw.Y), draw, with_order)
         except Exception as error:
             row["error"] = f"{type(error).__name__}: {error}"
         rows.append(row | {"seconds": round(time.process_time() - started, 3)})
@@ -87,7 +87,7 @@ def _results(model: Any, draw: Draw, with_order: bool) -> dict[str, Any]:
 def _fit(model: Any, draw: Draw) -> None:
     """Fit; a single model that takes too long is given up."""
     if not isinstance(model, CrowdClassifier):
-        model.fit(draw.X, draw.said)
+        model.fit(draw.X, draw.Y)
         return
     until = time.process_time() + LONGEST
 
@@ -95,7 +95,7 @@ def _fit(model: Any, draw: Draw) -> None:
         if time.process_time() > until:
             raise TookTooLong(f"skipped after {LONGEST:.0f} s of processor time, in iteration {iteration}.")
 
-    model.fit(draw.X, draw.said, callback=watch)
+    model.fit(draw.X, draw.Y, callback=watch)
 
 
 def scores(model: Any, X: np.ndarray) -> np.ndarray:

@@ -94,22 +94,22 @@ def labelme(repeat, labelled):
     """So many images keep their labels; the training and the validation part are there to learn from."""
     data = labelme_data()
     test = data.columns["split"] == "test"
-    said = data.annotations[np.flatnonzero(~test)]
-    said = hide(said, items=labelled / said.labelled.sum(), random_state=SEED + repeat)
-    return Draw(data.X[~test], said, data.X[test], data.z[test])
+    Y = data.annotations[np.flatnonzero(~test)]
+    Y = hide(Y, items=labelled / Y.labelled.sum(), random_state=SEED + repeat)
+    return Draw(data.X[~test], Y, data.X[test], data.z[test])
 
 
 def without_unlabelled(draw):
     """Return the same draw, of labelled training items alone."""
-    seen = np.flatnonzero(draw.said.labelled)
-    return Draw(draw.X[seen], draw.said[seen], draw.X_test, draw.z_test)
+    seen = np.flatnonzero(draw.Y.labelled)
+    return Draw(draw.X[seen], draw.Y[seen], draw.X_test, draw.z_test)
 
 
 def work(group, methods):
     """Rows of one group, (set, repeat, labelled, unlabelled)."""
     name, repeat, labelled, with_them = group
     given = draw(name, repeat, labelled)
-    builders = {method: (lambda said, build=MODELS[method]: build()) for method in methods}
+    builders = {method: (lambda Y, build=MODELS[method]: build()) for method in methods}
     return evaluate(given if with_them == "with" else without_unlabelled(given), builders)
 
 

@@ -29,8 +29,8 @@ def make_files(folder, n_items, n_features, per_item, n_annotators, npy):
     ) % (n_annotators)
     item = np.repeat(np.arange(n_items), per_item)
     right = rng.random(len(item)) < expit(1.2 + rng.normal(size=n_annotators)[who] + 0.5 * X[item, 3])
-    said = np.where(right, z[item], ~z[item]).astype(int)
-    lines = (f"i{i:06},w{w:04},{s}\n" for i, w, s in zip(item, who, said, strict=True))
+    labels = np.where(right, z[item], ~z[item]).astype(int)
+    lines = (f"i{i:06},w{w:04},{s}\n" for i, w, s in zip(item, who, labels, strict=True))
     (folder / "labels.csv").write_text("item,annotator,label\n" + "".join(lines))
     names = [f"i{i:06}" for i in range(n_items)]
     if npy:

@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     asked = parser.parse_args()
     X, z = world(asked.items, asked.device)
-    said = labels(z, asked.labels)
+    Y = labels(z, asked.labels)
     tell("device", name=torch.cuda.get_device_name() if asked.device != "cpu" else "cpu")
     bandwidth, rate = copied_bytes(asked.device), product_rate(asked.device)
     tell("ceilings", terabytes_a_second=bandwidth / 1e12, teraflops_float32=rate / 1e12)
@@ -41,7 +41,7 @@ def main() -> None:
     kernels = fused.takes(X, graph.n_nearest)
     tell("pass", seconds=seconds, floor=floor, ratio=seconds / floor, kernels=kernels)
 
-    model, seconds = timed(lambda: AutoCrowdClassifier().fit(X, said))
+    model, seconds = timed(lambda: AutoCrowdClassifier().fit(X, Y))
     right = model.classes_[model.posterior_.argmax(axis=1)] == z.cpu().numpy()
     tell("fit", seconds=seconds, iterations=model.n_iter_, members=len(model.members_), accuracy=right.mean())
     print(model.selection_)

@@ -84,24 +84,24 @@ def worlds(n_labelled):
 def sparse(data, seed):
     """A crowd of which only a tenth of the labelled items keep their labels."""
     rng = np.random.default_rng(seed)
-    said = data.annotations
-    kept = rng.random(said.n_items) < 0.1
-    return data.X, said.only(kept[said.item]), data.z
+    Y = data.annotations
+    kept = rng.random(Y.n_items) < 0.1
+    return data.X, Y.only(kept[Y.item]), data.z
 
 
 def accuracies(world, graph, repeats):
     """Mean accuracy of LGP, spectral map and GP on items without labels, each with its standard error."""
     scores = []
     for seed in range(repeats):
-        X, said, z = world(seed)
+        X, Y, z = world(seed)
         models = [
             CrowdClassifier(LogisticTruth(graph), random_state=seed),
             CrowdClassifier("id", map=SpectralMap(graph), standardize="units", random_state=seed),
         ]
-        if said.n_classes == 2:
+        if Y.n_classes == 2:
             models.append(CrowdClassifier(GraphTruth(graph), standardize="units", random_state=seed))
-        silent = ~said.labelled & np.isfinite(z)
-        answers = [said.labels[model.fit(X, said).posterior_.argmax(axis=1)] for model in models]
+        silent = ~Y.labelled & np.isfinite(z)
+        answers = [Y.labels[model.fit(X, Y).posterior_.argmax(axis=1)] for model in models]
         scores.append([np.mean(answer[silent] == z[silent]) for answer in answers])
     return np.mean(scores, axis=0), np.std(scores, axis=0) / np.sqrt(max(repeats - 1, 1))
 

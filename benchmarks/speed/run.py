@@ -58,9 +58,9 @@ def work(world, folder, limit):
         import_module("pyarrow.parquet")
     after_imports, groups_read = memory("VmRSS"), []
     X = opened(folder, groups_read.append) if world.on_disk else world.features()
-    said, truth = world.crowd(X[world.labelled])
+    Y, truth = world.crowd(X[world.labelled])
     groups_read.clear()
-    outcome = run(AutoCrowdClassifier().fit, (X, said), limit)
+    outcome = run(AutoCrowdClassifier().fit, (X, Y), limit)
     row = {column: getattr(outcome, column) for column in ("seconds", "cpu_seconds", "error")}
     row["peak_mb"] = memory("VmHWM") - after_imports
     if world.on_disk:

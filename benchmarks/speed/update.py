@@ -48,12 +48,12 @@ def timed(fit, *data):
     return model, time.perf_counter() - started
 
 
-def compare(settings, X, said, share, rng):
+def compare(settings, X, Y, share, rng):
     """One row: seconds and iterations of both, their ratio, and how far the answers are apart."""
-    later = rng.random(said.n_annotations) < share
-    model = CrowdClassifier(**settings).fit(X, said.only(~later))
-    whole, seconds_fit = timed(CrowdClassifier(**settings).fit, X, said)
-    model, seconds = timed(model.update, X, said.only(later))
+    later = rng.random(Y.n_annotations) < share
+    model = CrowdClassifier(**settings).fit(X, Y.only(~later))
+    whole, seconds_fit = timed(CrowdClassifier(**settings).fit, X, Y)
+    model, seconds = timed(model.update, X, Y.only(later))
     apart = np.abs(model.posterior_ - whole.posterior_).max()
     turned = np.mean(model.posterior_.argmax(axis=1) != whole.posterior_.argmax(axis=1))
     return seconds_fit, whole.n_iter_, seconds, model.n_iter_, seconds_fit / seconds, apart, turned
@@ -73,12 +73,12 @@ def main():
     print("model             items   labels    new |  fit s  iter | update s  iter |  ratio   differ  turned")
     for name in arguments.models.split(";"):
         for size in map(int, arguments.sizes.split(",")):
-            X, said = world(size, 3 if name == "three classes" else 2, np.random.default_rng(arguments.seed))
+            X, Y = world(size, 3 if name == "three classes" else 2, np.random.default_rng(arguments.seed))
             for share in map(float, arguments.shares.split(",")):
                 settings = MODELS[name] | {"tol": arguments.tol, "max_iter": 2000}
-                row = compare(settings, X, said, share, np.random.default_rng(arguments.seed + 1))
+                row = compare(settings, X, Y, share, np.random.default_rng(arguments.seed + 1))
                 cells = "{:<15}{:>8}{:>9}{:>7.0%} |{:>7.2f}{:>6} |{:>9.2f}{:>6} |{:>7.1f}{:>9.4f}{:>8.2%}"
-                print(cells.format(name, size, said.n_annotations, share, *row), flush=True)
+                print(cells.format(name, size, Y.n_annotations, share, *row), flush=True)
 
 
 if __name__ == "__main__":

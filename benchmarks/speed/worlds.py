@@ -142,8 +142,8 @@ class World:
         who = subsets(rng, len(X), self.n_annotators, self.per_item)
         right = rng.random(who.shape) < expit(odds[who, cluster[:, None]])
         wrong = (z[:, None] + rng.integers(1, self.n_classes, size=who.shape)) % self.n_classes
-        said = np.where(right, z[:, None], wrong)
-        triples = np.repeat(self.labelled, self.per_item), who.ravel(), said.ravel()
+        labels = np.where(right, z[:, None], wrong)
+        triples = np.repeat(self.labelled, self.per_item), who.ravel(), labels.ravel()
         sizes = self.n_items, self.n_annotators, self.n_classes
         return Annotations(*(code.astype(np.int32) for code in triples), *map(np.arange, sizes)), z
 

@@ -35,13 +35,13 @@ def small_set(n_classes=2, split=None):
 
 
 def used(case):
-    return set(case.said.items[case.said.labelled])
+    return set(case.Y.items[case.Y.labelled])
 
 
 def test_draws_are_fixed_and_nested():
     data = small_set()
     few, many, again = (make_case(data, share, 1) for share in (0.2, 0.5, 0.2))
-    assert few.said == again.said
+    assert few.Y == again.Y
     assert used(few) < used(many)
     np.testing.assert_array_equal(few.X_new, many.X_new)
     assert used(few) != used(make_case(data, 0.2, 2))
@@ -69,26 +69,26 @@ def test_test_items_of_a_split_are_not_seen():
     np.testing.assert_array_equal(case.truth_new, data.z[test])
     np.testing.assert_array_equal(case.truth, data.z[3:100])
     np.testing.assert_array_equal(
-        case.said.to_matrix(), np.delete(data.annotations.to_matrix(), test, axis=0)
+        case.Y.to_matrix(), np.delete(data.annotations.to_matrix(), test, axis=0)
     )
 
 
 def test_labels_are_those_of_the_set():
     data = small_set()
-    said = make_case(data, 0.1, 0).said
-    given, whole = said.to_matrix(), data.annotations.to_matrix()
-    rows = np.flatnonzero(said.labelled)
-    np.testing.assert_array_equal(given[rows], whole[rows][:, said.annotators])
-    assert (said.labels_per_annotator > 0).all()
+    Y = make_case(data, 0.1, 0).Y
+    given, whole = Y.to_matrix(), data.annotations.to_matrix()
+    rows = np.flatnonzero(Y.labelled)
+    np.testing.assert_array_equal(given[rows], whole[rows][:, Y.annotators])
+    assert (Y.labels_per_annotator > 0).all()
 
 
 def test_what_is_written_for_a_method_holds_no_truth(tmp_path):
     case = make_case(small_set(), 0.5, 0)
     case.write(tmp_path / "given.npz")
-    assert set(np.load(tmp_path / "given.npz")) == {"X", "said", "sizes", "X_new"}
-    X, said, X_new = read_given(tmp_path / "given.npz")
+    assert set(np.load(tmp_path / "given.npz")) == {"X", "Y", "sizes", "X_new"}
+    X, Y, X_new = read_given(tmp_path / "given.npz")
     np.testing.assert_array_equal(X, case.X)
-    np.testing.assert_array_equal(said.to_matrix(), case.said.to_matrix())
+    np.testing.assert_array_equal(Y.to_matrix(), case.Y.to_matrix())
     np.testing.assert_array_equal(X_new, case.X_new)
 
 
@@ -116,8 +116,8 @@ def test_more_classes_have_accuracy_alone():
 
 def test_the_classifier_of_a_consensus_is_logistic_regression_on_scaled_items():
     case = make_case(small_set(3), 1.0, 0)
-    rows = np.flatnonzero(case.said.labelled)
-    model = methods.taught(case.X, case.said, rows, case.truth)
+    rows = np.flatnonzero(case.Y.labelled)
+    model = methods.taught(case.X, case.Y, rows, case.truth)
     scaler = StandardScaler().fit(case.X)
     by_hand = LogisticRegression(max_iter=1000).fit(scaler.transform(case.X[rows]), case.truth)
     expected = by_hand.predict_proba(scaler.transform(case.X_new))
@@ -128,11 +128,11 @@ def test_the_classifier_of_a_consensus_is_logistic_regression_on_scaled_items():
 def test_a_classifier_says_something_of_every_row_it_was_not_taught_by():
     """Seven items, the larger class with four of them: there cannot be five folds."""
     case = make_case(small_set(), 0.1, 0)
-    rows, classes = np.flatnonzero(case.said.labelled), np.array([0, 1, 0, 1, 0, 1, 0])
-    found = methods.unseen_by_classifier(case.X, case.said, rows, classes)
+    rows, classes = np.flatnonzero(case.Y.labelled), np.array([0, 1, 0, 1, 0, 1, 0])
+    found = methods.unseen_by_classifier(case.X, case.Y, rows, classes)
     np.testing.assert_allclose(found.sum(axis=1), 1)
     for train, left_out in StratifiedKFold(4).split(rows, classes):
-        model = methods.taught(case.X, case.said, rows[train], classes[train])
+        model = methods.taught(case.X, case.Y, rows[train], classes[train])
         np.testing.assert_allclose(found[left_out], model.predict_proba(case.X[rows[left_out]]))
 
 
@@ -140,7 +140,7 @@ def test_a_classifier_says_something_of_every_row_it_was_not_taught_by():
 @pytest.mark.parametrize("name", [name for name, method in methods.METHODS.items() if method.is_installed])
 def test_methods_answer(name):
     case = make_case(small_set(), 1.0, 0)
-    answer = methods.METHODS[name].answer(case.X, case.said, case.X_new)
+    answer = methods.METHODS[name].answer(case.X, case.Y, case.X_new)
     assert answer.belief.shape == (70, 2)
     np.testing.assert_allclose(answer.belief.sum(axis=1), 1)
     figures = score(case, answer)
@@ -181,7 +181,7 @@ def outcome_of_work(tmp_path, monkeypatch, answer):
 
 
 def test_an_error_becomes_its_first_line(tmp_path, monkeypatch):
-    def fail(X, said, X_new):
+    def fail(X, Y, X_new):
         raise ValueError("three labels\nat least")
 
     assert outcome_of_work(tmp_path, monkeypatch, fail).error == "ValueError: three labels"

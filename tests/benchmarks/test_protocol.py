@@ -25,7 +25,7 @@ def test_folds_part_the_items_and_keep_the_classes():
 
 
 def test_a_larger_share_holds_the_smaller_one():
-    seen = [split(X, z, LABELS, 1, 2, share).said.labelled for share in PROPORTIONS]
+    seen = [split(X, z, LABELS, 1, 2, share).Y.labelled for share in PROPORTIONS]
     assert [int(each.sum()) for each in seen] == [5, 10, 14, 19, 24, 29, 34, 38, 43, 48]
     assert all((more | less == more).all() for less, more in pairwise(seen))
 
@@ -33,7 +33,7 @@ def test_a_larger_share_holds_the_smaller_one():
 def test_labels_stay_with_their_items():
     draw = split(X, z, LABELS, 0, 0, 1.0)
     place = {tuple(row): labels for row, labels in zip(X, LABELS, strict=True)}
-    assert np.array_equal(draw.said.to_matrix(), [place[tuple(row)] for row in draw.X])
+    assert np.array_equal(draw.Y.to_matrix(), [place[tuple(row)] for row in draw.X])
 
 
 def test_repeats_differ():
@@ -58,7 +58,7 @@ def test_a_vote_of_one_class_is_no_failure():
 
 
 def test_an_error_stands_in_the_row_and_the_others_go_on():
-    def broken(said):
+    def broken(Y):
         raise ValueError("no luck")
 
     rows = evaluate(split(X, z, LABELS, 0, 0, 0.5), {"broken": broken, "vote": METHODS["vote"].build})
@@ -114,9 +114,9 @@ def test_simulated_readers_err_together_more_than_by_chance():
 def test_without_unlabelled_only_labelled_items_are_left():
     draw = unlabelled.draw("two-moons", 0, 20)
     alone = unlabelled.without_unlabelled(draw)
-    assert (len(draw.X), len(alone.X), alone.said.n_items) == (300, 20, 20)
-    assert np.array_equal(alone.said.to_matrix(), draw.said.to_matrix()[draw.said.labelled])
-    assert np.array_equal(alone.X, draw.X[draw.said.labelled])
+    assert (len(draw.X), len(alone.X), alone.Y.n_items) == (300, 20, 20)
+    assert np.array_equal(alone.Y.to_matrix(), draw.Y.to_matrix()[draw.Y.labelled])
+    assert np.array_equal(alone.X, draw.X[draw.Y.labelled])
 
 
 def test_a_choice_names_what_it_knows():

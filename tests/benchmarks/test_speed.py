@@ -28,8 +28,8 @@ def test_a_world_is_made_from_its_numbers_alone():
     assert (X.shape, X.dtype) == ((3_000, 6), np.float32)
     np.testing.assert_array_equal(X, again.features())
     assert not np.array_equal(X, other.features())
-    (said, z), (said_again, z_again) = (world.crowd(X[world.labelled]) for world in (one, again))
-    assert said == said_again
+    (Y, z), (Y_again, z_again) = (world.crowd(X[world.labelled]) for world in (one, again))
+    assert Y == Y_again
     np.testing.assert_array_equal(z, z_again)
 
 
@@ -43,13 +43,13 @@ def test_larger_worlds_go_on_where_smaller_ones_end(monkeypatch):
 
 
 def test_labels_are_as_many_as_said():
-    said, z = SMALL.crowd(SMALL.features()[SMALL.labelled])
-    assert (said.n_items, said.n_annotators, said.n_classes) == (3_000, 40, 2)
-    assert said.n_annotations == SMALL.n_labels == 3_000
-    np.testing.assert_array_equal(np.flatnonzero(said.labelled), SMALL.labelled)
-    assert set(said.labels_per_item) == {0, 3}
-    assert len({*zip(said.item, said.annotator, strict=True)}) == 3_000
-    in_order = np.lexsort((said.annotator, said.item))
+    Y, z = SMALL.crowd(SMALL.features()[SMALL.labelled])
+    assert (Y.n_items, Y.n_annotators, Y.n_classes) == (3_000, 40, 2)
+    assert Y.n_annotations == SMALL.n_labels == 3_000
+    np.testing.assert_array_equal(np.flatnonzero(Y.labelled), SMALL.labelled)
+    assert set(Y.labels_per_item) == {0, 3}
+    assert len({*zip(Y.item, Y.annotator, strict=True)}) == 3_000
+    in_order = np.lexsort((Y.annotator, Y.item))
     np.testing.assert_array_equal(in_order, np.arange(3_000))
     assert len(z) == 1_000
 
@@ -57,8 +57,8 @@ def test_labels_are_as_many_as_said():
 def test_expertise_depends_on_the_place():
     world = World(20_000, 20_000, n_annotators=5, n_features=6)
     X = world.features()
-    said, z = world.crowd(X)
-    right = (said.label == np.repeat(z, 5)).reshape(-1, 5)  # all five label every item, in their order
+    Y, z = world.crowd(X)
+    right = (Y.label == np.repeat(z, 5)).reshape(-1, 5)  # all five label every item, in their order
     cluster = ((X[:, None, :] - world._centres) ** 2).sum(axis=2).argmin(axis=1)
     shares = np.array([right[cluster == c].mean(axis=0) for c in range(worlds.N_CLUSTERS)])
     assert (np.ptp(shares, axis=0) > 0.2).all()
@@ -159,9 +159,9 @@ def test_a_cell_that_fails_has_a_row(tiny, monkeypatch):
 def test_others_are_given_the_same_world(tiny, tmp_path):
     row = against_run.compute("tiny", "majority vote + LR", 60.0)
     assert row["error"] == ""
-    said, z = TINY.crowd(TINY.features()[TINY.labelled])
+    Y, z = TINY.crowd(TINY.features()[TINY.labelled])
     case = against_run.make_case("tiny")
-    assert case.said == said
+    assert case.Y == Y
     np.testing.assert_array_equal(case.truth, z)
     assert 0.6 < row["consensus"] < 1
     against_run.table(tmp_path).append([row])
