@@ -1,11 +1,11 @@
-"""What `update` saves when labels come in, against a new fit: seconds, iterations. Is the answer the same?
+"""Time saved by `update` compared with a new fit when new labels arrive, and how far the results differ.
 
     python benchmarks/speed/update.py [--sizes 1000,5000,20000] [--shares 0.01,0.1] [--tol 1e-6]
 
-Items in ten dimensions, half of them with three labels each by some of twenty annotators, whose accuracy
-differs from place to place. A share of the labels comes later: a model fitted to the rest is updated with
-them, another is fitted to all. `differ` is the largest difference between the two posteriors of an item,
-`turned` the share of items whose likeliest class is not the same.
+Items have ten features, and half of them have three labels each by some of twenty annotators, whose accuracy
+depends on x. A share of the labels arrives later: one model is fitted to the rest and updated, another is
+fitted to all labels. `differ` is the largest difference between the posteriors of the two models, `turned`
+the share of items whose most probable class differs.
 """
 
 import argparse
@@ -29,7 +29,7 @@ MODELS = {
 
 
 def world(n_items, n_classes, rng):
-    """X and annotations: half of the items with three labels each."""
+    """Return X and annotations; half of the items have three labels each."""
     X = rng.normal(size=(n_items, N_FEATURES))
     z = (X @ rng.normal(size=(N_FEATURES, n_classes)) + rng.gumbel(size=(n_items, n_classes))).argmax(axis=1)
     asked = np.argsort(rng.random((n_items, N_ANNOTATORS)), axis=1) < PER_ITEM
@@ -49,7 +49,7 @@ def timed(fit, *data):
 
 
 def compare(settings, X, Y, share, rng):
-    """One row: seconds and iterations of both, their ratio, and how far the answers are apart."""
+    """One row: seconds and iterations of both, their ratio, and the differences of the posteriors."""
     later = rng.random(Y.n_annotations) < share
     model = CrowdClassifier(**settings).fit(X, Y.only(~later))
     whole, seconds_fit = timed(CrowdClassifier(**settings).fit, X, Y)
@@ -63,7 +63,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sizes", default="1000,5000,20000")
     parser.add_argument("--shares", default="0.01,0.1")
-    parser.add_argument("--models", default=";".join(MODELS), help="some of these, parted by semicolons")
+    parser.add_argument("--models", default=";".join(MODELS), help="a subset, separated by semicolons")
     parser.add_argument("--tol", type=float, default=1e-6)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()

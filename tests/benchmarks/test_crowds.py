@@ -68,9 +68,7 @@ def test_test_items_of_a_split_are_not_seen():
     np.testing.assert_array_equal(case.X, np.delete(data.X, test, axis=0))
     np.testing.assert_array_equal(case.truth_new, data.z[test])
     np.testing.assert_array_equal(case.truth, data.z[3:100])
-    np.testing.assert_array_equal(
-        case.Y.to_matrix(), np.delete(data.annotations.to_matrix(), test, axis=0)
-    )
+    np.testing.assert_array_equal(case.Y.to_matrix(), np.delete(data.annotations.to_matrix(), test, axis=0))
 
 
 def test_labels_are_those_of_the_set():
@@ -117,7 +115,7 @@ def test_more_classes_have_accuracy_alone():
 def test_the_classifier_of_a_consensus_is_logistic_regression_on_scaled_items():
     case = make_case(small_set(3), 1.0, 0)
     rows = np.flatnonzero(case.Y.labelled)
-    model = methods.taught(case.X, case.Y, rows, case.truth)
+    model = methods.trained(case.X, case.Y, rows, case.truth)
     scaler = StandardScaler().fit(case.X)
     by_hand = LogisticRegression(max_iter=1000).fit(scaler.transform(case.X[rows]), case.truth)
     expected = by_hand.predict_proba(scaler.transform(case.X_new))
@@ -129,10 +127,10 @@ def test_a_classifier_says_something_of_every_row_it_was_not_taught_by():
     """Seven items, the larger class with four of them: there cannot be five folds."""
     case = make_case(small_set(), 0.1, 0)
     rows, classes = np.flatnonzero(case.Y.labelled), np.array([0, 1, 0, 1, 0, 1, 0])
-    found = methods.unseen_by_classifier(case.X, case.Y, rows, classes)
+    found = methods.cross_validated(case.X, case.Y, rows, classes)
     np.testing.assert_allclose(found.sum(axis=1), 1)
     for train, left_out in StratifiedKFold(4).split(rows, classes):
-        model = methods.taught(case.X, case.Y, rows[train], classes[train])
+        model = methods.trained(case.X, case.Y, rows[train], classes[train])
         np.testing.assert_allclose(found[left_out], model.predict_proba(case.X[rows[left_out]]))
 
 

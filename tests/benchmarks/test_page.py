@@ -286,8 +286,8 @@ def test_differences_are_told_with_their_errors():
 def test_a_reason_is_judged_apart_from_what_it_explains():
     by_short = {claim.short: claim for claim in claims.CLAIMS}
     made = told(lgp=0.76, id=0.76)
-    assert by_short["better than supervised methods …"].printed.judge(made)[0] == HOLDS
-    because = by_short["… because of unlabelled items"].printed
+    assert by_short["better than supervised methods"].lgp.judge(made)[0] == HOLDS
+    because = by_short["better because of unlabelled items"].lgp
     assert because.judge(made)[0] == FAILS
     assert because.why(FAILS) == claims.RIDGE != because.why(HOLDS)
 
@@ -319,14 +319,14 @@ def test_studies_are_judged_at_one_proportion_each_named():
 def test_every_claim_is_judged_where_all_was_run():
     made = told() | studies()
     for claim in claims.CLAIMS:
-        verdict, figures = claim.printed.judge(made)
+        verdict, figures = claim.lgp.judge(made)
         assert verdict in (HOLDS, PART, FAILS), claim.short
         assert figures
-        assert claim.printed.why(verdict)
+        assert claim.lgp.why(verdict)
 
 
 def test_reasons_state_no_numbers():
-    sides = [side for c in claims.CLAIMS for side in (c.printed, c.ours) if isinstance(side, claims.Side)]
+    sides = [side for c in claims.CLAIMS for side in (c.lgp, c.ours) if isinstance(side, claims.Side)]
     reasons = [side.why(verdict) for side in sides for verdict in (HOLDS, PART, FAILS)]
     assert all(reasons)
     assert [reason for reason in reasons if re.search(r"\d", reason)] == []

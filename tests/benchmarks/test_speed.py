@@ -29,7 +29,7 @@ def test_a_world_is_made_from_its_numbers_alone():
     np.testing.assert_array_equal(X, again.features())
     assert not np.array_equal(X, other.features())
     (Y, z), (Y_again, z_again) = (world.crowd(X[world.labelled]) for world in (one, again))
-    assert Y == Y_again
+    assert Y_again == Y
     np.testing.assert_array_equal(z, z_again)
 
 
