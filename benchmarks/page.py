@@ -174,7 +174,7 @@ PARTS = {
         "cpu_seconds",
     ),
     "unlabelled": Part(
-        "What unlabelled items are worth",
+        "Gain from unlabelled items",
         "paper/unlabelled.csv",
         "benchmarks.paper.unlabelled",
         unlabelled.KEY,

@@ -99,7 +99,7 @@ def run(method: Callable[..., Answer], given: tuple[Any, ...], limit: float) -> 
     try:
         answer, error = method(*given), ""
     except Late:
-        answer, error = None, f"{LATE}: stopped after {limit:g} s of the processor"
+        answer, error = None, f"{LATE}: stopped after {limit:g} CPU seconds"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         signal.signal(signal.SIGPROF, before_signal)

@@ -189,7 +189,8 @@ def sizes(rows: pd.DataFrame) -> str:
     for share, there in rows.groupby("share"):
         counts = there[["n_labelled", "n_test"]].max()
         items = "no results yet" if counts.isna().any() else "{:.0f} labelled, {:.0f} test".format(*counts)
-        parts.append(f"{share:.0%}: {items}, {there['repeat'].nunique()} draws")
+        n_draws = there["repeat"].nunique()
+        parts.append(f"{share:.0%}: {items}, {n_draws} draw{'s' if n_draws > 1 else ''}")
     return f"Items and draws: {'; '.join(parts)}."
 
 

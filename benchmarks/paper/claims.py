@@ -88,9 +88,8 @@ def _compare(
         who = (
             "" if method in (LGP, OURS) else f"{NAMES[method]} "
         )  # those two are named at the start of the line
-        words.append(
-            who + ", ".join(f"minus {NAMES[pair[1]]} {_told(tables[pair], measure)}" for pair in own)
-        )
+        others = ", ".join(f"to {NAMES[pair[1]]} {_told(tables[pair], measure)}" for pair in own)
+        words.append(f"{who}difference {others}")
     return verdict, _sentence("; ".join(words))
 
 
