@@ -85,9 +85,7 @@ def _compare(
     verdict = verdicts.together(rule(tables[pair]) for pair in pairs)
     words = []
     for method, own in groupby(every, key=lambda pair: pair[0]):
-        who = (
-            "" if method in (LGP, OURS) else f"{NAMES[method]} "
-        )  # those two are named at the start of the line
+        who = "" if method in (LGP, OURS) else f"{NAMES[method]}: "  # those two head their line
         others = ", ".join(f"to {NAMES[pair[1]]} {_told(tables[pair], measure)}" for pair in own)
         words.append(f"{who}difference {others}")
     return verdict, _sentence("; ".join(words))
