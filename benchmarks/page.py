@@ -246,10 +246,10 @@ def paper_summary(results: Path, wide: pd.DataFrame) -> list[str]:
     where = f"Cells in which a baseline has a higher mean:\n\n{markdown(lost, words=True)}"
     return [
         clear_cells(wide) + note,
-        " ".join(history(wide)),
+        " ".join([*history(wide), resampled(wide)]),
         targets(wide),
         where if len(lost) else "No baseline has a higher mean in any cell.",
-        " ".join([stronger_baselines(wide, means), resampled(wide), *majority_class(wide)]),
+        " ".join([stronger_baselines(means), *majority_class(wide)]),
     ]
 
 
@@ -292,10 +292,10 @@ def history(wide: pd.DataFrame) -> list[str]:
     return [
         f"Counting every cell in which no baseline has a higher mean, the first {n_repeats(wide[seen])} "
         f"repeats "
-        f"gave {first}. These repeats had been evaluated many times during development. After the defaults "
-        f"were fixed, {n_repeats(wide[~seen])} more repeats were run once. They give {rest} on their own, "
-        f"and "
-        f"all {n_repeats(wide)} repeats together give {every}. More folds decide more of the near-ties."
+        f"gave {first} with the final defaults. These repeats had been evaluated several times during "
+        f"development. Then {n_repeats(wide[~seen])} more repeats were run once. They give {rest} on their "
+        f"own, "
+        f"and all {n_repeats(wide)} repeats together give {every}."
     ]
 
 
@@ -317,7 +317,7 @@ def targets(wide: pd.DataFrame) -> str:
     return f"Targets that we set ourselves:\n\n{markdown(pd.DataFrame(columns, index), words=True)}"
 
 
-def stronger_baselines(wide: pd.DataFrame, means: pd.DataFrame) -> str:
+def stronger_baselines(means: pd.DataFrame) -> str:
     """Count the cells won against stronger forms of two of the baselines too."""
     stronger = summary.won(means, summary.OURS, [*summary.BASELINES, "ml-bernoulli", "annotator-best"])
     return (
@@ -330,8 +330,9 @@ def resampled(wide: pd.DataFrame) -> str:
     """Tell how much the number of cells won varies when folds are resampled."""
     average, low, high = summary.won_by_chance(wide, summary.OURS)
     return (
-        f"Many cells are close: in a bootstrap over folds it wins {low} to {high} cells (90 % interval), "
-        f"{average} on average."
+        f"Many cells are close, so the count is uncertain: in a bootstrap over the folds of all repeats it "
+        f"is "
+        f"{low} to {high} (90 % interval), {average} on average."
     )
 
 

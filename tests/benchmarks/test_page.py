@@ -162,11 +162,11 @@ def test_a_method_that_was_not_run_everywhere_leaves_a_benchmark_incomplete(resu
 
 
 def test_repeats_evaluated_during_development_are_counted_apart(results, tmp_path):
-    assert "during development. After" not in page.page(results, tmp_path / "page.md")
+    assert "during development. Then" not in page.page(results, tmp_path / "page.md")
     early, late = cells(auto={("bupa", 0.2): 0.7}), cells(auto={"bupa": 0.6}).assign(repeat=figure3.LOOKED_AT)
     pd.concat([early, late]).to_csv(results / "paper" / "figure3.csv", index=False)
     text = page.page(results, tmp_path / "page.md")
-    assert "the first 1 repeats gave 5 of 6." in text
+    assert "the first 1 repeats gave 5 of 6 with the final defaults." in text
     assert "They give 3 of 6 on their own, and all 2 repeats together give 3 of 6." in text
     (rank,) = (line for line in text.splitlines() if line.startswith("| mean rank"))
     assert re.search(r"\| 1\.42 +\| [\d.]+ +\|$", rank)
