@@ -1,4 +1,4 @@
-"""Sphinx: Markdown pages, API from the docstrings."""
+"""Sphinx configuration: Markdown pages, API reference from docstrings."""
 
 from importlib.metadata import version as installed
 
@@ -16,6 +16,6 @@ html_sidebars = {"**": []}
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # numpydoc sections already say them
+autodoc_typehints = "none"  # the numpydoc sections state the types
 napoleon_google_docstring = False
 napoleon_use_rtype = False

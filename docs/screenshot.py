@@ -1,4 +1,4 @@
-"""Photograph the report of the demo for the README: docs/images/report.png.
+"""Take the screenshot of the demo report for the README: docs/images/report.png.
 
 python docs/screenshot.py    (needs playwright and a Chromium on the machine)
 """
@@ -29,7 +29,7 @@ def main() -> None:
         page.evaluate("y => window.scrollTo(0, y)", top["y"] - 24)
         page.screenshot(path=PICTURE)
         chromium.close()
-    print(f"{PICTURE} is new: look at it.")
+    print(f"Wrote {PICTURE}.")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""How long others take on the worlds of benchmarks.speed, beside ours: seconds, memory, and who is right.
+"""Run time, memory and accuracy of other packages on the simulated data of benchmarks.speed.
 
     python -m benchmarks.against.run [--quick] [--cells labelled-10k] [--methods CROWDLAB] [--limit 180]
 
-A method gives the consensus of the labelled items and a classifier, as in benchmarks.crowds, at its defaults,
-in a process of its own, on one thread, and is stopped at the limit. Results: against.csv, one row a cell, not
-measured again on the same machine unless asked with --again. The others are installed by
-pip install 'whoknows[peers]'; those that are not are left out.
+Each method computes the consensus of the labelled items and a classifier, as in benchmarks.crowds, with its
+default settings, in its own process, on one thread, and is stopped at the limit. Results: against.csv, one
+row per cell. Cells are not measured again on the same machine unless --again is given. The other packages are
+installed by pip install 'whoknows[peers]'; missing packages are skipped.
 """
 
 from functools import cache, partial
@@ -26,15 +26,15 @@ def table(folder):
 
 @cache
 def make_case(name):
-    """A world as the methods of benchmarks.crowds are given it."""
+    """Return simulated data in the form that the methods of benchmarks.crowds take."""
     world = WORLDS[name]
     X, new = world.features(), world.new()
-    said, truth = world.crowd(X[world.labelled])
-    return Case(X, said, new[0], truth, new[1])
+    Y, truth = world.crowd(X[world.labelled])
+    return Case(X, Y, new[0], truth, new[1])
 
 
 def compute(name, method, limit):
-    """Row of one cell."""
+    """Compute the row of one cell."""
     outcome = measure(make_case(name), method, limit)
     row = {"world": name, "method": method, "limit": limit, "version": METHODS[method].version}
     row |= {column: getattr(outcome, column) for column in (*summary.COST, "error")}
@@ -45,10 +45,10 @@ def compute(name, method, limit):
 
 
 def installed(methods):
-    """Those of the methods that can be run; the others are named."""
+    """Return the methods whose packages are installed, and name the missing packages."""
     absent = [method for method in methods if not METHODS[method].is_installed]
     for package in dict.fromkeys(METHODS[method].package for method in absent):
-        print(f"{package} is not installed and is left out. To have it: pip install 'whoknows[peers]'")
+        print(f"{package} is not installed and is skipped. To install it: pip install 'whoknows[peers]'")
     return [method for method in methods if method not in absent]
 
 

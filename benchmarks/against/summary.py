@@ -1,7 +1,4 @@
-"""What against.csv says, as markdown: methods down, worlds across.
-
-Nothing is measured here.
-"""
+"""Tables of against.csv as markdown: one row per method, one column per simulated data set."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,16 +25,16 @@ METHODS = [
     "CROWDLAB",
     "AnnotatorLogisticRegression",
 ]
-SLOW = ["crowd-kit GLAD", "crowd-kit MACE"]  # even where there is little
+SLOW = ["crowd-kit GLAD", "crowd-kit MACE"]  # skipped by --quick
 HOW = f"""\
-The same worlds, with others beside ours: consensus and classifier of each, at its defaults, in a process of
-its own, on one thread, stopped at a limit. In brackets: how many times as long as `{OURS}`.
-Memory comes on top of the data. These worlds are made up: read what is right as a check that fast is not
-careless, and compare methods on real crowds."""
+Other packages on the same simulated data. Each method computes consensus and classifier with its default
+settings, in its own process, on one thread, and is stopped at a limit. Brackets hold the CPU time relative to
+`{OURS}`. Memory is measured on top of the data. Accuracy on simulated data only shows that the
+fast methods are not inaccurate; compare methods on real crowds."""
 
 
 def across(rows: pd.DataFrame, show: Callable[[tuple, pd.DataFrame], str]) -> pd.DataFrame:
-    """Methods down, worlds across; ``show`` is given a cell and all cells of its world, by method."""
+    """One row per method, one column per data set; ``show`` formats a cell, given it and our own cell."""
     cells = {(row.world, row.method): row for row in rows.itertuples()}
     worlds = [world for world in KNOWN if world in set(rows["world"])]
     methods = [method for method in METHODS if method in set(rows["method"])]
@@ -50,7 +47,7 @@ def across(rows: pd.DataFrame, show: Callable[[tuple, pd.DataFrame], str]) -> pd
 
 
 def seconds(cell: tuple, ours: tuple | None) -> str:
-    """Processor seconds, and how many times ours."""
+    """CPU seconds, and their ratio to ours."""
     text = missing(cell) or fixed(cell.cpu_seconds, 1)
     if text == "failed" or cell.method == OURS or ours is None or ours.error:
         return text
@@ -59,24 +56,28 @@ def seconds(cell: tuple, ours: tuple | None) -> str:
 
 
 def times(ratio: float) -> str:
-    """Two figures are enough: < 0.01, 0.52, 5.2, 52."""
+    """Format a ratio with two significant digits: < 0.01, 0.52, 5.2, 52."""
     return "< 0.01" if ratio < 0.01 else fixed(ratio, 0 if ratio >= 10 else 1 if ratio >= 1 else 2)
 
 
 def memory(cell: tuple, ours: tuple | None) -> str:
-    """Most memory held, until it was stopped where it was."""
+    """Peak memory; a lower bound if the method was stopped."""
     return f"{'> ' if cell.error else ''}{fixed(cell.peak_mb, 0)}" if pd.notna(cell.peak_mb) else "–"
 
 
 def right(cell: tuple, ours: tuple | None) -> str:
-    """Share of labelled items / of new items whose class is right."""
+    """Accuracy on labelled items / on new items."""
     return "–" if cell.error else " / ".join(number(getattr(cell, what), 3) for what in SCORES)
 
 
 def body(folder: Path) -> str:
-    """Everything as markdown."""
+    """All tables as markdown."""
     rows = read(folder / "against.csv", KEY)
-    tables = {"CPU s (times ours)": seconds, "MB": memory, "Right: consensus / classifier": right}
+    tables = {
+        "CPU seconds (ratio to ours)": seconds,
+        "Memory, MB": memory,
+        "Accuracy of consensus / classifier": right,
+    }
     parts = [f"{title}:\n\n{markdown(across(rows, show))}" for title, show in tables.items()]
     versions = sorted(rows["version"].dropna().unique())
     return "\n\n".join([*parts, f"{', '.join(versions)}."])

@@ -1,10 +1,10 @@
-"""Buy labels one batch at a time: how many does it take, asked wisely or at random?
+"""Active learning curves: labels chosen by `suggest`, at random, or by uncertainty.
 
     python benchmarks/ask/simulate.py [--seeds 10] [--jobs 2]
 
-scikit-learn's breast cancer data with the paper's labelers: five, each right on one cluster and wrong on
-35 % of all other items. A start of 50 random labels, then batches of 25, a fit after each. Truth is used
-for the score only: the share of all items whose likeliest class, given x and their labels, is the true one.
+scikit-learn's breast cancer data with the paper's five labelers, each right on one cluster and wrong on 35 %
+of all other items. Starts with 50 random labels and adds batches of 25, with a fit after each. The truth is
+used for the score only: the accuracy over all items of the most probable class given x and the labels.
 """
 
 import argparse
@@ -23,21 +23,21 @@ START, BATCH, END = 50, 25, 1000
 BUDGETS = np.arange(START, END + 1, BATCH)
 
 
-def by_information(model, X, said, rng):
-    """Whom `suggest` would ask."""
-    asked = suggest(model, X, said, BATCH)
+def by_information(model, X, Y, rng):
+    """The pairs that `suggest` proposes."""
+    asked = suggest(model, X, Y, BATCH)
     return asked.item, asked.annotator
 
 
-def at_random(model, X, said, rng):
-    """Any pairs not asked yet."""
-    free = np.argwhere(np.isnan(said.to_matrix()))
+def at_random(model, X, Y, rng):
+    """Random pairs that were not asked yet."""
+    free = np.argwhere(np.isnan(Y.to_matrix()))
     return rng.choice(free, BATCH, replace=False).T
 
 
-def by_uncertainty(model, X, said, rng):
-    """The least certain items, each asked of anyone who was not asked yet."""
-    free = np.isnan(said.to_matrix())
+def by_uncertainty(model, X, Y, rng):
+    """The least certain items, each with a random annotator who was not asked yet."""
+    free = np.isnan(Y.to_matrix())
     certainty = np.where(free.any(axis=1), model.posterior_.max(axis=1), np.inf)
     items = np.argsort(certainty)[:BATCH]
     return items, np.array([rng.choice(np.flatnonzero(free[i])) for i in items])
@@ -47,7 +47,7 @@ STRATEGIES = {"suggest": by_information, "random": at_random, "uncertainty": by_
 
 
 def accuracies(strategy, seed):
-    """Accuracy after each purchase, (n_budgets,): the same labelers and the same start for every strategy."""
+    """Accuracy after each batch, (n_budgets,); labelers and start are the same for every strategy."""
     warnings.simplefilter("ignore", DidNotConverge)
     X, z = load_breast_cancer(return_X_y=True)
     answers = cluster_experts(X, z, random_state=seed).astype(float)
@@ -56,12 +56,12 @@ def accuracies(strategy, seed):
     buy(y, answers, np.unravel_index(rng.permutation(y.size)[:START], y.shape))
     model, curve = CrowdClassifier(warm_start=True), []
     while True:
-        said = Annotations.from_matrix(y, labels=[0, 1])
-        model.fit(X, said)
+        Y = Annotations.from_matrix(y, labels=[0, 1])
+        model.fit(X, Y)
         curve.append(np.mean(model.posterior_.argmax(axis=1) == z))
         if len(curve) == len(BUDGETS):
             return curve
-        buy(y, answers, STRATEGIES[strategy](model, X, said, rng))
+        buy(y, answers, STRATEGIES[strategy](model, X, Y, rng))
 
 
 def buy(y, answers, pairs):
@@ -70,7 +70,7 @@ def buy(y, answers, pairs):
 
 
 def labels_to_reach(curves, goals):
-    """Labels at which each curve first reaches its goal, infinite if it does not: (n_seeds,)."""
+    """Number of labels at which each curve first reaches its goal, or infinity: (n_seeds,)."""
     reached = curves >= goals[:, None]
     return np.where(reached.any(axis=1), BUDGETS[reached.argmax(axis=1)], np.inf)
 
@@ -90,7 +90,7 @@ def main():
         medians = [np.median(curve[:, column]) for curve in curves.values()]
         print(f"{BUDGETS[column]:>14}" + "".join(f"{a:>14.4f}" for a in medians))
     goals = curves["random"][:, -1]
-    print(f"\nLabels to the accuracy that random pairs have at {END} ({np.median(goals):.4f}), by seed:")
+    print(f"\nLabels needed for the accuracy of random pairs at {END} ({np.median(goals):.4f}), per seed:")
     for name in ("suggest", "uncertainty"):
         needed = labels_to_reach(curves[name], goals)
         print(f"{name:>14}: median {np.median(needed):g}  ({', '.join(f'{x:g}' for x in needed)})")

@@ -1,1 +1,1 @@
-"""What the benchmarks share: cells kept in CSV files, the machine they ran on, charts that look alike."""
+"""Shared by the benchmarks: tables of cells in CSV files, the machine, and the style of charts."""

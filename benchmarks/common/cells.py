@@ -1,9 +1,8 @@
-"""An experiment is a table of cells: computed group by group in parallel, kept in a CSV file, never twice.
+"""A table of cells in a CSV file, computed group by group in parallel.
 
-A cell is one row: the columns of its key say which, the others what came out. Cells that share a draw of data
-are one group, computed in one process with one thread, and written together as soon as they are finished.
-Whatever ends a run, a power cut included, costs at most the groups in flight: the same command goes on from
-there.
+A cell is one row: its key columns identify it, the others hold the result. Cells that share a draw of data
+form a group. A group is computed in one process with one thread, and written as soon as it is finished. If a
+run is interrupted, even by a power cut, only the groups in progress are lost; the same command continues.
 """
 
 import csv
@@ -25,7 +24,7 @@ from threadpoolctl import threadpool_limits
 Row = dict[str, Any]
 Work = Callable[[tuple, tuple[str, ...]], list[Row]]
 
-EVERY = 30  # seconds between two lines of progress where there is no terminal
+EVERY = 30  # seconds between two lines of progress without a terminal
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,9 @@ class Table:
     ----------
     path : Path
     key : tuple of str
-        Columns that name a cell; the last one is the method, those before it the group.
+        Columns that identify a cell: those of the group, then the method.
     values : tuple of str
-        The other columns. ``error`` must be one of them: empty, or why there is no result.
+        The other columns. ``error`` must be one of them; it is empty or tells why there is no result.
     """
 
     path: Path
@@ -46,15 +45,16 @@ class Table:
     values: tuple[str, ...]
 
     def done(self, failed_too: bool = True) -> set[tuple[str, ...]]:
-        """Keys of the cells in the file, as text; without ``failed_too``, of those that have a result."""
+        """Keys of the cells in the file, as text; without ``failed_too``, of those with a result."""
         return {
             tuple(row[column] for column in self.key) for row in self.rows() if failed_too or not row["error"]
         }
 
     def missing(self, cells: Iterable[tuple], retry: bool = False, again: bool = False) -> list[tuple]:
-        """Return those of the cells that are to be computed: the file lacks them.
+        """Return the cells that are not in the file and have to be computed.
 
-        With ``retry`` also those that failed; with ``again`` all, and the file forgets what it has of them.
+        With ``retry``, cells that failed are included. With ``again``, all cells are removed from the file
+        and returned.
         """
         cells = list(cells)
         if again:
@@ -63,7 +63,7 @@ class Table:
         return [cell for cell in cells if tuple(map(str, cell)) not in done]
 
     def rows(self) -> list[dict[str, str]]:
-        """All cells in the file, none without a file; a cell computed again counts once, as it is now."""
+        """All cells in the file, none if there is no file; of several rows with one key the last counts."""
         if not self.path.exists():
             return []
         self._mend()
@@ -71,13 +71,13 @@ class Table:
             reader = csv.DictReader(file)
             if reader.fieldnames is not None and tuple(reader.fieldnames) != self.key + self.values:
                 raise ValueError(
-                    f"{self.path.name}: expected the columns {', '.join(self.key + self.values)}; found "
+                    f"{self.path.name}: expected the columns {', '.join(self.key + self.values)}, got "
                     f"{', '.join(reader.fieldnames)}. Move the file away, or name another folder with --out."
                 )
             return list({tuple(row[column] for column in self.key): row for row in reader}.values())
 
     def append(self, rows: Iterable[Row]) -> None:
-        """Add rows in one write; when this returns they are on disk."""
+        """Append rows in one write and flush them to disk."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, self.key + self.values, lineterminator="\n")
@@ -90,7 +90,7 @@ class Table:
             os.fsync(file.fileno())
 
     def forget(self, cells: set[tuple[str, ...]]) -> None:
-        """Write the file anew without these cells."""
+        """Rewrite the file without these cells."""
         if not cells:
             return
         kept = [row for row in self.rows() if tuple(row[column] for column in self.key) not in cells]
@@ -100,7 +100,7 @@ class Table:
         aside.path.replace(self.path)
 
     def _mend(self) -> None:
-        """Cut off a last line that a killed run left half written."""
+        """Remove an incomplete last line, left by a run that was killed."""
         content = self.path.read_bytes()
         whole = content.rfind(b"\n") + 1
         if whole < len(content):
@@ -108,7 +108,7 @@ class Table:
 
 
 def _one_line(value: Any) -> Any:
-    """A row is one line of the file, so that a half-written one can be told."""
+    """Keep a row on one line, so that an incomplete row can be detected."""
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
@@ -125,8 +125,8 @@ def run(
 ) -> None:
     """Compute the cells (group × method) that the table lacks, groups in the order given.
 
-    ``work(group, methods)`` gives one row a method; ``cost`` foretells how long a group takes, in any unit.
-    With ``retry``, cells that failed are tried again; with ``again``, all are computed anew.
+    ``work(group, methods)`` returns one row per method; ``cost`` estimates the run time of a group, in any
+    unit. With ``retry``, failed cells are computed again; with ``again``, all cells are.
     """
     missing = table.missing(((*group, method) for group in groups for method in methods), retry, again)
     todo = [(group, tuple(cell[-1] for cell in cells)) for group, cells in groupby(missing, lambda c: c[:-1])]
@@ -144,13 +144,13 @@ def run(
 def _compute(work: Work, group: tuple, methods: tuple[str, ...], main: int) -> tuple[tuple, list[Row]]:
     if os.getppid() == main:
         _end_with(main)
-    with threadpool_limits(1):  # as many processes as cores: more threads only wait for each other
+    with threadpool_limits(1):  # there are as many processes as cores
         return group, work(group, methods)
 
 
 @cache
 def _end_with(parent: int) -> None:
-    """Have this process end when the one that started it is gone: killed, it cannot say so itself."""
+    """End this process when its parent is gone, as a parent that is killed cannot stop its children."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -161,7 +161,7 @@ def _end_with(parent: int) -> None:
 
 
 class Progress:
-    """How far a run is and how long it will still take: one changing line, or now and then a new one."""
+    """Progress and remaining time: one changing line on a terminal, else a new line every 30 seconds."""
 
     def __init__(self, cost: float, groups: int, stream: Any = None) -> None:
         self.cost, self.groups = cost, groups
@@ -183,10 +183,10 @@ class Progress:
     def _left(self, now: float) -> str:
         passed = now - self.started
         left = passed * (self.cost - self.done_cost) / self.done_cost
-        return f"{_words(passed)} passed, {_words(left)} left"
+        return f"{_words(passed)} elapsed, {_words(left)} left"
 
 
 def _words(seconds: float) -> str:
-    """Hours, minutes and seconds as 1:02:03."""
+    """Format seconds as 1:02:03."""
     minutes, seconds = divmod(round(max(seconds, 0)), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"

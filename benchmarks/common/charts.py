@@ -1,6 +1,7 @@
-"""Charts that look alike: colours told apart by everyone, and by dash and shape without colour.
+"""Style shared by all charts.
 
-The colours are those of Okabe and Ito. Charts are written as PNG and SVG, without a browser.
+Colours are those of Okabe and Ito, which colour-blind readers can distinguish; methods also differ in dash
+and shape. Charts are written as PNG and SVG, without a browser.
 """
 
 import struct
@@ -15,7 +16,7 @@ import pandas as pd
 BLACK, GREY = "#000000", "#767676"
 ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
 FONT = "Helvetica, Arial, sans-serif"
-SCALE = 1.5  # pixels of the PNG for one of the chart
+SCALE = 1.5  # PNG pixels per chart pixel
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def lines(
     band: bool = False,
     zero: bool = False,
 ) -> alt.LayerChart:
-    """A line and its points for each name, at column ``y``; a band from column ``low`` to ``high``."""
+    """A line with points for each name, at column ``y``, and a band from column ``low`` to ``high``."""
     look = encodings(looks)
     base = alt.Chart(data).encode(x=x, color=look["color"])
     height = _height(y, title, zero)
@@ -72,7 +73,7 @@ def _height(column: str, title: str, zero: bool) -> alt.Y:
 
 
 def legend(looks: Sequence[Look], width: int, row: int = 22) -> alt.LayerChart:
-    """One row a method: its line with its point, and its name."""
+    """One row per method: its line, its point and its name."""
     data = pd.DataFrame([{"name": look.name, "x": x} for look in looks for x in (0, 0.5, 1)])
     names = [look.name for look in looks]
     look = encodings(looks)
@@ -90,7 +91,7 @@ def legend(looks: Sequence[Look], width: int, row: int = 22) -> alt.LayerChart:
 
 
 def finish(chart: alt.TopLevelMixin, title: str, subtitle: Sequence[str]) -> alt.TopLevelMixin:
-    """Give a chart its title, white ground and quiet axes."""
+    """Add title, white background and light axes to a chart."""
     words = alt.TitleParams(title, subtitle=list(subtitle), anchor="start", offset=14)
     return (
         chart.properties(title=words, background="white", padding=16)
@@ -115,7 +116,7 @@ def save(chart: alt.TopLevelMixin, stem: Path) -> None:
 
 
 def squeezed(png: bytes) -> bytes:
-    """Return the same picture in less than half the bytes: it was written for speed."""
+    """Compress a PNG as far as possible; the library writes it for speed."""
     kinds = dict(_chunks(png))
     pixels = b"".join(data for kind, data in _chunks(png) if kind == b"IDAT")
     kinds[b"IDAT"] = zlib.compress(zlib.decompress(pixels), 9)
@@ -126,7 +127,7 @@ def squeezed(png: bytes) -> bytes:
 
 
 def _chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Kind and content of each part of a PNG file, after its eight bytes of signature."""
+    """Yield type and content of each chunk of a PNG file, after its eight bytes of signature."""
     start = 8
     while start < len(png):
         (size,) = struct.unpack_from(">I", png, start)

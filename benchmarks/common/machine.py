@@ -1,4 +1,4 @@
-"""The machine a benchmark ran on, kept beside its results."""
+"""Description of the machine a benchmark ran on, stored with its results."""
 
 import json
 import os
@@ -10,14 +10,14 @@ LIBRARIES = ("whoknows", "numpy", "scipy", "scikit-learn")
 
 
 def describe() -> dict[str, str]:
-    """Processor, cores, memory, system and versions."""
+    """Processor, cores, memory, operating system and versions."""
     words = {"processor": _processor(), "cores": str(os.cpu_count()), "memory": _memory()}
     words |= {"system": f"{platform.system()} {platform.machine()}", "Python": platform.python_version()}
     return words | {name: version(name) for name in LIBRARIES}
 
 
 def record(path: Path) -> None:
-    """Add this machine to the list in a JSON file, unless it is there: one run may take several machines."""
+    """Add this machine to the list in a JSON file, unless it is there already."""
     known = json.loads(path.read_text("utf-8")) if path.exists() else []
     if describe() not in known:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -25,7 +25,7 @@ def record(path: Path) -> None:
 
 
 def hardware(description: dict[str, str]) -> str:
-    """What was described, without the versions, in a line."""
+    """One line with the hardware of a description, without versions."""
     words = [description["processor"], f"{description['cores']} cores"]
     return ", ".join([*words, description["memory"], description["system"]])
 
@@ -36,7 +36,7 @@ def is_only_this(path: Path) -> bool:
 
 
 def _processor() -> str:
-    """Name of the processor, as far as the system tells."""
+    """Name of the processor, if the operating system knows it."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text("utf-8").splitlines() if info.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

@@ -1,4 +1,4 @@
-"""Tables of results: read from CSV files, shown as markdown."""
+"""Read tables of results from CSV files and write them as markdown."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,33 +8,33 @@ import pandas as pd
 from whoknows.io.benchmark_sets import EXPECTED
 
 TEXT = {"warnings": str, "error": str, "order": str}
-LARGER = "always the larger class"
+LARGER = "majority class"
 
 
 def read(path: Path, key: Sequence[str]) -> pd.DataFrame:
-    """Read cells; one computed more than once counts once, as the last time. Empty text is empty, not NaN."""
+    """Read cells; the last of several rows with the same key counts. Empty text stays empty, not NaN."""
     if not path.exists():
-        raise FileNotFoundError(f"There is no {path.name} in {path.parent}: run its benchmark first.")
+        raise FileNotFoundError(f"There is no {path.name} in {path.parent}. Run its benchmark first.")
     cells = pd.read_csv(path, dtype=TEXT).drop_duplicates(list(key), keep="last", ignore_index=True)
     words = [column for column in TEXT if column in cells]
     return cells.fillna(dict.fromkeys(words, ""))
 
 
 def fixed(value: float, digits: int, sign: str = "") -> str:
-    """Write so many decimals, the same on every machine: what summing in another order changes is cut off."""
+    """Format with fixed decimals, after rounding away differences from the order of summation."""
     return f"{round(value, 9):{sign}.{digits}f}"
 
 
 def larger_class(name: str) -> float:
-    """Share of a set's larger class: what always naming it gets right."""
+    """Accuracy of always predicting the majority class of a data set."""
     counts = EXPECTED[name][1]
     return max(counts) / sum(counts)
 
 
 def markdown(table: pd.DataFrame, words: bool = False) -> str:
-    """Return a markdown table whose columns line up; the index is the first column, cells are text.
+    """Return a markdown table with aligned columns; the index is the first column.
 
-    Cells stand to the right, as numbers do; with ``words``, to the left.
+    Cells are right-aligned, or left-aligned with ``words``.
     """
     names = [str(table.index.name or ""), *map(str, table.columns)]
     rows = [[str(index), *map(str, row)] for index, row in zip(table.index, table.to_numpy(), strict=True)]

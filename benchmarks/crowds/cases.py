@@ -1,4 +1,4 @@
-"""What a method is given, and how its answer is scored: a set, a share of its labelled items, a draw."""
+"""Input of a method and the scores of its answer, for a data set, a labelled share and a draw."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sklearn.metrics import f1_score, roc_auc_score
 from whoknows import Annotations
 from whoknows.io import benchmark_sets as sets
 
-KEY = ("set", "share", "repeat", "method")  # what names a row of the results
+KEY = ("set", "share", "repeat", "method")  # identifies a row of the results
 SETS = ("labelme", "sentiment_polarity", "product_matching", "colposcopy_green")
 SHARES = (0.1, 0.3, 1.0)  # of the labelled items used
 DRAWS = 10  # of each share
-TIMES = {"colposcopy_green": 2}  # as many of a set with 29 test items, of which one draw says little
-HELD_OUT = 0.3  # of the items, where a set brings no test items of its own
-BRING_TEST = ("labelme",)  # sets that do: all their labels are one draw
+TIMES = {"colposcopy_green": 2}  # twice as many draws, since it has only 29 test items
+HELD_OUT = 0.3  # of the items, for data sets without test items of their own
+BRING_TEST = ("labelme",)  # data sets with test items: with all labels there is one draw
 SCORES = tuple(
     f"{what}_{figure}" for what in ("consensus", "classifier") for figure in ("accuracy", "f1", "auc")
 )
@@ -25,16 +25,16 @@ SCORES = tuple(
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method says.
+    """Output of a method.
 
     Attributes
     ----------
     consensus : (n_labelled,)
         Class of each item with labels.
     belief : (n_labelled, n_classes)
-        How sure it is of that.
+        Probability of each class.
     prob : (n_test, n_classes)
-        What its classifier says of items without labels.
+        Probabilities that its classifier assigns to items without labels.
     """
 
     consensus: np.ndarray
@@ -44,56 +44,59 @@ class Answer:
 
 @dataclass(frozen=True)
 class Case:
-    """Features of items, labels of some, new items, and the truth to score with, which no method sees.
+    """Features, annotations, test items, and the truth for scoring, which no method sees.
 
     Attributes
     ----------
     X : (n_items, n_features)
-        Items a method may look at, labelled or not.
-    said : Annotations
-        Labels of the items used; who gave none of them is left out.
+        Features of all training items, labelled or not.
+    Y : Annotations
+        Labels of the items used, without annotators who gave none of them.
     X_new : (n_test, n_features)
-        Items the classifier is scored on; none has labels.
+        Features of the items that the classifier is scored on; none has labels.
     truth : (n_labelled,)
-        Position in ``said.labels`` of the true class of each item with labels.
+        Position in ``Y.labels`` of the true class of each item with labels.
     truth_new : (n_test,)
-        The same of the items the classifier is scored on.
+        The same for the items that the classifier is scored on.
     """
 
     X: np.ndarray
-    said: Annotations
+    Y: Annotations
     X_new: np.ndarray
     truth: np.ndarray
     truth_new: np.ndarray
 
     def write(self, path: Path) -> None:
-        """Write what a method is given: all but the truth."""
-        said = self.said
-        sizes = [said.n_items, said.n_annotators, said.n_classes]
-        np.savez(path, X=self.X, said=[said.item, said.annotator, said.label], sizes=sizes, X_new=self.X_new)
+        """Write everything but the truth."""
+        Y = self.Y
+        sizes = [Y.n_items, Y.n_annotators, Y.n_classes]
+        np.savez(path, X=self.X, Y=[Y.item, Y.annotator, Y.label], sizes=sizes, X_new=self.X_new)
 
 
 def read_given(path: Path) -> tuple[np.ndarray, Annotations, np.ndarray]:
-    """X, annotations and X_new, from what `Case.write` wrote."""
+    """Return X, annotations and X_new from a file written by `Case.write`."""
     with np.load(path) as file:
-        item, annotator, label = file["said"].astype(np.int32)
+        item, annotator, label = file["Y"].astype(np.int32)
         vocabularies = [np.arange(size) for size in file["sizes"]]
         return file["X"], Annotations(item, annotator, label, *vocabularies), file["X_new"]
 
 
 def n_draws(name: str, share: float, repeats: int) -> int:
-    """How many draws of a share there are to make, ``repeats`` of a set of usual size."""
+    """Number of draws of a share; ``repeats`` for a data set of usual size."""
     return 1 if share == 1 and name in BRING_TEST else repeats * TIMES.get(name, 1)
 
 
 def make_case(data: sets.DataSet, share: float, repeat: int) -> Case:
-    """One draw of a set. Smaller shares are part of larger ones; the same repeat, the same test items.
+    """Return one draw of a data set.
 
-    The test items of a set's own split are not seen before they are classified; those held out here are among
-    the items without labels, as they would be when somebody labels a part of what there is.
+    Smaller shares are subsets of larger ones, and all shares of a repeat have the same test items. If the
+    data set comes with a test split, its items are not in X. Otherwise the held-out items are among the
+    unlabelled rows of X.
     """
     if data.X is None or data.z is None or data.annotations is None:
-        raise ValueError(f"{data.name}: expected features, annotations and a truth; it lacks one of them.")
+        raise ValueError(
+            f"{data.name}: expected features, annotations and a truth, but one of them is missing."
+        )
     order = np.random.default_rng(repeat).permutation(np.flatnonzero(data.annotations.labelled))
     seen = np.ones(len(data.X), dtype=bool)
     if "split" in data.columns:
@@ -108,24 +111,24 @@ def make_case(data: sets.DataSet, share: float, repeat: int) -> Case:
 
 
 def _labels_of(data: sets.DataSet, used: np.ndarray, seen: np.ndarray) -> Annotations:
-    """Annotations of the items seen, with labels of the items used alone and those who gave them."""
-    said = data.annotations
-    kept = np.isin(said.item, used)
-    item = (np.cumsum(seen) - 1)[said.item[kept]]
-    who, annotator = np.unique(said.annotator[kept], return_inverse=True)
-    codes = item.astype(np.int32), annotator.astype(np.int32), said.label[kept]
-    return Annotations(*codes, np.flatnonzero(seen), who, np.arange(said.n_classes))
+    """Return the annotations of the items ``used``, about the items ``seen``, by those who gave them."""
+    Y = data.annotations
+    kept = np.isin(Y.item, used)
+    item = (np.cumsum(seen) - 1)[Y.item[kept]]
+    who, annotator = np.unique(Y.annotator[kept], return_inverse=True)
+    codes = item.astype(np.int32), annotator.astype(np.int32), Y.label[kept]
+    return Annotations(*codes, np.flatnonzero(seen), who, np.arange(Y.n_classes))
 
 
 def score(case: Case, answer: Answer) -> dict[str, float]:
-    """Accuracy of consensus and classifier; of two classes F1 and AUC of the second too."""
+    """Accuracy of consensus and classifier; for two classes also F1 and AUC of the second class."""
     figures = {"n_labelled": len(case.truth), "n_test": len(case.truth_new)}
-    for what, truth, said, prob in (
+    for what, truth, predicted, prob in (
         ("consensus", case.truth, answer.consensus, answer.belief),
         ("classifier", case.truth_new, answer.prob.argmax(axis=1), answer.prob),
     ):
-        figures[f"{what}_accuracy"] = float(np.mean(said == truth))
+        figures[f"{what}_accuracy"] = float(np.mean(predicted == truth))
         if prob.shape[1] == 2 and len(np.unique(truth)) == 2:
-            figures[f"{what}_f1"] = float(f1_score(truth, said, zero_division=0.0))
+            figures[f"{what}_f1"] = float(f1_score(truth, predicted, zero_division=0.0))
             figures[f"{what}_auc"] = float(roc_auc_score(truth, prob[:, 1]))
     return figures

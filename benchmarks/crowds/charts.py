@@ -1,4 +1,4 @@
-"""Accuracy of consensus and classifier against the share labelled, drawn from crowds.csv: PNG and SVG.
+"""Charts of crowds.csv, accuracy of consensus and classifier against labelled share, as PNG and SVG.
 
 python -m benchmarks.crowds.charts [--out FOLDER]
 """
@@ -18,7 +18,7 @@ from benchmarks.crowds.cases import KEY, SETS, SHARES
 from benchmarks.crowds.methods import METHODS
 from benchmarks.crowds.summary import BOTH, errors, means
 
-LOOKS = [  # a family a colour, a method a shape
+LOOKS = [  # one colour per family, one shape per method
     Look("AutoCrowdClassifier", charts.VERMILION, "circle", (1, 0), 2.8),
     Look("CrowdClassifier", charts.ORANGE, "square", (1, 0), 2.2),
     Look("majority vote + LR", charts.GREY, "cross", (2, 2)),
@@ -37,7 +37,7 @@ WIDTH, HEIGHT = 200, 190
 
 
 def curves(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row a point: set, share, what, name, accuracy, low, high; none where a draw is missing."""
+    """One row per point: set, share, what, name, accuracy, low, high; none if a draw is missing."""
     parts = []
     for what in BOTH:
         table = means(rows, f"{what}_accuracy").stack().dropna().rename("accuracy").to_frame()
@@ -48,7 +48,7 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def panel(data: pd.DataFrame, name: str, what: str) -> alt.LayerChart:
-    """Lines and points of one set; ours lie on top."""
+    """Lines and points of one data set, with this library's on top."""
     look, words = charts.encodings(LOOKS), f"accuracy of the {what}"
     x = alt.X(
         "share:Q",
@@ -75,7 +75,7 @@ def panel(data: pd.DataFrame, name: str, what: str) -> alt.LayerChart:
 
 
 def chart(rows: pd.DataFrame) -> alt.TopLevelMixin:
-    """Sets across; consensus above, classifier below."""
+    """One column per data set; consensus in the first row, classifier in the second."""
     data = curves(rows)
     names = [name for name in SETS if name in set(data["set"])]
     panels = [
@@ -84,17 +84,17 @@ def chart(rows: pd.DataFrame) -> alt.TopLevelMixin:
     ]
     grid = alt.concat(*panels, columns=len(names), spacing=20).resolve_scale(y="independent")
     how = (
-        "Consensus: on the items labelled. Classifier: on items without labels. Mean over draws, bars: "
-        "one standard error; a method that went past the time limit, failed or is not installed has no point."
+        "Consensus: labelled items. Classifier: items without labels. Mean over draws; bars: one standard "
+        "error. Methods that failed, exceeded the time limit or are not installed have no point."
     )
     shown = [look for look in LOOKS if look.name in set(data["name"])]
     whole = alt.hconcat(grid, charts.legend(shown, 230), spacing=24)
-    return charts.finish(whole, "Real crowds: accuracy by share of items labelled", [how])
+    return charts.finish(whole, "Real crowds: accuracy against labelled share", [how])
 
 
 def main():
     command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    command.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="of crowds.csv")
+    command.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="folder of crowds.csv")
     folder = command.parse_args().out
     charts.save(chart(read(folder / "crowds.csv", KEY)), folder / "crowds")
 

@@ -1,4 +1,4 @@
-"""One method on one case, in a process of its own: its answer, seconds and memory, or why there is none."""
+"""Run one method on one case in its own process, and measure time and memory."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from benchmarks.crowds.cases import Answer, Case, read_given
 from benchmarks.crowds.methods import METHODS
 
 LATE, ABSENT = "past the limit", "not installed"
-START = 300.0  # seconds a process may take to import and to read, before the clock starts
-PATIENCE = 10.0  # seconds that may pass for each second of the processor, so busy are other programs
+START = 300.0  # seconds for imports and reading, before the clock starts
+PATIENCE = 10.0  # wall-clock seconds per CPU second, as other programs may run
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How it went.
+    """Result of a run.
 
     Attributes
     ----------
     answer : Answer or None
     error : str
-        Why there is no answer: begins with `LATE` or `ABSENT`, or is the first line of what was raised.
+        Why there is no answer: starts with `LATE` or `ABSENT`, or is the first line of the exception.
     seconds, cpu_seconds : float
-        That passed, and of the processor, for consensus and classifier together; imports and reading aside.
+        Wall-clock and CPU time of consensus and classifier together, without imports and reading.
     peak_mb : float
-        Most memory held at a time, over what the process held before the method started.
+        Peak memory in MB, above what the process held before the method started.
     """
 
     answer: Answer | None = None
@@ -47,11 +47,11 @@ class Outcome:
 
 
 class Late(BaseException):
-    """The limit is reached; not an Exception, which a method might catch."""
+    """The limit was reached; not an Exception, which a method might catch."""
 
 
 def measure(case: Case, name: str, limit: float) -> Outcome:
-    """Run a method for so many seconds of the processor at most: other programs do not count against it."""
+    """Run a method for at most ``limit`` CPU seconds."""
     if not METHODS[name].is_installed:
         return Outcome(error=f"{ABSENT}: {METHODS[name].package}")
     spawn = multiprocessing.get_context("spawn")
@@ -61,7 +61,7 @@ def measure(case: Case, name: str, limit: float) -> Outcome:
         case.write(path)
         process = spawn.Process(target=work, args=(there, path, name, limit), daemon=True)
         process.start()
-        there.close()  # the process holds the only end to write to: if it dies, reading ends
+        there.close()  # the child holds the only writing end, so reading ends if it dies
         try:
             return _receive(here, START + PATIENCE * limit)
         finally:
@@ -70,36 +70,36 @@ def measure(case: Case, name: str, limit: float) -> Outcome:
 
 
 def _receive(here: Connection, longest: float) -> Outcome:
-    """Return what the process has to say, if it says it in time."""
+    """Return the outcome that the process sends, or an error if it sends none in time."""
     if not here.poll(longest):
         return Outcome(error=f"{LATE}: stopped after {longest:g} s")
     try:
         return here.recv()
     except EOFError:
-        return Outcome(error="The process died, perhaps for want of memory")
+        return Outcome(error="The process died, perhaps because memory ran out")
 
 
 def work(there: Connection, path: Path, name: str, limit: float) -> None:
-    """Body of the process. It is given no truth."""
+    """Body of the process, which has no access to the truth."""
     warnings.simplefilter("ignore")
     try:
         import_module(METHODS[name].module)
         outcome = run(METHODS[name].answer, read_given(path), limit)
-    except Exception as error:  # whatever it is, it goes into the table
+    except Exception as error:  # any failure is recorded in the table
         line = (str(error).strip().splitlines() or [""])[0]
         outcome = Outcome(error=f"{type(error).__name__}: {line}")
     there.send(outcome)
 
 
 def run(method: Callable[..., Answer], given: tuple[Any, ...], limit: float) -> Outcome:
-    """Call a method; a timer that runs with the processor interrupts it, again and again if need be."""
+    """Call a method; a CPU-time timer interrupts it at the limit, repeatedly if necessary."""
     before_signal = signal.signal(signal.SIGPROF, _raise_late)
     before, cpu, started = memory("VmRSS"), time.process_time(), time.perf_counter()
     signal.setitimer(signal.ITIMER_PROF, limit, 1.0)
     try:
         answer, error = method(*given), ""
     except Late:
-        answer, error = None, f"{LATE}: stopped after {limit:g} s of the processor"
+        answer, error = None, f"{LATE}: stopped after {limit:g} CPU seconds"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         signal.signal(signal.SIGPROF, before_signal)
@@ -112,10 +112,10 @@ def _raise_late(*_: Any) -> None:
 
 
 def memory(what: str) -> float:
-    """Memory of this process in MB: what it holds ("VmRSS"), or the most it ever held ("VmHWM").
+    """Memory of this process in MB: current ("VmRSS") or peak ("VmHWM").
 
-    From /proc where there is one: on Linux, ``getrusage`` of a new process starts at what its parent held.
-    Elsewhere both are the most it ever held.
+    Read from /proc on Linux, since ``getrusage`` of a new process starts at the peak of its parent. On other
+    systems both are the peak.
     """
     status = Path("/proc/self/status")
     if status.exists():

@@ -1,10 +1,10 @@
-"""Methods under test, each at its defaults: (X, annotations, X_new) → Answer.
+"""The methods that are compared, with their default settings: (X, annotations, X_new) → Answer.
 
-X has a row for every item a method may look at, labelled or not. A method without a classifier of its own
-gets the one of our baselines: columns of X to mean 0 and variance 1 over all items, then
-``LogisticRegression(max_iter=1000)``, taught by the method's consensus. With many features its default C = 1
-is too weak a penalty, so the vote, Dawid-Skene and CROWDLAB, which leans on its classifier, are also there
-with C chosen by cross-validation: "tuned LR".
+X has one row per training item, labelled or not. A method without a classifier is followed by the classifier
+of our baselines: columns of X standardised over all items, then ``LogisticRegression(max_iter=1000)`` trained
+on the method's consensus. With many features its default C = 1 is too weak a penalty. So the vote,
+Dawid-Skene and CROWDLAB, which uses a classifier for its consensus, are also run with C chosen by
+cross-validation ("tuned LR").
 """
 
 from __future__ import annotations
@@ -27,100 +27,101 @@ from whoknows.estimators.baselines import DawidSkene, MajorityVoteClassifier
 from whoknows.estimators.baselines.base import majority, votes
 
 FOLDS = 5  # of the cross-validation for CROWDLAB, as in cleanlab's tutorial
-SMALLEST = 1e-10  # of a probability, so that its logarithm exists
+SMALLEST = 1e-10  # lower bound of probabilities before taking logarithms
 TUNED = GridSearchCV(LogisticRegression(max_iter=1000), {"C": [1.0, 0.1, 0.01, 0.001, 0.0001]}, cv=3)
 
 
-def fitted(kind: type, X: np.ndarray, said: Annotations, X_new: np.ndarray) -> Answer:
-    """Fit one of our estimators."""
-    model = kind().fit(X, said)
-    belief = model.posterior_[said.labelled]
+def fitted(kind: type, X: np.ndarray, Y: Annotations, X_new: np.ndarray) -> Answer:
+    """Fit an estimator of this library."""
+    model = kind().fit(X, Y)
+    belief = model.posterior_[Y.labelled]
     return Answer(belief.argmax(axis=1), belief, model.predict_proba(X_new))
 
 
-def majority_vote(X: np.ndarray, said: Annotations, X_new: np.ndarray, estimator: Any = None) -> Answer:
-    """Fit a classifier to the majority vote; ties go to the class with more labels over all items."""
-    model = MajorityVoteClassifier(estimator).fit(X, said)
-    consensus = majority(votes(said))[said.labelled]
-    return Answer(consensus, model.posterior_[said.labelled], model.predict_proba(X_new))
+def majority_vote(X: np.ndarray, Y: Annotations, X_new: np.ndarray, estimator: Any = None) -> Answer:
+    """Fit a classifier to the majority vote; ties go to the class with more labels overall."""
+    model = MajorityVoteClassifier(estimator).fit(X, Y)
+    consensus = majority(votes(Y))[Y.labelled]
+    return Answer(consensus, model.posterior_[Y.labelled], model.predict_proba(X_new))
 
 
-def dawid_skene(X: np.ndarray, said: Annotations, X_new: np.ndarray, estimator: Any) -> Answer:
-    """Fit a classifier to what Dawid and Skene make of the labels."""
-    belief = DawidSkene().fit(X, said).posterior_[said.labelled]
+def dawid_skene(X: np.ndarray, Y: Annotations, X_new: np.ndarray, estimator: Any) -> Answer:
+    """Fit a classifier to the consensus of Dawid and Skene."""
+    belief = DawidSkene().fit(X, Y).posterior_[Y.labelled]
     consensus = belief.argmax(axis=1)
-    model = taught(X, said, np.flatnonzero(said.labelled), consensus, estimator)
+    model = trained(X, Y, np.flatnonzero(Y.labelled), consensus, estimator)
     return Answer(consensus, belief, model.predict_proba(X_new))
 
 
-def taught(
-    X: np.ndarray, said: Annotations, rows: np.ndarray, classes: np.ndarray, estimator: Any = None
+def trained(
+    X: np.ndarray, Y: Annotations, rows: np.ndarray, classes: np.ndarray, estimator: Any = None
 ) -> MajorityVoteClassifier:
-    """Return the classifier of our baselines, taught by classes of some rows."""
+    """Return the classifier of our baselines, trained on the classes of some rows."""
     column = np.full(len(X), np.nan)
     column[rows] = classes
-    alone = Annotations.from_matrix(column, labels=range(said.n_classes))
+    alone = Annotations.from_matrix(column, labels=range(Y.n_classes))
     return MajorityVoteClassifier(estimator).fit(X, alone)
 
 
-def crowd_kit(kind: str, X: np.ndarray, said: Annotations, X_new: np.ndarray) -> Answer:
-    """One of crowd-kit's aggregators, which see labels alone: a table of task, worker and label."""
+def crowd_kit(kind: str, X: np.ndarray, Y: Annotations, X_new: np.ndarray) -> Answer:
+    """Run an aggregator of crowd-kit on a table of task, worker and label, without features."""
     import pandas as pd
     from crowdkit import aggregation
 
-    table = pd.DataFrame({"task": said.item, "worker": said.annotator, "label": said.label})
+    table = pd.DataFrame({"task": Y.item, "worker": Y.annotator, "label": Y.label})
     aggregator = getattr(aggregation, kind)()
-    rows = np.flatnonzero(said.labelled)
+    rows = np.flatnonzero(Y.labelled)
     consensus = aggregator.fit_predict(table).loc[rows].to_numpy()
-    belief = aggregator.probas_.reindex(index=rows, columns=range(said.n_classes)).fillna(0.0).to_numpy()
-    return Answer(consensus, belief, taught(X, said, rows, consensus).predict_proba(X_new))
+    belief = aggregator.probas_.reindex(index=rows, columns=range(Y.n_classes)).fillna(0.0).to_numpy()
+    return Answer(consensus, belief, trained(X, Y, rows, consensus).predict_proba(X_new))
 
 
-def crowdlab(X: np.ndarray, said: Annotations, X_new: np.ndarray, estimator: Any = None) -> Answer:
-    """Call cleanlab as its tutorial does: vote, cross-validated classifier, then CROWDLAB's consensus."""
+def crowdlab(X: np.ndarray, Y: Annotations, X_new: np.ndarray, estimator: Any = None) -> Answer:
+    """Run cleanlab as in its tutorial: vote, cross-validated classifier, consensus of CROWDLAB."""
     from cleanlab.multiannotator import get_label_quality_multiannotator, get_majority_vote_label
 
-    rows = np.flatnonzero(said.labelled)
-    y = said[rows].to_matrix()
+    rows = np.flatnonzero(Y.labelled)
+    y = Y[rows].to_matrix()
     vote = get_majority_vote_label(y, verbose=False)
-    unseen = unseen_by_classifier(X, said, rows, vote, estimator)
-    quality = get_label_quality_multiannotator(y, unseen, verbose=False)["label_quality"]
+    prob = cross_validated(X, Y, rows, vote, estimator)
+    quality = get_label_quality_multiannotator(y, prob, verbose=False)["label_quality"]
     consensus = quality["consensus_label"].to_numpy().astype(int)
     sure = quality["consensus_quality_score"].to_numpy()
-    belief = np.repeat((1 - sure)[:, None] / (said.n_classes - 1), said.n_classes, axis=1)
+    belief = np.repeat((1 - sure)[:, None] / (Y.n_classes - 1), Y.n_classes, axis=1)
     belief[np.arange(len(rows)), consensus] = sure
-    return Answer(consensus, belief, taught(X, said, rows, consensus, estimator).predict_proba(X_new))
+    return Answer(consensus, belief, trained(X, Y, rows, consensus, estimator).predict_proba(X_new))
 
 
-def unseen_by_classifier(
-    X: np.ndarray, said: Annotations, rows: np.ndarray, classes: np.ndarray, estimator: Any = None
+def cross_validated(
+    X: np.ndarray, Y: Annotations, rows: np.ndarray, classes: np.ndarray, estimator: Any = None
 ) -> np.ndarray:
-    """What a classifier says of rows it was not taught by: (n_rows, n_classes), cross-validated.
+    """Cross-validated class probabilities, (n_rows, n_classes).
 
-    As many folds as items of the larger class, where that is fewer than usual.
+    The number of folds is at most the number of items of the largest class.
     """
-    unseen = np.zeros((len(rows), said.n_classes))
+    prob = np.zeros((len(rows), Y.n_classes))
     folds = StratifiedKFold(min(FOLDS, int(np.unique(classes, return_counts=True)[1].max())))
     for train, left_out in folds.split(rows, classes):
-        model = taught(X, said, rows[train], classes[train], estimator)
-        unseen[left_out] = model.predict_proba(X[rows[left_out]])
-    return unseen
+        model = trained(X, Y, rows[train], classes[train], estimator)
+        prob[left_out] = model.predict_proba(X[rows[left_out]])
+    return prob
 
 
-def annotator_lr(X: np.ndarray, said: Annotations, X_new: np.ndarray) -> Answer:
-    """scikit-activeml's model after Raykar et al. (2010): a classifier and confusion matrices.
+def annotator_lr(X: np.ndarray, Y: Annotations, X_new: np.ndarray) -> Answer:
+    """Run scikit-activeml's model after Raykar et al. (2010): a classifier and confusion matrices.
 
-    It drops items without labels itself, and gives no consensus: here Bayes' rule, from what it learnt.
+    It drops unlabelled items and has no consensus, so the consensus is computed by Bayes' rule from its
+    parameters.
     """
     from skactiveml.classifier.multiannotator import AnnotatorLogisticRegression
 
-    rows, scaler = np.flatnonzero(said.labelled), StandardScaler().fit(X)
+    rows, scaler = np.flatnonzero(Y.labelled), StandardScaler().fit(X)
     X, X_new = scaler.transform(X), scaler.transform(X_new)
-    model = AnnotatorLogisticRegression(classes=list(range(said.n_classes)), random_state=0)
-    model.fit(X[rows], said[rows].to_matrix())
+    model = AnnotatorLogisticRegression(classes=list(range(Y.n_classes)), random_state=0)
+    model.fit(X[rows], Y[rows].to_matrix())
     log_belief = np.log(np.maximum(model.predict_proba(X), SMALLEST))
     log_confusion = np.log(np.maximum(model.Alpha_, SMALLEST))
-    np.add.at(log_belief, said.item, log_confusion[said.annotator, :, said.label])
+    np.add.at(log_belief, Y.item, log_confusion[Y.annotator, :, Y.label])
     belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True))[rows]
     belief /= belief.sum(axis=1, keepdims=True)
     return Answer(belief.argmax(axis=1), belief, model.predict_proba(X_new))
@@ -128,15 +129,15 @@ def annotator_lr(X: np.ndarray, said: Annotations, X_new: np.ndarray) -> Answer:
 
 @dataclass(frozen=True)
 class Method:
-    """A method, and the package it comes from.
+    """A method and its package.
 
     Attributes
     ----------
-    answer : callable(X, said, X_new) → Answer
+    answer : callable(X, Y, X_new) → Answer
     package, module : str
-        What pip installs, and what a program imports before the clock starts.
+        Name for pip, and module that is imported before the clock starts.
     ours : bool
-        Whether it is what this project is about; its baselines are not.
+        Whether it is one of this library's models; its baselines are not.
     """
 
     answer: Callable[..., Answer]
@@ -151,7 +152,7 @@ class Method:
 
     @property
     def version(self) -> str:
-        """Name and number, such as «crowd-kit 1.4.2»; empty if it is not installed."""
+        """Name and version, such as "crowd-kit 1.4.2"; empty if it is not installed."""
         return f"{self.package} {version(self.package)}" if self.is_installed else ""
 
 

@@ -1,14 +1,15 @@
-"""Real crowds, ours against others: the consensus on labelled items, the classifier on items without labels.
+"""Real crowds: accuracy of consensus and classifier, compared with other packages.
 
     WHOKNOWS_DATA=folder python -m benchmarks.crowds.run [--quick] [--sets labelme] [--limit 300]
 
 10 %, 30 % and all of the labelled items are used, with all their labels; several draws of each. The
-classifier is scored on a set's own test items (labelme), which no method has seen, so that there all labels
-are one draw; else on 30 % of the items, held out from labelling, whose features every method has among those
-of all items. A method runs in a process of its own, on one thread, that does not know the truth.
+classifier of labelme is scored on its own test items, which no method sees during training, so there is one
+draw with all labels. For the other data sets it is scored on 30 % of the items, whose labels are held out and
+whose features are available as unlabelled items. A method runs in its own process, on one thread, without
+access to the truth.
 
-Results: crowds.csv, one row a cell, written as soon as it is there and not computed again. The others are
-installed by pip install 'whoknows[peers]'; those that are not are left out.
+Results: crowds.csv, one row per cell, written as soon as it is computed. Existing cells are not computed
+again. The other packages are installed by pip install 'whoknows[peers]'; missing packages are skipped.
 """
 
 import os
@@ -39,7 +40,7 @@ def table(folder):
 
 
 def cells(names, shares, repeats, methods):
-    """In the order of work: small shares first, so that there is something to see soon."""
+    """List the cells in the order of work, small shares first."""
     return [
         (name, share, repeat, method)
         for share, name in product(shares, names)
@@ -48,7 +49,7 @@ def cells(names, shares, repeats, methods):
 
 
 def compute(cell, limit):
-    """Row of one cell, (set, share, repeat, method)."""
+    """Compute the row of one cell, (set, share, repeat, method)."""
     name, share, repeat, method = cell
     case = make_case(load(name), share, repeat)
     outcome = measure(case, method, limit)
@@ -60,13 +61,13 @@ def compute(cell, limit):
 
 
 def installed_since(folder):
-    """Keys of the cells whose method was not installed then, and is now."""
+    """Keys of the cells whose method was not installed when they were run, and is now."""
     rows = [row for row in table(folder).rows() if row["error"].startswith(ABSENT)]
     return {tuple(row[column] for column in KEY) for row in rows if METHODS[row["method"]].is_installed}
 
 
 def tell(row):
-    """One line about a row."""
+    """Describe a row in one line."""
     what = f"{row['set']} {row['share']:.0%} draw {row['repeat']}, {row['method']}"
     if row["error"]:
         return f"{what}: {row['error']}"
@@ -78,16 +79,16 @@ def main():
     command = parser(__doc__, ".", repeats=DRAWS)
     command.add_argument("--sets", type=choice(SETS), default=list(SETS))
     command.add_argument("--methods", type=choice(METHODS), default=list(METHODS))
-    command.add_argument("--limit", type=float, default=300.0, help="processor seconds a cell; default 300")
+    command.add_argument("--limit", type=float, default=300.0, help="CPU seconds per cell; default 300")
     options = command.parse_args()
     names, shares, repeats = options.sets, SHARES, options.repeats
     if options.quick:
         names, shares, repeats = QUICK_SETS, QUICK_SHARES, 1
-    for name in names:  # a set that is not there is missed now
+    for name in names:  # fail early if a data set is missing
         load(name)
     for package in dict.fromkeys(METHODS[m].package for m in options.methods if not METHODS[m].is_installed):
-        print(f"{package} is not installed and is left out. To have it: pip install 'whoknows[peers]'")
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes to come
+        print(f"{package} is not installed and is skipped. To install it: pip install 'whoknows[peers]'")
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes that are started
     machine.record(options.out / "crowds.machine.json")
     every = cells(names, shares, repeats, options.methods)
     table(options.out).forget(installed_since(options.out))

@@ -1,4 +1,4 @@
-"""Figures 3, 4 and 5 and the worth of unlabelled items, drawn from the CSV files: PNG and SVG.
+"""Charts of Figs. 3, 4 and 5 and of the gain from unlabelled items, as PNG and SVG.
 
 python -m benchmarks.paper.charts [--out FOLDER]
 """
@@ -20,7 +20,7 @@ from benchmarks.paper.methods import NAMES
 from benchmarks.paper.summary import MEASURES, gains, study_curves, with_annotators
 from whoknows.io import benchmark_sets as sets
 
-# The paper's lines and ours; then our own variants.
+# The paper's methods and ours; then our own variants.
 AGAINST = {
     "auto": Look(NAMES["auto"], charts.VERMILION, "circle", (1, 0), 2.4),
     "lgp": Look(NAMES["lgp"], charts.BLUE, "square"),
@@ -56,7 +56,7 @@ def share_axis(title="labelled share of training items"):
 
 
 def named(table, looks):
-    """Keep the methods that have a look, and name them as the legend does."""
+    """Keep the methods that have a look, and add the names of the legend."""
     kept = table[table["method"].isin(list(looks))]
     return kept.assign(name=kept["method"].map({key: look.name for key, look in looks.items()}))
 
@@ -69,13 +69,13 @@ def heading(words):
 
 
 def with_bands(cells, measure):
-    """Mean by set, proportion and method, and one standard error over repeats × folds to either side."""
+    """Mean per set, proportion and method, and a band of one standard error over repeats × folds."""
     table = cells.groupby(["set", "proportion", "method"])[measure].agg(["mean", "sem"]).reset_index()
     return table.assign(low=table["mean"] - table["sem"], high=table["mean"] + table["sem"])
 
 
 def figure3_chart(cells, measure, looks, title):
-    """A panel a set, in the order of the paper; the legend has the eighth place."""
+    """One panel per data set, in the order of the paper, and the legend in the eighth place."""
     data, styles = named(with_bands(cells, measure), looks), list(looks.values())
     panels = [
         charts.lines(
@@ -86,7 +86,7 @@ def figure3_chart(cells, measure, looks, title):
     ]
     how = (
         "Five simulated labelers, each an expert on one cluster, wrong 35 % of the time elsewhere. "
-        f"Stratified 5-fold, repeats: {cells['repeat'].nunique()}. Bands: one standard error of the mean."
+        f"{cells['repeat'].nunique()} repeats of stratified 5-fold. Bands: one standard error of the mean."
     )
     grid = alt.concat(*panels, charts.legend(styles, 235), columns=4, spacing=24)
     return charts.finish(grid, title, [how])
@@ -96,7 +96,7 @@ def figure3_chart(cells, measure, looks, title):
 
 
 def figure4_chart(cells, measure, looks):
-    """A column a study: mean above, standard deviation below, where there is one."""
+    """One column per study: mean above, standard deviation below if there is one."""
     data, styles = named(study_curves(cells), looks), list(looks.values())
     rows = [("mean", f"{MEASURES[measure]}, mean", 210), ("std", "standard deviation", 130)]
     columns = []
@@ -110,13 +110,13 @@ def figure4_chart(cells, measure, looks):
             if own[f"{measure}_{what}"].notna().any()
         ]
         columns.append(alt.vconcat(*panels, spacing=24))
-    how = "Stratified 5-fold. Standard deviation over repeats (colposcopy) and over problems (simulated)."
+    how = "Stratified 5-fold. Standard deviation over repeats (colposcopy) or problems (simulated)."
     whole = alt.hconcat(*columns, charts.legend(styles, 200), spacing=24)
     return charts.finish(whole, f"{CAPITAL[measure]} in medical studies, after Fig. 4", [how])
 
 
 def roc_curves(cells):
-    """Mean curves by study, proportion and method."""
+    """Mean ROC curves per study, proportion and method."""
     kept = cells[cells["order"] != ""]
     rows = []
     for (study, proportion, method), orders in kept.groupby(["study", "proportion", "method"])["order"]:
@@ -126,13 +126,13 @@ def roc_curves(cells):
 
 
 def each_annotator_as_one(cells):
-    """Let the curves of single annotators count as those of one method."""
+    """Treat the curves of all single annotators as those of one method."""
     alone = cells["method"].str.startswith("annotator-")
     return cells.assign(method=cells["method"].mask(alone, "annotator"))
 
 
 def figure5_chart(cells, looks):
-    """ROC curves at three proportions; a row a study."""
+    """ROC curves at three proportions, one row per study."""
     data, styles = named(roc_curves(each_annotator_as_one(cells)), looks), list(looks.values())
     present = [study for study in STUDIES if study in set(data["study"])]
     panels = [
@@ -148,7 +148,7 @@ def figure5_chart(cells, looks):
 
 
 def roc_panel(data, styles):
-    """Curves with a mark every tenth of the way, and the diagonal of a coin."""
+    """Curves with a mark at every tenth, and the diagonal of random guessing."""
     look = charts.encodings(styles)
     x = alt.X("false:Q", title="false positive rate", scale=alt.Scale(domain=[0, 1]))
     y = alt.Y("true:Q", title="true positive rate", scale=alt.Scale(domain=[0, 1]))
@@ -167,7 +167,7 @@ def roc_panel(data, styles):
 
 
 def unlabelled_chart(cells, looks):
-    """Points of accuracy that unlabelled items add, a panel a set."""
+    """Gain in accuracy from unlabelled items, one panel per data set."""
     data = named(gains(cells), looks)
     data = data.assign(gain=100 * data["gain"], low=100 * (data["gain"] - data["error"]))
     data = data.assign(
@@ -183,15 +183,15 @@ def unlabelled_chart(cells, looks):
     grid = alt.concat(*panels, columns=5, spacing=20)
     least, most = data["pairs"].min(), data["pairs"].max()
     how = (
-        "The same model and labels, with the unlabelled items and without them. Bars: mean over "
+        "The same model and labels, with minus without the unlabelled items. Bars: mean over "
         f"{most if least == most else f'{least} to {most}'} draws; lines: one standard error. "
-        "Each panel has a scale of its own."
+        "Each panel has its own scale."
     )
-    return charts.finish(grid, "What unlabelled items add to accuracy", [how])
+    return charts.finish(grid, "Gain in accuracy from unlabelled items", [how])
 
 
 def bars(data, looks, order):
-    """A group of bars for each number of labelled items."""
+    """One group of bars per number of labelled items."""
     names = [look.name for look in looks.values()]
     colour = alt.Color(
         "name:N",
@@ -212,15 +212,15 @@ def bars(data, looks, order):
 def main():
     command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     command.add_argument(
-        "--out", type=Path, default=RESULTS / "paper", metavar="FOLDER", help="of the CSV files"
+        "--out", type=Path, default=RESULTS / "paper", metavar="FOLDER", help="folder of the CSV files"
     )
     folder = command.parse_args().out
     if (folder / "figure3.csv").exists():
         cells = with_annotators(read(folder / "figure3.csv", figure3.KEY), figure3.KEY[:-1])
         for measure, looks, stem, title in [
-            ("accuracy", AGAINST, "figure3", "Accuracy on the paper's seven sets, after Fig. 3"),
-            ("auc", AGAINST, "figure3_auc", "AUC on the paper's seven sets"),
-            ("accuracy", VARIANTS, "figure3_models", "The paper's models as printed, and ours"),
+            ("accuracy", AGAINST, "figure3", "Accuracy on the paper's seven data sets, after Fig. 3"),
+            ("auc", AGAINST, "figure3_auc", "AUC on the paper's seven data sets"),
+            ("accuracy", VARIANTS, "figure3_models", "The paper's models and ours"),
         ]:
             charts.save(figure3_chart(cells, measure, looks, title), folder / stem)
     if (folder / "figures45.csv").exists():

@@ -1,10 +1,10 @@
-"""Which of the paper's claims hold in these runs: its words, a verdict, the figures behind it, and why.
+"""Which of the paper's claims hold in these runs: a quotation, a verdict, the numbers behind it, and why.
 
     python -m benchmarks.paper.claims [--out FOLDER]
 
-Each claim is judged for LGP as printed, which the paper speaks of, and for our default. Verdict and figures
-are computed from the CSV files, by the rules of `benchmarks.common.verdicts`; the verdict chooses the
-sentence that says why.
+Each claim is judged for LGP, the model that the paper proposes, and for `AutoCrowdClassifier`. Verdicts and
+numbers are computed from the CSV files by the rules of `benchmarks.common.verdicts`. The explanation depends
+on the verdict.
 """
 
 import argparse
@@ -25,11 +25,11 @@ from benchmarks.paper import figure3, figures45, summary, unlabelled
 from benchmarks.paper.methods import NAMES
 from benchmarks.paper.summary import BASELINES, OURS, count, paired_difference, points
 
-PRINTED = "lgp"
+LGP = "lgp"
 KEYS = {"figure3": figure3.KEY, "figures45": figures45.KEY, "unlabelled": unlabelled.KEY}
 
-Cells = Mapping[str, pd.DataFrame]  # by the name of their file
-Finding = tuple[str, str]  # a verdict, and the figures it rests on
+Cells = Mapping[str, pd.DataFrame]  # by file name
+Finding = tuple[str, str]  # a verdict, and the numbers it rests on
 Judge = Callable[[Cells], Finding]
 NOT_RUN: Finding = (OPEN, "")
 
@@ -46,23 +46,23 @@ def best(method: str, file: str = "figure3") -> Judge:
             return NOT_RUN
         held = summary.won(summary.cell_means(wide), method)
         each = ", ".join(f"{name} {count(own)}" for name, own in held.groupby(level=0))
-        return verdicts.best(held), f"Best in {count(held)} cells ({each})"
+        return verdicts.best(held), f"Wins {count(held)} cells ({each})"
 
     return judge
 
 
 def better(*pairs: tuple[str, str], beside: Sequence[tuple[str, str]] = (), **where: Any) -> Judge:
-    """The first of each pair better than the second; pairs ``beside`` are shown, not judged."""
+    """The first of each pair is better than the second; pairs ``beside`` are shown, not judged."""
     return partial(_compare, pairs=pairs, beside=beside, rule=verdicts.better, **where)
 
 
 def better_than(others: Sequence[str], *methods: str, **where: Any) -> Judge:
-    """Each of the methods better than each of the others."""
+    """Each of the methods is better than each of the others."""
     return better(*((method, other) for method in methods for other in others), **where)
 
 
 def alike(method: str, other: str, **where: Any) -> Judge:
-    """Almost equal in every study."""
+    """The two methods are almost equal in every study."""
     return partial(_compare, pairs=[(method, other)], beside=[], rule=verdicts.alike, **where)
 
 
@@ -76,7 +76,7 @@ def _compare(
     measure: str = "accuracy",
     at: float | None = None,
 ) -> Finding:
-    """Judge paired differences, at all proportions or ``at`` one."""
+    """Judge paired differences at all proportions, or at the proportion ``at``."""
     every = [*pairs, *beside]
     wide = _wide(cells, file, {method for pair in every for method in pair}, measure, at)
     if wide is None:
@@ -85,13 +85,14 @@ def _compare(
     verdict = verdicts.together(rule(tables[pair]) for pair in pairs)
     words = []
     for method, own in groupby(every, key=lambda pair: pair[0]):
-        who = "" if method in (PRINTED, OURS) else f"{NAMES[method]} "  # those two are named already
-        words.append(who + ", ".join(f"over {NAMES[pair[1]]} {_told(tables[pair], measure)}" for pair in own))
+        who = "" if method in (LGP, OURS) else f"{NAMES[method]}: "  # those two head their line
+        others = ", ".join(f"to {NAMES[pair[1]]} {_told(tables[pair], measure)}" for pair in own)
+        words.append(f"{who}difference {others}")
     return verdict, _sentence("; ".join(words))
 
 
 def gains_from_unlabelled(model: str) -> Judge:
-    """A model better with the unlabelled items of the paper's sets than without them."""
+    """A model is better with the unlabelled items of the paper's data sets than without them."""
 
     def judge(cells: Cells) -> Finding:
         rows = cells.get("unlabelled", pd.DataFrame(columns=["set", "method"]))
@@ -101,16 +102,16 @@ def gains_from_unlabelled(model: str) -> Judge:
         rows = rows.rename(columns={"labelled": "proportion"})
         wide = rows.pivot(index=["set", "repeat", "proportion"], columns="unlabelled", values="accuracy")
         table = paired_difference(wide.reindex(columns=["with", "without"]), "with", "without")
-        return verdicts.better(table), f"With unlabelled items {_told(table)} over itself without them"
+        return verdicts.better(table), f"With minus without unlabelled items {_told(table)}"
 
     return judge
 
 
 def _told(table: pd.DataFrame, measure: str = "accuracy") -> str:
-    """Points ± standard error; of each study, or in how many sets the difference is clear."""
+    """Points ± standard error, for each study or with the number of data sets where it is clear."""
     sets, unit = table.drop("mean"), "points" if measure == "accuracy" else "points of AUC"
     up, down = (verdicts.clearly(sets, sign).sum() for sign in (1, -1))
-    where = f"clearly above in {up}, below in {down} of {len(sets)} sets"
+    where = f"clearly above 0 in {up}, below in {down} of {len(sets)} data sets"
     if table.index.name == "study":
         where = ", ".join(f"{row.Index} {points(row.mean, row.sem)}" for row in sets.itertuples())
     return f"{points(*table.loc['mean'])} {unit} ({where})"
@@ -123,7 +124,7 @@ def _sentence(text: str) -> str:
 def _wide(
     cells: Cells, file: str, methods: Iterable[str], measure: str = "accuracy", at: float | None = None
 ) -> pd.DataFrame | None:
-    """One row a fold, one column a method; None if nowhere all of the methods have a result."""
+    """One row per fold, one column per method; None if no fold has a result of every method."""
     if file not in cells:
         return None
     rows = cells[file] if at is None else cells[file][cells[file]["proportion"] == at]
@@ -136,7 +137,10 @@ def _wide(
 
 @dataclass(frozen=True)
 class Side:
-    """How a claim is judged for one model, and why it comes out so; ``fails`` if not as in part."""
+    """How a claim is judged for one model, with an explanation for each verdict.
+
+    ``fails`` is only needed if it differs from ``part``.
+    """
 
     judge: Judge
     holds: str
@@ -144,38 +148,39 @@ class Side:
     fails: str = ""
 
     def why(self, verdict: str) -> str:
-        """Return the sentence for a verdict; none while it is open."""
+        """Return the explanation of a verdict; empty if the benchmark has not been run."""
         return {HOLDS: self.holds, PART: self.part, FAILS: self.fails or self.part}.get(verdict, "")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, in short and in its own words; how it fares for its model, and for our default.
+    """A claim of the paper, in short and quoted, and how it is judged for LGP and for `OURS`.
 
-    ``ours`` is a sentence where no run can tell.
+    ``ours`` is a sentence if no run can decide.
     """
 
     short: str
     quote: str
     where: str
-    printed: Side
+    lgp: Side
     ours: Side | str
 
 
 SUPERVISED = ("vote", "annotator", "ml-gaussian")
-ONE_LABEL = ("vote", "annotator", "tsvm")  # learn from a vote, or from one annotator
+ONE_LABEL = ("vote", "annotator", "tsvm")  # learn from the vote or from one annotator
 ROC = {"file": "figures45", "measure": "auc"}
-PRIOR = "ID is the same model without the graph prior: the prior helps, by as much as the figures say."
+PRIOR = "ID is the same model without the graph prior, so the difference is the effect of the prior."
 RIDGE = (
-    "For a straight boundary the graph prior has little to add: measured against how far items spread, it "
-    "prefers the directions in which they spread most, and a ridge favours these already."
+    "ID is the same model without the graph prior. For a linear boundary the prior adds little: relative "
+    "to the "
+    "variance of the items it favours the directions of largest variance, as a ridge does."
 )
 BY_VOTE = (
-    "What we make of it: the reference of the colposcopies is the readers' own vote, which favours what "
-    "learns the vote, and with few images labelled there is little to tell readers apart by; in the "
-    "simulated study readers err together near the limit, which no method here can undo."
+    "A likely explanation: the reference of the colposcopies is the readers' own vote, which favours methods "
+    "that learn the vote, and few labelled images say little about the readers. In the simulated study the "
+    "readers make correlated errors near the decision boundary, which no method here models."
 )
-SEVERAL = "Several noisy labels of an item say more than one."
+SEVERAL = "Several noisy labels per item carry more information than one."
 CLAIMS = (
     Claim(
         "best in almost all cells",
@@ -183,15 +188,17 @@ CLAIMS = (
         "best accuracies in almost all proportion of labeled training data cases for all the datasets",
         "Sec. 4.1",
         Side(
-            best(PRINTED),
-            "It weighs annotators item by item, which none of the baselines does.",
-            "It draws a straight boundary, as ML original and the transductive SVM do, and shares the cells.",
+            best(LGP),
+            "It weights annotators item by item, which none of the baselines does.",
+            "Its boundary is linear, as those of ML original and the transductive SVM are, and the methods "
+            "share the cells.",
         ),
         Side(
             best(OURS),
-            "It weighs annotators item by item, and averages straight and curved boundaries.",
-            "Where a straight line is best, or little can be learnt, averaging in curved boundaries costs "
-            "about what knowing the annotators gains.",
+            "It weights annotators item by item, and averages linear and nonlinear boundaries.",
+            "On data sets where a linear boundary is best, or where little can be learned, averaging over "
+            "nonlinear "
+            "boundaries costs about as much as modelling the annotators gains.",
         ),
     ),
     Claim(
@@ -200,78 +207,84 @@ CLAIMS = (
         "labelers expertise into our model",
         "Sec. 4.1",
         Side(
-            better((PRINTED, "tsvm")),
-            "Both draw a straight boundary and see the same items; LGP alone knows who said what.",
-            "The SVM's penalty is chosen by grid search, as in the paper, and the prior of LGP is fixed: "
-            "that makes up for what knowing who said what gains, in part or wholly.",
+            better((LGP, "tsvm")),
+            "Both have a linear boundary and see the same items; only LGP models the annotators.",
+            "The penalty of the SVM is chosen by grid search, as in the paper, while the prior of LGP is "
+            "fixed. "
+            "This offsets part or all of the gain from modelling the annotators.",
         ),
         Side(
             better((OURS, "tsvm")),
-            "It knows who said what, and its boundaries may bend.",
-            "On some sets a straight boundary with a tuned penalty is as good as any.",
+            "It models the annotators, and its boundaries may be nonlinear.",
+            "On some data sets a linear boundary with a tuned penalty is as good as any.",
         ),
     ),
     Claim(
-        "better than supervised methods …",
+        "better than supervised methods",
         "It is better than the supervised methods",
         "Sec. 4.1",
         Side(
-            better_than(SUPERVISED, PRINTED),
-            "It weighs annotators item by item; what unlabelled items do is the next claim.",
-            "It depends on the method: ML original weighs annotators too, a vote does not.",
-            "Neither the graph nor expertise that varies gives a straight boundary an edge here.",
+            better_than(SUPERVISED, LGP),
+            "It weights annotators item by item; the role of unlabelled items is the next claim.",
+            "It depends on the method: ML original weights annotators too, a vote does not.",
+            "Neither the graph prior nor item-dependent expertise improves a linear boundary here.",
         ),
         Side(
             better_than(SUPERVISED, OURS),
-            "It weighs annotators and its boundaries may bend; what unlabelled items do is the next claim.",
-            "On sets that a straight line suits, boundaries that may bend gain nothing.",
+            "It weights annotators and allows nonlinear boundaries; the role of unlabelled items is the "
+            "next claim.",
+            "On data sets where a linear boundary fits well, nonlinear boundaries gain nothing.",
         ),
     ),
     Claim(
-        "… because of unlabelled items",
+        "better because of unlabelled items",
         "because we are able to learn from unlabeled data as well",
         "Sec. 4.1",
         Side(
-            better((PRINTED, "id")),
+            better((LGP, "id")),
             PRIOR,
-            "ID is the same model without the graph prior, and the prior adds little, or not everywhere: it "
-            "is not what makes LGP better.",
+            "ID is the same model without the graph prior. The prior adds little, or helps on some data "
+            "sets only, "
+            "so it does not explain the advantage of LGP.",
             RIDGE,
         ),
         Side(
             gains_from_unlabelled(OURS),
-            "Scale, maps and graph are learnt from all items; held-out labels decide what each map counts.",
-            "Maps learnt from all items add little, or help on some sets and mislead on others.",
-            "On average unlabelled items of these sets change nothing; elsewhere they may be worth much.",
+            "Scaling, maps and graph are learned from all items; held-out labels decide the weight of each "
+            "map.",
+            "Maps learned from all items add little, or help on some data sets and hurt on others.",
+            "On average the unlabelled items of these data sets change nothing; on other data they help.",
         ),
     ),
     Claim(
-        "better than ML original …",
+        "better than ML original",
         "Moreover, it is better than ML original",
         "Sec. 4.1",
         Side(
-            better((PRINTED, "ml-gaussian")),
-            "They differ in the graph prior and in σ(x); the claims before and after this one part the two.",
-            "They differ in the graph prior and in σ(x) alone; for a straight boundary that decides little.",
+            better((LGP, "ml-gaussian")),
+            "They differ in the graph prior and in σ(x); the claims before and after this one separate the "
+            "two.",
+            "They differ only in the graph prior and in σ(x), which change a linear boundary very little.",
         ),
         Side(
             better((OURS, "ml-gaussian"), beside=[(OURS, "ml-bernoulli")]),
-            "Boundaries may bend, annotators are Bernoulli, and what few labels leave open is averaged over.",
-            "On sets that a straight line suits, ML original is hard to beat.",
+            "Boundaries may be nonlinear, annotators are Bernoulli, and predictions average over uncertain "
+            "parameters.",
+            "On data sets where a linear boundary fits well, ML original is hard to beat.",
         ),
     ),
     Claim(
-        "… because expertise varies with x",
+        "better because expertise varies with x",
         "also because we take the effect of the variance of an annotator's accuracy (σ(x)) in labeling "
         "across different observations into account",
         "Sec. 4.1",
         Side(
             better(("id", "ml-gaussian")),
-            "Each labeler is an expert on one cluster, and a linear σ(x) can point towards it.",
-            "Each labeler is an expert on one cluster; a linear σ(x) can only point towards it, and few "
-            "labels leave even that uncertain.",
+            "Each labeler is an expert on one cluster, which a linear σ(x) can approximate.",
+            "Each labeler is an expert on one cluster. A linear σ(x) approximates this only roughly, and few "
+            "labels leave its direction uncertain.",
         ),
-        "No run parts it: members with constant and with varying expertise are averaged.",
+        "Not tested: the ensemble averages members with constant and with varying expertise.",
     ),
     Claim(
         "better than one annotator",
@@ -279,7 +292,7 @@ CLAIMS = (
         "annotator supervised and semi-supervised classifiers",
         "Sec. 5",
         Side(
-            better((PRINTED, "annotator"), beside=[(PRINTED, "annotator-best")]),
+            better((LGP, "annotator"), beside=[(LGP, "annotator-best")]),
             SEVERAL,
             "On some sets there is little to learn, whoever labels.",
         ),
@@ -290,23 +303,23 @@ CLAIMS = (
         ),
     ),
     Claim(
-        "medical study: best on average …",
+        "medical study: best on average",
         "our model outperforms all the baseline methods for this data in terms of average accuracies",
         "Sec. 4.2, Fig. 4",
-        Side(best(PRINTED, "figures45"), "It weighs the readers, case by case.", BY_VOTE),
-        Side(best(OURS, "figures45"), "It weighs the readers, case by case.", BY_VOTE),
+        Side(best(LGP, "figures45"), "It weights the readers, case by case.", BY_VOTE),
+        Side(best(OURS, "figures45"), "It weights the readers, case by case.", BY_VOTE),
     ),
     Claim(
-        "medical study: … because of unlabelled items",
+        "medical study: better because of unlabelled items",
         "This is because we have extra unlabeled information helping us improve our performance",
         "Sec. 4.2, Fig. 4",
         Side(
-            better((PRINTED, "id"), file="figures45"),
+            better((LGP, "id"), file="figures45"),
             PRIOR,
-            "ID is the same model without the graph prior, which adds little, or not in both studies.",
+            "ID is the same model without the graph prior, which adds little, or only in one study.",
             RIDGE,
         ),
-        "Not run for these studies.",
+        "Not run on these studies.",
     ),
     Claim(
         "ROC: best with few labels",
@@ -314,14 +327,14 @@ CLAIMS = (
         "the training data)",
         "Sec. 4.2, Fig. 5",
         Side(
-            better_than(BASELINES, PRINTED, at=0.2, **ROC),
-            "With few labels it matters most to know whose to trust.",
-            "With few labels there is little to tell readers apart by.",
+            better_than(BASELINES, LGP, at=0.2, **ROC),
+            "With few labels it matters most which reader to trust.",
+            "Few labels say little about the readers.",
         ),
         Side(
             better_than(BASELINES, OURS, at=0.2, **ROC),
-            "With few labels it pays to average over what they leave open.",
-            "With few labels there is little to tell readers or boundaries apart by.",
+            "With few labels it pays to average over uncertain parameters.",
+            "Few labels say little about the readers or the boundary.",
         ),
     ),
     Claim(
@@ -330,11 +343,12 @@ CLAIMS = (
         "information)",
         "Sec. 4.2, Fig. 5",
         Side(
-            alike(PRINTED, "ml-gaussian", at=1.0, **ROC),
-            "Where all is labelled the graph has nothing new to say, and σ(x) hardly changes the order.",
-            "They differ in σ(x) and in the prior, and that changes the order of cases.",
+            alike(LGP, "ml-gaussian", at=1.0, **ROC),
+            "With all items labelled the graph adds no information, and σ(x) hardly changes the ranking of "
+            "cases.",
+            "They differ in σ(x) and in the prior, which changes the ranking of cases.",
         ),
-        "A claim about two models of the paper.",
+        "The claim is about two models of the paper.",
     ),
     Claim(
         "ROC: with all labels, better than votes and one annotator",
@@ -343,24 +357,24 @@ CLAIMS = (
         "(ground-truth) or labels from single annotators",
         "Sec. 4.2, Fig. 5",
         Side(
-            better_than(ONE_LABEL, PRINTED, "ml-gaussian", at=1.0, **ROC),
-            "All labels of all readers say more than their vote.",
+            better_than(ONE_LABEL, LGP, "ml-gaussian", at=1.0, **ROC),
+            "The labels of all readers carry more information than their vote.",
             BY_VOTE,
         ),
         Side(
             better_than(ONE_LABEL, OURS, at=1.0, **ROC),
-            "All labels of all readers say more than their vote.",
+            "The labels of all readers carry more information than their vote.",
             BY_VOTE,
         ),
     ),
 )
 
 
-# --- in words -------------------------------------------------------------------------------------------
+# --- as text --------------------------------------------------------------------------------------------
 
 
 def load(folder: Path) -> dict[str, pd.DataFrame]:
-    """Cells of the CSV files that are there, single annotators as their mean and their best."""
+    """Cells of the CSV files that exist, with single annotators replaced by their mean and their best."""
     found = {name: key for name, key in KEYS.items() if (folder / f"{name}.csv").exists()}
     cells = {name: read(folder / f"{name}.csv", key) for name, key in found.items()}
     alone = [name for name in ("figure3", "figures45") if name in cells]
@@ -368,15 +382,15 @@ def load(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def page(folder: Path) -> str:
-    """Rules, an overview, and the claims that the CSV files in the folder can tell of, as markdown."""
-    cells, names = load(folder), (NAMES[PRINTED], NAMES[OURS])
+    """Rules, an overview, and every claim that the CSV files in the folder can decide, as markdown."""
+    cells, names = load(folder), (NAMES[LGP], NAMES[OURS])
     overview, parts = [], []
     for claim in CLAIMS:
-        told = [_tell(side, cells) for side in (claim.printed, claim.ours)]
+        told = [_tell(side, cells) for side in (claim.lgp, claim.ours)]
         overview.append([verdict for verdict, _ in told])
         if not {HOLDS, PART, FAILS} & set(overview[-1]):
             continue
-        head = f"**{_sentence(claim.short)}** «{claim.quote}» ({claim.where})"
+        head = f"**{_sentence(claim.short)}**: “{claim.quote}” ({claim.where})"
         lines = [
             f"- {name}: **{verdict}**. {words}" for name, (verdict, words) in zip(names, told, strict=True)
         ]
@@ -385,8 +399,19 @@ def page(folder: Path) -> str:
     return "\n\n".join([RULES, markdown(pd.DataFrame(overview, claims, names), words=True), *parts])
 
 
+def not_reproduced(folder: Path) -> str:
+    """Name, in one sentence, the claims about LGP that do not hold, and those that hold in part."""
+    cells = load(folder)
+    verdicts_of = {claim.short: claim.lgp.judge(cells)[0] for claim in CLAIMS}
+    named = {v: "; ".join(short for short, found in verdicts_of.items() if found == v) for v in (FAILS, PART)}
+    if not named[FAILS]:
+        return ""
+    partly = f" These hold in part: {named[PART]}." if named[PART] else ""
+    return f"These claims of the paper about LGP do not reproduce here: {named[FAILS]}.{partly}"
+
+
 def _tell(side: Side | str, cells: Cells) -> tuple[str, str]:
-    """Verdict; figures and reason."""
+    """Verdict, and the numbers with their explanation."""
     if isinstance(side, str):
         return "–", side
     verdict, figures = side.judge(cells)
@@ -396,7 +421,7 @@ def _tell(side: Side | str, cells: Cells) -> tuple[str, str]:
 def main():
     command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     command.add_argument(
-        "--out", type=Path, default=RESULTS / "paper", metavar="FOLDER", help="of the CSV files"
+        "--out", type=Path, default=RESULTS / "paper", metavar="FOLDER", help="folder of the CSV files"
     )
     print(page(command.parse_args().out))
 

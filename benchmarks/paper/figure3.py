@@ -1,11 +1,11 @@
-"""Figure 3 of the paper: accuracy against the share of labelled training items, on its seven sets.
+"""Figure 3 of the paper: accuracy against the labelled share of training items, on its seven data sets.
 
     WHOKNOWS_DATA=folder python -m benchmarks.paper.figure3 [--quick] [--sets bupa,pima] [--methods lgp,auto]
 
-The paper's labelers (five, each an expert on one k-means cluster, wrong 35 % of the time elsewhere), drawn
-anew for each repeat; stratified 5-fold; of the training items 10 %, 20 %, …, all are labelled, by all five.
-Every method sees the same folds and labels. All sets get their first repeat before any gets its second, so
-that a run that is cut short is a smaller but fair one. Results: figure3.csv, one row a cell.
+The paper's five labelers, each an expert on one k-means cluster and wrong 35 % of the time elsewhere, are
+redrawn for each repeat. Stratified 5-fold; 10 %, 20 %, … 100 % of the training items are labelled, by all
+five labelers. Every method sees the same folds and labels. The first repeat of all data sets is computed
+before the second, so an interrupted run is smaller but balanced. Results: figure3.csv, one row per cell.
 """
 
 from functools import lru_cache
@@ -22,7 +22,7 @@ from whoknows.io import benchmark_sets as sets
 
 KEY = ("set", "repeat", "fold", "proportion", "method")
 N_ANNOTATORS, REPEATS = 5, 8
-LOOKED_AT = 5  # repeats run again and again on the way; the others once, when every default stood
+LOOKED_AT = 5  # repeats that were evaluated during development; the others ran once, with final defaults
 CHEAP_FIRST = ("wpbc60", "wpbc24", "bupa", "ionosphere", "housing", "pima", "dim")
 QUICK_SETS, QUICK_PROPORTIONS = ("wpbc60", "ionosphere"), (0.1, 0.5, 1.0)
 
@@ -33,7 +33,7 @@ def table(folder):
 
 @lru_cache(maxsize=2)
 def labelled_set(name, repeat):
-    """A set and what the paper's labelers say of it, in one repeat: X, z, labels."""
+    """X, z and the labels of the paper's labelers for one data set and repeat."""
     data = sets.load(name)
     labels = cluster_experts(data.X, data.z, N_ANNOTATORS, random_state=SEED + repeat)
     return data.X, data.z, labels
@@ -44,12 +44,12 @@ def draw(name, repeat, fold, proportion):
 
 
 def work(group, methods):
-    """Rows of one group, (set, repeat, fold, proportion)."""
+    """Compute the rows of one group, (set, repeat, fold, proportion)."""
     return evaluate(draw(*group), {method: METHODS[method].build for method in methods})
 
 
 def groups(names, repeats, proportions):
-    """In the order of work: by repeat, then by cost of the set."""
+    """List the groups in the order of work: by repeat, then cheap data sets first."""
     cheap_first = [name for name in CHEAP_FIRST if name in names]
     tasks = product(range(repeats), cheap_first, range(FOLDS), proportions)
     return [(name, repeat, fold, proportion) for repeat, name, fold, proportion in tasks]
@@ -63,15 +63,15 @@ def main():
     names, repeats, proportions = options.sets, options.repeats, PROPORTIONS
     if options.quick:
         names, repeats, proportions = QUICK_SETS, 1, QUICK_PROPORTIONS
-    sizes = {name: len(sets.load(name).X) for name in names}  # a set that is not there is missed now
+    sizes = {name: len(sets.load(name).X) for name in names}  # fails early if one is missing
     machine.record(options.out / "figure3.machine.json")
     run(
         table(options.out),
         groups(names, repeats, proportions),
         methods_for(N_ANNOTATORS, options.methods),
-        figure3.work,  # by its module's name, so that processes find it and keep what they loaded
+        figure3.work,  # by its module's name, so that worker processes can import it and keep its caches
         jobs=options.jobs,
-        cost=lambda group: sizes[group[0]] + 250,  # about what was measured
+        cost=lambda group: sizes[group[0]] + 250,  # roughly proportional to the run time
         retry=options.retry,
         again=options.again,
     )

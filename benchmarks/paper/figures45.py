@@ -1,16 +1,16 @@
-"""Figures 4 and 5 of the paper, accuracy and ROC curves of a medical study, on what can be had of such data.
+"""Figures 4 and 5 of the paper: accuracy and ROC curves of medical studies.
 
     WHOKNOWS_DATA=folder python -m benchmarks.paper.figures45 [--quick] [--studies colposcopy,simulated]
 
-The paper's cardiac data are not public. In their place:
+The paper's cardiac data are not public. Two studies replace them:
 
 - colposcopy: 98 images, 62 features, quality judged by six physicians. The reference is the published
-  consensus, good where three or more of the same six said good. So was the paper's, the vote of its five
-  cardiologists; either favours methods that learn the vote. Five repeats of stratified 5-fold.
-- simulated: made up, of the cardiac data's shape (220 cases, 24 features, 5 readers, 16 problems), scored by
-  the truth, which is known. Stratified 5-fold once; the 16 problems are the repeats.
+  consensus: good if at least three of the same six said good. The paper's reference was the vote of its five
+  cardiologists. Both favour methods that learn the vote. Five repeats of stratified 5-fold.
+- simulated: data with the shape of the cardiac data (220 cases, 24 features, 5 readers, 16 problems), scored
+  by the known truth. Stratified 5-fold once; the 16 problems are the repeats.
 
-Results: figures45.csv, one row a cell; ``order`` holds the ROC curve of those with 20, 50 and 100 % labelled.
+Results: figures45.csv, one row per cell. ``order`` holds the ROC curve at 20, 50 and 100 % labelled.
 """
 
 from functools import lru_cache
@@ -44,7 +44,7 @@ def study_data(study, problem):
 
 
 def work(group, methods):
-    """Rows of one group, (study, problem, repeat, fold, proportion)."""
+    """Compute the rows of one group, (study, problem, repeat, fold, proportion)."""
     study, problem, repeat, fold, proportion = group
     draw = split(*study_data(study, problem), repeat, fold, proportion)
     builders = {method: METHODS[method].build for method in methods}
@@ -52,7 +52,7 @@ def work(group, methods):
 
 
 def groups(study, problems, repeats, proportions):
-    """All problems get their first repeat before any gets its second."""
+    """List the groups, with the first repeat of all problems before the second."""
     tasks = product(range(repeats), problems, range(FOLDS), proportions)
     return [(study, problem, repeat, fold, proportion) for repeat, problem, fold, proportion in tasks]
 
@@ -70,7 +70,7 @@ def main():
         "simulated": groups("simulated", problems, 1, proportions),
     }
     for study in options.studies:
-        study_data(study, 1)  # data that are not there are missed now
+        study_data(study, 1)  # fail early if the data are missing
     machine.record(options.out / "figures45.machine.json")
     for study in options.studies:
         methods = methods_for(READERS[study], options.methods)

@@ -1,4 +1,4 @@
-"""The methods of the paper's Figs. 3 to 5, and ours."""
+"""The methods of Figs. 3 to 5 of the paper, and those of this library."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,23 +14,23 @@ MOST_ANNOTATORS = 6
 
 @dataclass(frozen=True)
 class Method:
-    """How a method is called on charts, and how it is built once the annotators are known."""
+    """Name of a method on charts, and a function from annotations to the estimator."""
 
     name: str
     build: Callable[[Annotations], Any]
 
 
 def _always(build: Callable[..., Any], *args: Any) -> Callable[[Annotations], Any]:
-    return lambda said: build(*args)
+    return lambda Y: build(*args)
 
 
-def _alone(said: Annotations, position: int) -> SingleAnnotatorClassifier:
-    return SingleAnnotatorClassifier(said.annotators.tolist()[position])
+def _alone(Y: Annotations, position: int) -> SingleAnnotatorClassifier:
+    return SingleAnnotatorClassifier(Y.annotators.tolist()[position])
 
 
-def _as_printed(truth: str) -> Callable[[Annotations], Any]:
-    """Sec. 3 as printed: linear, Gaussian annotators; but for σ ≥ 0.3, without which the fit degenerates."""
-    return lambda said: CrowdClassifier(truth, GaussianAnnotators(), "linear")
+def _gaussian(truth: str) -> Callable[[Annotations], Any]:
+    """A model of Sec. 3 with Gaussian annotators and a linear map; `summary.NOTE` lists what differs."""
+    return lambda Y: CrowdClassifier(truth, GaussianAnnotators(), "linear")
 
 
 METHODS = {
@@ -42,28 +42,28 @@ METHODS = {
     "ml-gaussian": Method("ML original", _always(ml_original, "gaussian")),
     "ml-bernoulli": Method("ML original, Bernoulli", _always(ml_original, "bernoulli")),
     "tsvm": Method("transductive SVM", _always(TransductiveSVM)),
-    "id": Method("ID as printed", _as_printed("id")),
-    "gp": Method("GP as printed", _as_printed("gp")),
-    "lgp": Method("LGP as printed", _as_printed("lgp")),
+    "id": Method("ID", _gaussian("id")),
+    "gp": Method("GP, scaled", _gaussian("gp")),
+    "lgp": Method("LGP, scaled", _gaussian("lgp")),
     "lgp-bernoulli": Method("LGP, Bernoulli", _always(CrowdClassifier, "lgp", "bernoulli", "linear")),
     "default": Method("CrowdClassifier()", _always(CrowdClassifier)),
     "auto": Method("whoknows (auto)", _always(AutoCrowdClassifier)),
 }
 
-# What tables and charts make of the annotators' rows.
+# Tables and charts replace the rows of single annotators by their mean and their best.
 NAMES = {key: method.name for key, method in METHODS.items()} | {
-    "annotator": "annotator t, mean",
-    "annotator-best": "annotator t, best",
+    "annotator": "single annotator, mean",
+    "annotator-best": "single annotator, best",
 }
 
 
 def kind(key: str) -> str:
-    """Return "annotator" for each of them, else the key itself."""
+    """Return "annotator" for a single annotator, else the key itself."""
     return "annotator" if key.startswith("annotator-") else key
 
 
 def methods_for(n_annotators: int, kinds: list[str]) -> list[str]:
-    """Keys of the methods of these kinds; of annotators, as many as there are."""
+    """Keys of the methods of these kinds, with one key per annotator."""
     absent = {f"annotator-{t}" for t in range(n_annotators + 1, MOST_ANNOTATORS + 1)}
     return [key for key in METHODS if kind(key) in kinds and key not in absent]
 

@@ -1,6 +1,7 @@
-"""How every experiment is split and scored: the same folds and labels for all methods, truth only in scores.
+"""Splits and scores of all experiments: the same folds and labels for every method.
 
-Draws are new ones: those of seeds 0, 1, … were looked at while the library's defaults were chosen.
+The truth is used for stratification and scores only. Seeds start at 2010; seeds 0, 1, … were used to choose
+the library's defaults.
 """
 
 import time
@@ -19,7 +20,7 @@ from whoknows import Annotations, CrowdClassifier
 SEED = 2010
 FOLDS = 5
 PROPORTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-LONGEST = 60.0  # CPU seconds: no fit of CrowdClassifier may take more
+LONGEST = 60.0  # CPU seconds of one fit of CrowdClassifier
 VALUES = ("accuracy", "auc", "seconds", "n_train", "n_labelled", "warnings", "error")
 
 
@@ -28,19 +29,19 @@ class Draw:
     """Training items with the labels that are not hidden, and test items with their truth."""
 
     X: np.ndarray
-    said: Annotations
+    Y: Annotations
     X_test: np.ndarray
     z_test: np.ndarray
 
 
 class TookTooLong(Exception):
-    """A fit was given up."""
+    """A fit exceeded its time limit."""
 
 
 def split(X: Any, z: Any, labels: Any, repeat: int, fold: int, proportion: float) -> Draw:
-    """One stratified fold; of the training items a share, drawn at random, keeps its labels.
+    """Return one stratified fold in which a random share of the training items keeps its labels.
 
-    ``labels`` (n_items, n_annotators) are complete. A larger share holds every smaller one's items.
+    ``labels`` (n_items, n_annotators) are complete. Smaller shares are subsets of larger ones.
     """
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED + repeat).split(X, z)
     train, test = list(folds)[fold]
@@ -48,20 +49,20 @@ def split(X: Any, z: Any, labels: Any, repeat: int, fold: int, proportion: float
     seen = order[: max(2, round(proportion * len(train)))]
     y = np.full((len(train), labels.shape[1]), np.nan)
     y[seen] = labels[train][seen]
-    said = Annotations.from_matrix(y, labels=np.unique(z))
-    return Draw(X[train], said, X[test], z[test])
+    Y = Annotations.from_matrix(y, labels=np.unique(z))
+    return Draw(X[train], Y, X[test], z[test])
 
 
 def evaluate(
     draw: Draw, builders: Mapping[str, Callable[[Annotations], Any]], with_order: bool = False
 ) -> list[dict[str, Any]]:
-    """One row a method. A method that fails has its error in the row; the others go on."""
+    """Return one row per method. If a method fails, its row holds the error; the others still run."""
     rows = []
     for method, build in builders.items():
-        row = {"method": method, "n_train": len(draw.X), "n_labelled": int(draw.said.labelled.sum())}
+        row = {"method": method, "n_train": len(draw.X), "n_labelled": int(draw.Y.labelled.sum())}
         started = time.process_time()
         try:
-            row |= _results(build(draw.said), draw, with_order)
+            row |= _results(build(draw.Y), draw, with_order)
         except Exception as error:
             row["error"] = f"{type(error).__name__}: {error}"
         rows.append(row | {"seconds": round(time.process_time() - started, 3)})
@@ -69,7 +70,7 @@ def evaluate(
 
 
 def _results(model: Any, draw: Draw, with_order: bool) -> dict[str, Any]:
-    """Fit, predict, score; what was warned of is kept."""
+    """Fit, predict and score, and record the warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         _fit(model, draw)
@@ -85,9 +86,9 @@ def _results(model: Any, draw: Draw, with_order: bool) -> dict[str, Any]:
 
 
 def _fit(model: Any, draw: Draw) -> None:
-    """Fit; a single model that takes too long is given up."""
+    """Fit; a single model that exceeds the time limit is stopped."""
     if not isinstance(model, CrowdClassifier):
-        model.fit(draw.X, draw.said)
+        model.fit(draw.X, draw.Y)
         return
     until = time.process_time() + LONGEST
 
@@ -95,11 +96,11 @@ def _fit(model: Any, draw: Draw) -> None:
         if time.process_time() > until:
             raise TookTooLong(f"skipped after {LONGEST:.0f} s of processor time, in iteration {iteration}.")
 
-    model.fit(draw.X, draw.said, callback=watch)
+    model.fit(draw.X, draw.Y, callback=watch)
 
 
 def scores(model: Any, X: np.ndarray) -> np.ndarray:
-    """How much each item looks like the second of two classes, in the method's own unit: (n_items,)."""
+    """Scores of the second of two classes, as probabilities or decision values: (n_items,)."""
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(X)[:, 1])
     return np.asarray(model.decision_function(X))

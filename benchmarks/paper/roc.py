@@ -1,7 +1,7 @@
-"""ROC curves from a line of text a fold: the truth of its test items, in the order of their scores.
+"""ROC curves stored as one line of text per fold: the truth of the test items, ordered by their scores.
 
-``1101(01)00`` says: the item of the highest score is positive, so is the next, then comes a negative one; a
-pair of one positive and one negative share a score. Nothing else matters to a ROC curve.
+In ``1101(01)00`` the items with the two highest scores are positive and the third is negative. Brackets hold
+items with equal scores, here one positive and one negative. A ROC curve depends on nothing else.
 """
 
 from collections.abc import Iterable
@@ -13,14 +13,14 @@ GRID = np.linspace(0, 1, 101)
 
 
 def order(positive: np.ndarray, score: np.ndarray) -> str:
-    """Write down the truth of items, highest score first; brackets hold items of equal score."""
+    """Return the truth of the items as text, highest score first, ties in brackets."""
     ranked = sorted(zip(score.tolist(), positive.astype(int).tolist(), strict=True), reverse=True)
     ties = ["".join(str(z) for _, z in sorted(tie)) for _, tie in groupby(ranked, key=lambda pair: pair[0])]
     return "".join(tie if len(tie) == 1 else f"({tie})" for tie in ties)
 
 
 def curve(text: str) -> tuple[np.ndarray, np.ndarray]:
-    """Corners of the ROC curve, false positive and true positive rate, from (0, 0) to (1, 1)."""
+    """False and true positive rates at the corners of the ROC curve, from (0, 0) to (1, 1)."""
     steps, inside = [(0, 0)], False
     for letter in text:
         if letter in "()":
@@ -42,8 +42,8 @@ def area(text: str) -> float:
 def average(texts: Iterable[str]) -> np.ndarray:
     """Mean true positive rate at each false positive rate of `GRID`.
 
-    Few negatives make a curve of high steps, and folds of equal size have theirs at the same places: each
-    curve is taken through the middles of its steps.
+    A curve with few negatives has high steps, at the same places in folds of equal size. Each curve is
+    therefore interpolated through the midpoints of its steps.
     """
     return np.mean([np.interp(GRID, *_through_middles(*curve(text))) for text in texts], axis=0)
 

@@ -1,10 +1,12 @@
-"""What came out, in numbers: tables from the CSV files of figure3, figures45 and unlabelled.
+"""Tables of results, computed from the CSV files of figure3, figures45 and unlabelled.
 
     python -m benchmarks.paper.summary [--out FOLDER]
 
-A *cell* of Fig. 3 is one set at one proportion, mean over repeats and folds: 70 in all. It is won by a method
-that no baseline of the paper exceeds. Differences are paired: the same fold, labels and proportion. Their
-standard errors take repeats × folds as independent, which folds are not quite, so they are somewhat small.
+A *cell* of Fig. 3 is one data set at one labelled proportion, averaged over repeats and folds: 70 in all. A
+method wins a cell if none of the paper's baselines has a higher mean. It wins *clearly* if it exceeds the
+best baseline of the cell by more than two standard errors. Differences are paired: same fold, same labels,
+same proportion. Standard errors treat repeats × folds as independent. Folds are not, so the standard errors
+are somewhat too small.
 """
 
 import argparse
@@ -22,23 +24,28 @@ from benchmarks.paper.methods import NAMES
 OURS = "auto"
 BASELINES = ("vote", "annotator", "ml-gaussian", "tsvm")  # the paper's four
 NOTE = (
-    "As printed: Gaussian annotators and a linear map as in the paper, but σ ≥ 0.3, without which the "
-    "printed likelihood has no maximum. ± is one standard error over repeats × folds."
+    "ID, GP and LGP use Gaussian annotators and a linear map, as in the paper, and differ from the printed "
+    "equations: σ ≥ 0.3, since the printed likelihood has no maximum; a ridge on ξ and a population prior on "
+    "the annotators; k-nearest-neighbour weights in the graph; and a scaled graph term (LGP: a mean over "
+    "edges "
+    "with strength 1; GP: a mean degree of one). ± is one standard error over repeats × folds."
 )
 MEASURES = {"accuracy": "accuracy", "auc": "AUC"}
 ORDER = [key for key in NAMES if not key.startswith("annotator")]
 ORDER[1:1] = ["annotator", "annotator-best"]
-NO_MATTER = 1e-12  # rounding of means
+ROUNDING = 1e-12  # of means
+CLEAR = 2.0  # standard errors
 
 
 # --- Fig. 3: cells, wins, ranks, differences ------------------------------------------------------------
 
 
 def with_annotators(cells: pd.DataFrame, group: Sequence[str]) -> pd.DataFrame:
-    """Put two methods in place of each annotator alone: the mean over them, and the best of them.
+    """Replace the rows of single annotators by two methods: their mean, and the best of them.
 
-    Best is who has the highest accuracy over the folds of one draw and proportion: chosen by the truth of the
-    test items, which nobody has, so it is flattered. ``group`` are the key's columns but the method.
+    The best annotator has the highest accuracy over the folds of one draw and proportion. It is chosen by the
+    truth of the test items, so it is an optimistic reference that nobody can use in practice. ``group`` lists
+    the columns of the key without the method.
     """
     alone = cells["method"].str.startswith("annotator-")
     each = cells[alone].dropna(subset=["accuracy"])
@@ -52,18 +59,18 @@ def with_annotators(cells: pd.DataFrame, group: Sequence[str]) -> pd.DataFrame:
 
 
 def side_by_side(cells: pd.DataFrame, group: Sequence[str], measure: str = "accuracy") -> pd.DataFrame:
-    """One row a group, one column a method in the usual order; NaN where a method has no result."""
+    """One row per group, one column per method; NaN where a method has no result."""
     wide = cells.pivot(index=list(group), columns="method", values=measure)
     return wide[[method for method in ORDER if method in wide]]
 
 
 def cell_means(wide: pd.DataFrame) -> pd.DataFrame:
-    """Mean over repeats and folds: one row a (set, proportion); of studies, over problems too."""
+    """Mean over repeats and folds: one row per (set, proportion). Studies are averaged over problems too."""
     return wide.groupby([wide.index.names[0], "proportion"]).mean()
 
 
 def set_means(wide: pd.DataFrame) -> pd.DataFrame:
-    """One row a set, in the order of the paper, and their mean, every set counting alike; columns methods."""
+    """One row per set, in the order of the paper, and their unweighted mean; one column per method."""
     means = wide.groupby("set").mean()
     means = means.loc[[name for name in figure3.sets.PAPER if name in means.index]]
     return pd.concat([means, means.mean().to_frame("mean").T]).rename_axis("set")
@@ -73,14 +80,34 @@ def won(means: pd.DataFrame, method: str, baselines: Sequence[str] = BASELINES) 
     """Whether no baseline exceeds the method, for each cell where all of them have a result."""
     compared = means.reindex(columns=list({method: 0} | dict.fromkeys(baselines))).dropna()
     others = compared[[name for name in baselines if name != method]]
-    return compared[method] >= others.max(axis=1) - NO_MATTER
+    return compared[method] >= others.max(axis=1) - ROUNDING
+
+
+def against_best(
+    wide: pd.DataFrame, method: str = OURS, baselines: Sequence[str] = BASELINES
+) -> pd.DataFrame:
+    """Compare a method with the best baseline of each cell, by paired differences over repeats and folds.
+
+    Returns
+    -------
+    DataFrame
+        One row per (set, proportion): ``best``, the baseline with the highest mean; ``mean`` and ``sem`` of
+        the difference; ``won`` and ``lost``, whether it is more than two standard errors from 0.
+    """
+    rows = {}
+    for cell, folds in wide[[method, *baselines]].dropna().groupby(["set", "proportion"]):
+        best = folds[list(baselines)].mean().round(12).idxmax()
+        gap = folds[method] - folds[best]
+        rows[cell] = {"best": best, "mean": gap.mean(), "sem": gap.sem()}
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["set", "proportion"])
+    return table.assign(won=table["mean"] > CLEAR * table["sem"], lost=table["mean"] < -CLEAR * table["sem"])
 
 
 def won_by_chance(wide: pd.DataFrame, method: str, times: int = 500) -> tuple[int, int, int]:
-    """How many cells the method would win were other folds drawn (bootstrap): on average, from, to (90 %).
+    """Bootstrap the number of cells won over folds: mean, and the 5 % and 95 % quantiles.
 
-    All proportions of a fold are drawn together. Cells nearly tied fall to either side, so that the average
-    is not the number of cells won.
+    All proportions of a fold are resampled together. Cells that are nearly tied may go either way, so the
+    bootstrap mean differs from the number of cells won.
     """
     rng, totals = np.random.default_rng(0), np.zeros(times)
     methods = [method, *BASELINES]
@@ -88,21 +115,22 @@ def won_by_chance(wide: pd.DataFrame, method: str, times: int = 500) -> tuple[in
         of_fold = np.stack([rows[name].unstack("proportion").to_numpy() for name in methods], axis=1)
         for again in range(times):
             drawn = np.nanmean(of_fold[rng.integers(len(of_fold), size=len(of_fold))], axis=0)
-            totals[again] += (drawn[0] >= drawn[1:].max(axis=0) - NO_MATTER).sum()
+            totals[again] += (drawn[0] >= drawn[1:].max(axis=0) - ROUNDING).sum()
     low, high = np.quantile(totals, [0.05, 0.95])
     return round(totals.mean()), round(low), round(high)
 
 
 def average_rank(means: pd.DataFrame, methods: Sequence[str]) -> pd.Series:
-    """Mean rank over the cells where all methods have a result; 1 is best, equals share their ranks."""
+    """Mean rank over the cells where all methods have a result; 1 is best, ties share their ranks."""
     compared = means[list(methods)].dropna().round(12)
     return compared.rank(axis=1, ascending=False).mean()
 
 
 def paired_difference(wide: pd.DataFrame, method: str, other: str) -> pd.DataFrame:
-    """Mean and standard error of the difference, by set and in all; over repeats × folds (× problems).
+    """Mean and standard error of the paired difference, per set and overall.
 
-    Proportions of one fold go together, so a fold counts once, with its mean over them.
+    The standard error is over repeats × folds (× problems). A fold counts once, with its mean over all
+    proportions.
     """
     unit = [level for level in wide.index.names if level != "proportion"]
     folds = (wide[method] - wide[other]).dropna().groupby(unit).mean()
@@ -123,7 +151,7 @@ def failures(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def study_curves(cells: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation over problems and repeats of what folds give on average."""
+    """Mean and standard deviation over problems and repeats, after averaging over folds."""
     by, measures = ["study", "proportion", "method"], list(MEASURES)
     units = cells.groupby([*by, "problem", "repeat"])[measures].mean()
     table = units.groupby(by).agg(["mean", "std"])
@@ -132,7 +160,7 @@ def study_curves(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def gains(cells: pd.DataFrame) -> pd.DataFrame:
-    """What unlabelled items add to accuracy: mean, standard error and number of pairs."""
+    """Gain in accuracy from unlabelled items: mean, standard error and number of pairs."""
     wide = cells.pivot(
         index=["set", "labelled", "method", "repeat"], columns="unlabelled", values="accuracy"
     ).dropna()
@@ -147,7 +175,7 @@ def gains(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def methods_table(cells: pd.DataFrame) -> pd.DataFrame:
-    """One row a method: mean accuracy and AUC, average rank among all, cells with no baseline better."""
+    """One row per method: mean accuracy and AUC, mean rank among all methods, cells won."""
     rows: dict[str, dict[str, str]] = {}
     for measure, name in MEASURES.items():
         wide = side_by_side(cells, figure3.KEY[:-1], measure)
@@ -158,12 +186,12 @@ def methods_table(cells: pd.DataFrame) -> pd.DataFrame:
             row = rows.setdefault(NAMES[method], {})
             row[name] = fixed(over_sets[method], 4) if method in full else "not on all"
             row[f"{name}, mean rank"] = fixed(ranks[method], 1) if method in full else "–"
-            row[f"{name}, no baseline better"] = count(won(means, method))
+            row[f"{name}, cells won"] = count(won(means, method))
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
 
 
 def sets_table(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Mean by method and set; beside accuracy, that of always naming the larger class."""
+    """Mean per method and set; for accuracy also the majority-class rate."""
     table = set_means(side_by_side(cells, figure3.KEY[:-1], measure)).T.rename(index=NAMES)
     if measure == "accuracy":
         shares = [larger_class(name) for name in table.columns.drop("mean")]
@@ -172,7 +200,7 @@ def sets_table(cells: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 
 def differences_table(cells: pd.DataFrame, measure: str, method: str = OURS) -> pd.DataFrame:
-    """By how many points a method exceeds each baseline, by set, with standard errors."""
+    """Difference to each baseline in percentage points, per set, with standard errors."""
     wide = side_by_side(cells, figure3.KEY[:-1], measure)
     others = [other for other in BASELINES if {method, other} <= set(wide)]
     columns = {NAMES[other]: paired_difference(wide, method, other) for other in others}
@@ -186,17 +214,17 @@ def _with_error(gain: pd.Series, error: pd.Series) -> pd.Series:
 
 
 def points(gain: float, error: float) -> str:
-    """Points ± points; without the error where one value alone has none."""
+    """Percentage points ± standard error; without the error if there is only one value."""
     return fixed(100 * gain, 1, "+") + ("" if np.isnan(error) else f" ± {fixed(100 * error, 1)}")
 
 
 def count(held: pd.Series) -> str:
-    """How many of how many; a dash if there is nothing to count."""
+    """Write "12 of 70", or a dash if there is nothing to count."""
     return f"{held.sum()} of {len(held)}" if len(held) else "–"
 
 
 def wins_table(cells: pd.DataFrame, method: str = OURS) -> pd.DataFrame:
-    """Cells won of each set, by accuracy and by AUC."""
+    """Cells won per set, by accuracy and by AUC."""
     columns = {}
     for measure, name in MEASURES.items():
         by_set = won(cell_means(side_by_side(cells, figure3.KEY[:-1], measure)), method).groupby("set")
@@ -206,7 +234,7 @@ def wins_table(cells: pd.DataFrame, method: str = OURS) -> pd.DataFrame:
 
 
 def studies_table(cells: pd.DataFrame, study: str, measure: str) -> pd.DataFrame:
-    """Mean (standard deviation) of one study by method, at the proportions of the ROC curves."""
+    """Mean (standard deviation) of one study per method, at the proportions of the ROC curves."""
     curves = study_curves(with_annotators(cells, figures45.KEY[:-1]))
     curves = curves[(curves["study"] == study) & curves["proportion"].isin(figures45.ROC_AT)]
     both = zip(curves[f"{measure}_mean"], curves[f"{measure}_std"], strict=True)
@@ -219,7 +247,7 @@ def studies_table(cells: pd.DataFrame, study: str, measure: str) -> pd.DataFrame
 
 
 def gains_table(cells: pd.DataFrame) -> pd.DataFrame:
-    """Points of accuracy that unlabelled items add, ± standard error, by set and labelled items."""
+    """Gain from unlabelled items in points of accuracy ± standard error, per set and number of labels."""
     table = gains(cells)
     table["text"] = _with_error(table["gain"], table["error"])
     table["place"] = table["set"] + ", " + table["labelled"].astype(str)
@@ -230,19 +258,22 @@ def gains_table(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def gains_in_words(cells: pd.DataFrame) -> str:
-    """For each model, at how many places unlabelled items help, and at how many they harm."""
+    """For each model, the number of settings where unlabelled items clearly help, and where they hurt."""
     table = gains(cells)
-    clear = {sign: sign * table["gain"] > 2 * table["error"] for sign in (1, -1)}
+    clear = {sign: sign * table["gain"] > CLEAR * table["error"] for sign in (1, -1)}
     lines = []
     for model in [model for model in unlabelled.MODELS if model in set(table["method"])]:
         own = table["method"] == model
         up, down = ((clear[sign] & own).sum() for sign in (1, -1))
-        lines.append(f"- {unlabelled.NAMES[model]}: better at {up}, worse at {down} of {own.sum()}")
+        lines.append(
+            f"- {unlabelled.NAMES[model]}: clearly better in {up}, clearly worse in {down} of {own.sum()} "
+            f"settings"
+        )
     return "\n".join(lines)
 
 
 def lost_table(means: pd.DataFrame, method: str = OURS) -> pd.DataFrame:
-    """Where cells are lost: how many of each set, to whom, and by how many points."""
+    """Cells lost per set: how many, to which baselines, and by how many points on average."""
     held = won(means, method)
     lost = means.loc[held.index[~held]].round(12)
     others = lost[list(BASELINES)]
@@ -254,22 +285,21 @@ def lost_table(means: pd.DataFrame, method: str = OURS) -> pd.DataFrame:
         rows[name] = {
             "cells lost": count(~held.loc[name]),
             "to": ", ".join(f"{NAMES[key]} ({cells[key]})" for key in to),
-            "by points, on average": fixed(behind.loc[name].mean(), 1),
+            "mean difference, points": fixed(behind.loc[name].mean(), 1),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("set")
 
 
 def figure3_tables(folder: Path) -> dict[str, str]:
-    """Markdown tables of Fig. 3 by title."""
+    """Markdown tables of Fig. 3, keyed by title."""
     raw = read(folder / "figure3.csv", figure3.KEY)
     cells = with_annotators(raw, figure3.KEY[:-1])
-    tables = {"Methods, mean over sets and proportions": methods_table(cells)}
+    tables = {"Mean over data sets and proportions": methods_table(cells)}
     for measure, name in MEASURES.items():
-        tables[f"Mean {name} by set"] = sets_table(cells, measure)
-        tables[f"{NAMES[OURS]} over the paper's baselines, points of {name}"] = differences_table(
-            cells, measure
-        )
-    tables["Cells won of each set"] = wins_table(cells)
+        tables[f"Mean {name} per data set"] = sets_table(cells, measure)
+        title = f"{NAMES[OURS]} minus the paper's baselines, points of {name}"
+        tables[title] = differences_table(cells, measure)
+    tables["Cells won per data set"] = wins_table(cells)
     failed = failures(raw)
     if len(failed):
         tables["Cells without a result"] = failed.set_index("set")
@@ -277,7 +307,7 @@ def figure3_tables(folder: Path) -> dict[str, str]:
 
 
 def study_tables(folder: Path) -> dict[str, str]:
-    """Markdown tables of Figs. 4 and 5 by title."""
+    """Markdown tables of Figs. 4 and 5, keyed by title."""
     cells = read(folder / "figures45.csv", figures45.KEY)
     return {
         f"{study}, {name}": markdown(studies_table(cells, study, measure))
@@ -288,9 +318,9 @@ def study_tables(folder: Path) -> dict[str, str]:
 
 
 def unlabelled_tables(folder: Path) -> dict[str, str]:
-    """Markdown table of what unlabelled items add, by title."""
+    """Markdown table of the gain from unlabelled items, keyed by title."""
     cells = read(folder / "unlabelled.csv", unlabelled.KEY)
-    return {"Points of accuracy that unlabelled items add": markdown(gains_table(cells))}
+    return {"Gain from unlabelled items, points of accuracy": markdown(gains_table(cells))}
 
 
 TABLES = {
@@ -301,7 +331,7 @@ TABLES = {
 
 
 def page(folder: Path) -> str:
-    """All tables of the CSV files that are there, as markdown with headings; empty if there are none."""
+    """All tables of the CSV files that exist, as markdown with headings; empty if there are none."""
     parts = [make(folder) for file, make in TABLES.items() if (folder / file).exists()]
     tables = [f"### {title}\n\n{text}" for part in parts for title, text in part.items()]
     return "\n\n".join([NOTE, *tables] if tables else [])
@@ -310,7 +340,7 @@ def page(folder: Path) -> str:
 def main():
     command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     command.add_argument(
-        "--out", type=Path, default=RESULTS / "paper", metavar="FOLDER", help="of the CSV files"
+        "--out", type=Path, default=RESULTS / "paper", metavar="FOLDER", help="folder of the CSV files"
     )
     folder = command.parse_args().out
     text = page(folder)

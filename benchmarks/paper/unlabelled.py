@@ -1,16 +1,16 @@
-"""What unlabelled items are worth: the same model fitted with them and without them.
+"""Gain from unlabelled items: the same model fitted with and without them.
 
     WHOKNOWS_DATA=folder python -m benchmarks.paper.unlabelled [--quick] [--sets digits,two-moons]
 
-Without means dropped from X before the fit: from the scale, the map and the graph. All else is the same.
+Without them, the unlabelled rows of X are dropped before the fit, so scaling, map and graph do not see them.
 
-- digits: scikit-learn's 1 797 images, ten classes, 30 % for the test; five annotators right 70 % of the time.
-- two-moons: 300 items to learn from, 1 000 for the test; the same annotators.
+- digits: scikit-learn's 1 797 images, ten classes, 30 % test items; five annotators right 70 % of the time.
+- two-moons: 300 training items, 1 000 test items; the same annotators.
 - labelme: 1 000 images labelled by a real crowd, eight classes, of which a few keep their labels; 500 more
-  that nobody labelled; 1 188 for the test.
-- the paper's seven sets and labelers, 10 % and 30 % of the training items labelled; each repeat another fold.
+  training images without labels; 1 188 test images.
+- the paper's seven data sets and labelers, 10 % and 30 % of the training items labelled; one fold per repeat.
 
-Results: unlabelled.csv, one row a cell.
+Results: unlabelled.csv, one row per cell.
 """
 
 from functools import lru_cache
@@ -44,11 +44,11 @@ NAMES = {
 }
 LABELLED = {"two-moons": (10, 20, 40), **{name: ("10%", "30%") for name in figure3.CHEAP_FIRST}}
 LABELLED |= {"digits": (30, 60, 120), "labelme": (100, 300)}
-COSTS = {"digits": 8.0, "dim": 5.0, "labelme": 80.0}  # of a group, about; of the others 1
+COSTS = {"digits": 8.0, "dim": 5.0, "labelme": 80.0}  # rough run time of a group; 1 for the others
 REPEATS = 10
-MOST_REPEATS = {"labelme": 5}  # 59 annotators, 8 classes, 512 features: a minute a fit
+MOST_REPEATS = {"labelme": 5}  # 59 annotators, 8 classes, 512 features: a minute per fit
 QUICK = ("two-moons", "wpbc60", "ionosphere")
-RIGHT = [0.7] * 5  # of the annotators made up for digits and two moons
+RIGHT = [0.7] * 5  # accuracies of the simulated annotators of digits and two moons
 
 
 def table(folder):
@@ -61,7 +61,7 @@ def draw(name, repeat, labelled):
         return labelme(repeat, labelled)
     if name in figure3.CHEAP_FIRST:
         return figure3.draw(name, repeat, repeat % FOLDS, float(labelled.rstrip("%")) / 100)
-    return made_up(*(digits if name == "digits" else two_moons)(repeat), repeat, labelled)
+    return with_simulated_labels(*(digits if name == "digits" else two_moons)(repeat), repeat, labelled)
 
 
 def digits(repeat):
@@ -76,8 +76,8 @@ def two_moons(repeat):
     return X[:300], X[300:], z[:300], z[300:]
 
 
-def made_up(X, X_test, z, z_test, repeat, labelled):
-    """Give so many items, each class its share, the labels of five annotators right 70 % of the time."""
+def with_simulated_labels(X, X_test, z, z_test, repeat, labelled):
+    """Label a stratified sample of the items by five annotators who are right 70 % of the time."""
     seed = SEED + repeat
     seen, _ = train_test_split(np.arange(len(X)), train_size=labelled, stratify=z, random_state=seed)
     y = np.full((len(X), len(RIGHT)), np.nan)
@@ -91,30 +91,30 @@ def labelme_data():
 
 
 def labelme(repeat, labelled):
-    """So many images keep their labels; the training and the validation part are there to learn from."""
+    """Keep the labels of ``labelled`` images; the training and validation parts are the training items."""
     data = labelme_data()
     test = data.columns["split"] == "test"
-    said = data.annotations[np.flatnonzero(~test)]
-    said = hide(said, items=labelled / said.labelled.sum(), random_state=SEED + repeat)
-    return Draw(data.X[~test], said, data.X[test], data.z[test])
+    Y = data.annotations[np.flatnonzero(~test)]
+    Y = hide(Y, items=labelled / Y.labelled.sum(), random_state=SEED + repeat)
+    return Draw(data.X[~test], Y, data.X[test], data.z[test])
 
 
 def without_unlabelled(draw):
-    """Return the same draw, of labelled training items alone."""
-    seen = np.flatnonzero(draw.said.labelled)
-    return Draw(draw.X[seen], draw.said[seen], draw.X_test, draw.z_test)
+    """Return the same draw with only the labelled training items."""
+    seen = np.flatnonzero(draw.Y.labelled)
+    return Draw(draw.X[seen], draw.Y[seen], draw.X_test, draw.z_test)
 
 
 def work(group, methods):
-    """Rows of one group, (set, repeat, labelled, unlabelled)."""
+    """Compute the rows of one group, (set, repeat, labelled, unlabelled)."""
     name, repeat, labelled, with_them = group
     given = draw(name, repeat, labelled)
-    builders = {method: (lambda said, build=MODELS[method]: build()) for method in methods}
+    builders = {method: (lambda Y, build=MODELS[method]: build()) for method in methods}
     return evaluate(given if with_them == "with" else without_unlabelled(given), builders)
 
 
 def groups(names, repeats):
-    """All sets get their first repeat before any gets its second."""
+    """List the groups, with the first repeat of all data sets before the second."""
     return [
         (name, repeat, labelled, with_them)
         for repeat, name in product(range(repeats), names)
@@ -130,13 +130,13 @@ def main():
     options = command.parse_args()
     names, repeats = (QUICK, 2) if options.quick else (options.sets, options.repeats)
     for name in names:
-        draw(name, 0, LABELLED[name][0])  # data that are not there are missed now
+        draw(name, 0, LABELLED[name][0])  # fail early if the data are missing
     machine.record(options.out / "unlabelled.machine.json")
     run(
         table(options.out),
         groups(names, repeats),
         options.methods,
-        unlabelled.work,  # by its module's name, so that processes find it
+        unlabelled.work,  # by its module's name, so that worker processes can import it
         jobs=options.jobs,
         cost=lambda group: COSTS.get(group[0], 1.0),
         retry=options.retry,

@@ -1,9 +1,10 @@
-"""What `whoknows fit` takes from files to report: seconds and memory, nothing chosen.
+"""Run time and memory of `whoknows fit` with default options, from files to report.
 
     python benchmarks/speed/command_line.py [--items 100000] [--features 64] [--labels 5] [--annotators 200]
 
-Files are made up: labels.csv and features.csv (or .npy with --npy). The command runs in a process of its own;
-wall and processor seconds and peak memory are that process's, `floor` is the time to read both files as text.
+The files are simulated: labels.csv and features.csv (or .npy with --npy). The command runs in its own
+process, whose wall-clock and CPU seconds and peak memory are printed. `floor` is the time to read both files
+as text.
 """
 
 import argparse
@@ -29,8 +30,8 @@ def make_files(folder, n_items, n_features, per_item, n_annotators, npy):
     ) % (n_annotators)
     item = np.repeat(np.arange(n_items), per_item)
     right = rng.random(len(item)) < expit(1.2 + rng.normal(size=n_annotators)[who] + 0.5 * X[item, 3])
-    said = np.where(right, z[item], ~z[item]).astype(int)
-    lines = (f"i{i:06},w{w:04},{s}\n" for i, w, s in zip(item, who, said, strict=True))
+    labels = np.where(right, z[item], ~z[item]).astype(int)
+    lines = (f"i{i:06},w{w:04},{s}\n" for i, w, s in zip(item, who, labels, strict=True))
     (folder / "labels.csv").write_text("item,annotator,label\n" + "".join(lines))
     names = [f"i{i:06}" for i in range(n_items)]
     if npy:
@@ -44,7 +45,7 @@ def make_files(folder, n_items, n_features, per_item, n_annotators, npy):
 
 
 def run(folder, arguments):
-    """Wall seconds, processor seconds and peak MB of the command."""
+    """Wall-clock seconds, CPU seconds and peak MB of the command."""
     whoknows = Path(sys.executable).with_name("whoknows")
     started = time.perf_counter()
     process = subprocess.Popen([whoknows, "fit", *arguments, "--out", "out", "--quiet"], cwd=folder)
@@ -58,9 +59,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--features", type=int, default=64)
-    parser.add_argument("--labels", type=int, default=5, help="of each item")
+    parser.add_argument("--labels", type=int, default=5, help="labels per item")
     parser.add_argument("--annotators", type=int, default=200)
-    parser.add_argument("--npy", action="store_true", help="features as a matrix in place of CSV")
+    parser.add_argument(
+        "--npy", action="store_true", help="write the features as a .npy matrix instead of CSV"
+    )
     options = parser.parse_args()
     print(f"Python {platform.python_version()}, numpy {np.__version__}, {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as name:
@@ -75,7 +78,7 @@ def main():
     print(
         f"{options.items} items x {options.features}, {options.items * options.labels} labels, {read} lines"
     )
-    print(f"wall {seconds:.1f} s, processor {processor:.1f} s, peak {memory:.0f} MB, report {report:.2f} MB")
+    print(f"wall {seconds:.1f} s, CPU {processor:.1f} s, peak {memory:.0f} MB, report {report:.2f} MB")
     print(f"floor: reading the files {floor:.2f} s; ratio {seconds / floor:.0f}")
 
 

@@ -1,15 +1,15 @@
-"""An iteration over many labelled items: in this process, and on a Dask cluster of processes that speak TCP.
+"""Time per iteration over many labelled items, in this process and on a local Dask cluster.
 
     python -m benchmarks.speed.dask [--items 1000000] [--workers 2] [--iterations 6] [--solvers vb,crossfit]
 
-(As a module: run as a file it would hide the package of its name.) Labelled items with 64 features, 20 of
-which expertise depends on, three labels each by some of 200 annotators. Chunks are made where they are kept.
-An iteration is the median of some, by the wall clock, and the mean in seconds of processors, all of them
-together, which do not depend on what else the machine does. `empty` is what the cluster itself takes: a sum
-over chunks that hold nothing. `alike` is the largest difference between what the two fits learnt.
+(Run it as a module: as a script it would shadow the dask package.) Labelled items have 64 features and three
+labels each by some of 200 annotators; expertise depends on 20 of the features. Chunks are generated on the
+workers that hold them. Wall-clock time per iteration is a median; CPU time is a mean, summed over processes,
+and does not depend on other programs. `empty` is the overhead of the cluster: a sum over empty chunks.
+`alike` is the largest difference between the parameters of the two fits.
 
-What follows the table is a model, t = items · cost / workers + chunks · task + latency, with what the
-processors of the cluster took, for more items and more workers.
+The table is followed by a model, t = items · cost / workers + chunks · task + latency, fitted to the CPU time
+on the cluster and evaluated for more items and workers.
 """
 
 import argparse
@@ -35,7 +35,7 @@ CLASSES = {"vb": 2, "crossfit": 4}
 
 
 def make(part, n_classes):
-    """Items of one chunk, from its seed and size."""
+    """Generate the items of one chunk from its seed and size."""
     seed, n_items = part
     rng = np.random.default_rng(seed)
     X = np.column_stack([rng.normal(size=(n_items, N_FEATURES)), np.ones(n_items)])
@@ -59,7 +59,7 @@ def model_of(n_classes):
 
 
 def measure(engine, cpu, n_items, n_chunks, solver, n_iterations):
-    """What was learnt, seconds an iteration, by the wall and of processors, and until chunks were there."""
+    """Return the solution, wall-clock and CPU seconds per iteration, and seconds to load the chunks."""
     sizes = np.diff(np.linspace(0, n_items, n_chunks + 1).astype(int)).tolist()
     started = time.perf_counter()
     kept = Chunks(engine.keep(make, list(enumerate(sizes, start=1)), CLASSES[solver]), engine)
@@ -80,7 +80,7 @@ def nothing(chunk):
 
 
 def overhead(engine, n_chunks, repeats=9):
-    """Seconds of a sum over chunks that hold nothing."""
+    """Median seconds of a sum over empty chunks."""
     chunks = engine.keep(abs, list(range(n_chunks)))
     seconds = []
     for _ in range(repeats):
@@ -91,7 +91,7 @@ def overhead(engine, n_chunks, repeats=9):
 
 
 def compare(solver, n_items, n_workers, n_iterations):
-    """Print one row; return seconds an iteration of an item, of a chunk and of the cluster itself."""
+    """Print one row; return seconds per iteration for an item, for a chunk and for an empty sum."""
     import distributed
 
     n_chunks = -(-n_items // ITEMS_A_CHUNK)
@@ -118,8 +118,8 @@ def compare(solver, n_items, n_workers, n_iterations):
 
 
 def predict(item, task, latency):
-    """Print seconds an iteration that the model foretells."""
-    print(f"  {1e6 * item:.2f} µs an item, {1e3 * task:.2f} ms a chunk, {1e3 * latency:.0f} ms a sum")
+    """Print the seconds per iteration that the model predicts."""
+    print(f"  {1e6 * item:.2f} µs per item, {1e3 * task:.2f} ms per chunk, {1e3 * latency:.0f} ms per sum")
     workers = (1, 16, 64, 256)
     print("  labelled items" + "".join(f"{f'{w} workers':>14}" for w in workers))
     for n_items in (10**6, 10**7, 10**8, 10**9):

@@ -1,8 +1,8 @@
 """A hundred million items on a GPU: ``python -m benchmarks.speed.gpu [--items 100000000]``.
 
-Items are made on the device. Timed are the pass over all of them that an anchor graph takes, against its
-floor (bytes over bandwidth or operations over rate, whichever is larger, both measured here), and the default
-fit with everything in it: selection of members, fits, and the truth of every item.
+Items are generated on the device. Two times are measured. The pass of an anchor graph over all items is
+compared with its lower bound: bytes over bandwidth or operations over rate, whichever is larger, both
+measured here. The default fit includes the selection of members and the posterior of every item.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ D, CLUSTERS, ANNOTATORS, LABELS_AN_ITEM = 64, 200, 50, 5
 
 
 def main() -> None:
-    """Print a line for each measurement, as JSON."""
+    """Print one line of JSON per measurement."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=100_000_000)
     parser.add_argument("--labels", type=int, default=1_000_000)
     parser.add_argument("--device", default="cuda")
     asked = parser.parse_args()
     X, z = world(asked.items, asked.device)
-    said = labels(z, asked.labels)
+    Y = labels(z, asked.labels)
     tell("device", name=torch.cuda.get_device_name() if asked.device != "cpu" else "cpu")
     bandwidth, rate = copied_bytes(asked.device), product_rate(asked.device)
     tell("ceilings", terabytes_a_second=bandwidth / 1e12, teraflops_float32=rate / 1e12)
 
-    graph = AnchorGraph().build(X[:1_000_000])  # libraries load, memory is taken
+    graph = AnchorGraph().build(X[:1_000_000])  # loads libraries and allocates memory
     seconds = best(lambda: graph.joined_by(X), times=3)
     n, m = asked.items, len(graph.anchors)
     floor = max(n * D * 4 / bandwidth, 2 * n * D * (m + D) / rate)
     kernels = fused.takes(X, graph.n_nearest)
     tell("pass", seconds=seconds, floor=floor, ratio=seconds / floor, kernels=kernels)
 
-    model, seconds = timed(lambda: AutoCrowdClassifier().fit(X, said))
+    model, seconds = timed(lambda: AutoCrowdClassifier().fit(X, Y))
     right = model.classes_[model.posterior_.argmax(axis=1)] == z.cpu().numpy()
     tell("fit", seconds=seconds, iterations=model.n_iter_, members=len(model.members_), accuracy=right.mean())
     print(model.selection_)
 
 
 def world(n_items: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Clusters, each of one class: X (n_items, D) float32 and the truth."""
+    """Generate clusters of one class each: X (n_items, D) float32, and the truth."""
     made = torch.Generator(device).manual_seed(0)
     centres = torch.randn((CLUSTERS, D), generator=made, device=device)
     cluster = torch.randint(CLUSTERS, (n_items,), generator=made, device=device)
@@ -60,7 +60,7 @@ def world(n_items: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def labels(z: torch.Tensor, n_labels: int) -> Annotations:
-    """Labels of some of the items, by annotators who are right with probabilities of 0.6 to 0.95."""
+    """Generate labels of some items by annotators with accuracies of 0.6 to 0.95."""
     rng = np.random.default_rng(0)
     known = np.sort(rng.choice(len(z), n_labels // LABELS_AN_ITEM, replace=False))
     item = np.repeat(known, LABELS_AN_ITEM).astype(np.int32)
@@ -74,26 +74,26 @@ def labels(z: torch.Tensor, n_labels: int) -> Annotations:
 
 
 def copied_bytes(device: str) -> float:
-    """Bytes a second that a copy reads and writes."""
+    """Bytes per second that a copy reads and writes."""
     source = torch.ones(1 << 28, device=device)
     target = torch.empty_like(source)
     return 2 * source.nbytes / best(lambda: target.copy_(source))
 
 
 def product_rate(device: str) -> float:
-    """Float32 operations a second in a product of the shape of the pass."""
+    """Float32 operations per second of a product with the shape of the pass."""
     left, right = torch.randn((1 << 20, D), device=device), torch.randn((D, 400), device=device)
     return 2 * len(left) * D * 400 / best(lambda: left @ right)
 
 
 def best(work, times: int = 5) -> float:
-    """Shortest time of several, after one that does not count."""
+    """Shortest of several times, after a warm-up."""
     work()
     return min(timed(work)[1] for _ in range(times))
 
 
 def timed(work):
-    """Return what the work gives, and seconds until the device is done with it."""
+    """Return the result of the work, and the seconds until the device has finished."""
     wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
     wait()
     started = time.perf_counter()

@@ -1,12 +1,12 @@
-"""What graphs cost, and what they are worth: neighbours found exactly, by faiss, and items joined by anchors.
+"""Run time and accuracy of graphs: exact neighbours, neighbours by faiss, and anchors.
 
     python benchmarks/speed/graphs.py [--sizes 5000,20000,100000] [--repeats 10] [--labelled 60]
 
-The first table is of made-up items in clusters: processor seconds to build each graph, to take A of Eq. (10)
-of 80 features, and to find 80 eigenvectors. Exact neighbours of more than 20 000 items are left out, unless
---exact raises that. The second is the accuracy on items without labels, with its standard error over repeats,
-of LGP, of the spectral map and of GP: bundled digits, odd or even, labelled by simulated annotators, `dim`
-likewise and LabelMe's own annotators where WHOKNOWS_DATA names a folder that has them.
+The first table is about simulated clusters: CPU seconds to build each graph, to compute A of Eq. (10) for 80
+features, and to find 80 eigenvectors. Exact neighbours are limited to 20 000 items; --exact changes the
+limit. The second table is the accuracy on unlabelled items of LGP, the spectral map and GP, with its standard
+error over repeats. The data are scikit-learn's digits, odd or even, labelled by simulated annotators, and, if
+WHOKNOWS_DATA names a folder that holds them, `dim` with simulated annotators and LabelMe with its own.
 """
 
 import argparse
@@ -36,7 +36,7 @@ ACCURACIES = (0.9, 0.8, 0.7, 0.7, 0.6)  # of the simulated annotators
 
 
 def clusters(n_items, n_features=64, seed=0):
-    """Fifty clusters of twenty dimensions, bent into more."""
+    """Fifty clusters in twenty dimensions, mapped nonlinearly to more."""
     rng = np.random.default_rng(seed)
     inside = 2 * rng.normal(size=(50, 20))[rng.integers(50, size=n_items)] + rng.normal(size=(n_items, 20))
     bent = np.tanh(inside @ rng.normal(size=(20, n_features)) / 4)
@@ -44,14 +44,14 @@ def clusters(n_items, n_features=64, seed=0):
 
 
 def timed(function, *arguments):
-    """What a function returns, and the processor seconds it took."""
+    """Return the result of a function, and its CPU seconds."""
     started = time.process_time()
     result = function(*arguments)
     return result, time.process_time() - started
 
 
 def costs(n_items, graph):
-    """Seconds to build, to take A, to find eigenvectors; and the graph's own words."""
+    """Seconds to build the graph, to compute A and to find eigenvectors; and its description."""
     X = clusters(n_items)
     features = np.random.default_rng(1).normal(size=(n_items, 80))
     built, to_build = timed(graph.build, X)
@@ -61,7 +61,7 @@ def costs(n_items, graph):
 
 
 def simulated(X, z, n_labelled, seed):
-    """Three labels each on some items, by annotators of unequal accuracy."""
+    """Give some items three labels each, by annotators of unequal accuracy."""
     rng = np.random.default_rng(seed)
     y = np.full((len(z), len(ACCURACIES)), np.nan)
     for i in rng.choice(len(z), n_labelled, replace=False):
@@ -82,26 +82,26 @@ def worlds(n_labelled):
 
 
 def sparse(data, seed):
-    """A crowd of which only a tenth of the labelled items keep their labels."""
+    """Keep the labels of a tenth of the items."""
     rng = np.random.default_rng(seed)
-    said = data.annotations
-    kept = rng.random(said.n_items) < 0.1
-    return data.X, said.only(kept[said.item]), data.z
+    Y = data.annotations
+    kept = rng.random(Y.n_items) < 0.1
+    return data.X, Y.only(kept[Y.item]), data.z
 
 
 def accuracies(world, graph, repeats):
-    """Mean accuracy of LGP, spectral map and GP on items without labels, each with its standard error."""
+    """Mean accuracy of LGP, spectral map and GP on unlabelled items, and its standard error."""
     scores = []
     for seed in range(repeats):
-        X, said, z = world(seed)
+        X, Y, z = world(seed)
         models = [
             CrowdClassifier(LogisticTruth(graph), random_state=seed),
             CrowdClassifier("id", map=SpectralMap(graph), standardize="units", random_state=seed),
         ]
-        if said.n_classes == 2:
+        if Y.n_classes == 2:
             models.append(CrowdClassifier(GraphTruth(graph), standardize="units", random_state=seed))
-        silent = ~said.labelled & np.isfinite(z)
-        answers = [said.labels[model.fit(X, said).posterior_.argmax(axis=1)] for model in models]
+        silent = ~Y.labelled & np.isfinite(z)
+        answers = [Y.labels[model.fit(X, Y).posterior_.argmax(axis=1)] for model in models]
         scores.append([np.mean(answer[silent] == z[silent]) for answer in answers])
     return np.mean(scores, axis=0), np.std(scores, axis=0) / np.sqrt(max(repeats - 1, 1))
 
@@ -110,7 +110,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sizes", default="5000,20000,100000")
     parser.add_argument(
-        "--exact", type=int, default=20_000, help="most items whose neighbours are found exactly"
+        "--exact", type=int, default=20_000, help="largest number of items for exact neighbours"
     )
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--labelled", type=int, default=60)

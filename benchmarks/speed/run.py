@@ -1,10 +1,11 @@
-"""How long our default takes, and how much memory: made-up worlds from ten thousand to ten million items.
+"""Run time and memory of `AutoCrowdClassifier` on simulated data of ten thousand to ten million items.
 
     python -m benchmarks.speed.run [--quick] [--cells labelled-100k,annotators-2000] [--limit 600] [--again]
 
-Each cell is a fit of AutoCrowdClassifier with its defaults, choice of members included, in a process of its
-own, on one thread. Results: speed.csv, one row a cell, written as soon as it is there and not measured again
-on the same machine unless asked; at the end a table, as docs/results.md shows it.
+Each cell is one fit with default settings, including the selection of members, in its own process, on one
+thread. Results: speed.csv, one row per cell, written as soon as it is measured. Existing cells are not
+measured again on the same machine unless --again is given. The table of docs/results.md is printed at the
+end.
 """
 
 import shutil
@@ -26,9 +27,9 @@ from benchmarks.speed import summary
 from benchmarks.speed.worlds import BLOCK, EVERY, QUICK, WORLDS
 from whoknows import AnchorGraph, AutoCrowdClassifier
 
-N_ANCHORS = 400  # of the default graph: what the bare product compares items with
-SAMPLE = 20_000  # items that anchors are placed among
-ROOM = 2.0  # times its size that a world on disk needs to be free
+N_ANCHORS = 400  # of the default graph, and of the matrix product used as a unit of cost
+SAMPLE = 20_000  # items used to place the anchors
+ROOM = 2.0  # free disk space needed, relative to the size of the data
 
 
 def table(folder):
@@ -36,7 +37,7 @@ def table(folder):
 
 
 def measure(name, method, limit):
-    """Row of one cell, measured in a new process."""
+    """Measure the row of one cell in a new process."""
     world = WORLDS[name]
     row = {"world": name, "method": method, "limit": limit, "data_mb": world.data_mb}
     row |= {column: getattr(world, column) for column in summary.SIZES}
@@ -46,21 +47,21 @@ def measure(name, method, limit):
         try:
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
                 return row | pool.submit(work, world, folder, limit).result()
-        except Exception as error:  # whatever it is, a death of the process too, it goes into the table
+        except Exception as error:  # any failure, even of the process itself, is recorded in the table
             line = (str(error).strip().splitlines() or [""])[0]
             return row | {"error": f"{type(error).__name__}: {line}"}
 
 
 def work(world, folder, limit):
-    """Body of the process: what came out, and what it cost."""
+    """Body of the process: return scores and costs."""
     warnings.simplefilter("ignore")
     if world.on_disk:
         import_module("pyarrow.parquet")
     after_imports, groups_read = memory("VmRSS"), []
     X = opened(folder, groups_read.append) if world.on_disk else world.features()
-    said, truth = world.crowd(X[world.labelled])
+    Y, truth = world.crowd(X[world.labelled])
     groups_read.clear()
-    outcome = run(AutoCrowdClassifier().fit, (X, said), limit)
+    outcome = run(AutoCrowdClassifier().fit, (X, Y), limit)
     row = {column: getattr(outcome, column) for column in ("seconds", "cpu_seconds", "error")}
     row["peak_mb"] = memory("VmHWM") - after_imports
     if world.on_disk:
@@ -72,14 +73,14 @@ def work(world, folder, limit):
 
 
 def opened(folder, tell):
-    """Features in the Parquet files of a folder; ``tell`` hears of each row group that is read."""
+    """Features in the Parquet files of a folder; ``tell`` is called for each row group that is read."""
     from whoknows.io.parquet import ParquetFeatures
 
     return ParquetFeatures(folder, progress=lambda row, n_rows: tell(row))
 
 
 def score(world, model, truth):
-    """Share of the labelled items, and of new ones, whose class is right."""
+    """Accuracy on the labelled items and on new items."""
     X_new, truth_new = world.new()
     consensus = model.posterior_[world.labelled].argmax(axis=1)
     return {
@@ -91,7 +92,7 @@ def score(world, model, truth):
 
 
 def product(X):
-    """Processor seconds of X @ anchors', block after block: the least that one look at every item costs."""
+    """CPU seconds of X @ anchors', block by block: a lower bound for one pass over all items."""
     anchors = np.ascontiguousarray(X[:N_ANCHORS].T)
     started = time.process_time()
     for start in range(0, len(X), BLOCK):
@@ -100,7 +101,7 @@ def product(X):
 
 
 def one_pass(X):
-    """Processor seconds of the pass over all items that an anchor graph takes: neighbours and all sums."""
+    """CPU seconds of the pass of an anchor graph over all items: neighbours and sums."""
     graph = AnchorGraph(anchors=N_ANCHORS).build(X[: min(len(X), SAMPLE)])
     started = time.process_time()
     graph.joined_by(X)
@@ -108,11 +109,11 @@ def one_pass(X):
 
 
 def fits_on_disk(name):
-    """Whether there is room for the files of a world, if it has any."""
+    """Whether there is enough disk space for the files of a data set, if it has any."""
     world, place = WORLDS[name], tempfile.gettempdir()
     needed, free = ROOM * world.data_mb * world.on_disk, shutil.disk_usage(place).free / 2**20
     if needed > free:
-        print(f"{name} is left out: it needs {needed:.0f} MB in {place}, where {free:.0f} MB are free.")
+        print(f"{name} is skipped: it needs {needed:.0f} MB in {place}, where {free:.0f} MB are free.")
     return needed <= free
 
 

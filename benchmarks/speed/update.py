@@ -1,11 +1,11 @@
-"""What `update` saves when labels come in, against a new fit: seconds, iterations. Is the answer the same?
+"""Time saved by `update` compared with a new fit when new labels arrive, and how far the results differ.
 
     python benchmarks/speed/update.py [--sizes 1000,5000,20000] [--shares 0.01,0.1] [--tol 1e-6]
 
-Items in ten dimensions, half of them with three labels each by some of twenty annotators, whose accuracy
-differs from place to place. A share of the labels comes later: a model fitted to the rest is updated with
-them, another is fitted to all. `differ` is the largest difference between the two posteriors of an item,
-`turned` the share of items whose likeliest class is not the same.
+Items have ten features, and half of them have three labels each by some of twenty annotators, whose accuracy
+depends on x. A share of the labels arrives later: one model is fitted to the rest and updated, another is
+fitted to all labels. `differ` is the largest difference between the posteriors of the two models, `turned`
+the share of items whose most probable class differs.
 """
 
 import argparse
@@ -29,7 +29,7 @@ MODELS = {
 
 
 def world(n_items, n_classes, rng):
-    """X and annotations: half of the items with three labels each."""
+    """Return X and annotations; half of the items have three labels each."""
     X = rng.normal(size=(n_items, N_FEATURES))
     z = (X @ rng.normal(size=(N_FEATURES, n_classes)) + rng.gumbel(size=(n_items, n_classes))).argmax(axis=1)
     asked = np.argsort(rng.random((n_items, N_ANNOTATORS)), axis=1) < PER_ITEM
@@ -48,12 +48,12 @@ def timed(fit, *data):
     return model, time.perf_counter() - started
 
 
-def compare(settings, X, said, share, rng):
-    """One row: seconds and iterations of both, their ratio, and how far the answers are apart."""
-    later = rng.random(said.n_annotations) < share
-    model = CrowdClassifier(**settings).fit(X, said.only(~later))
-    whole, seconds_fit = timed(CrowdClassifier(**settings).fit, X, said)
-    model, seconds = timed(model.update, X, said.only(later))
+def compare(settings, X, Y, share, rng):
+    """One row: seconds and iterations of both, their ratio, and the differences of the posteriors."""
+    later = rng.random(Y.n_annotations) < share
+    model = CrowdClassifier(**settings).fit(X, Y.only(~later))
+    whole, seconds_fit = timed(CrowdClassifier(**settings).fit, X, Y)
+    model, seconds = timed(model.update, X, Y.only(later))
     apart = np.abs(model.posterior_ - whole.posterior_).max()
     turned = np.mean(model.posterior_.argmax(axis=1) != whole.posterior_.argmax(axis=1))
     return seconds_fit, whole.n_iter_, seconds, model.n_iter_, seconds_fit / seconds, apart, turned
@@ -63,7 +63,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sizes", default="1000,5000,20000")
     parser.add_argument("--shares", default="0.01,0.1")
-    parser.add_argument("--models", default=";".join(MODELS), help="some of these, parted by semicolons")
+    parser.add_argument("--models", default=";".join(MODELS), help="a subset, separated by semicolons")
     parser.add_argument("--tol", type=float, default=1e-6)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
@@ -73,12 +73,12 @@ def main():
     print("model             items   labels    new |  fit s  iter | update s  iter |  ratio   differ  turned")
     for name in arguments.models.split(";"):
         for size in map(int, arguments.sizes.split(",")):
-            X, said = world(size, 3 if name == "three classes" else 2, np.random.default_rng(arguments.seed))
+            X, Y = world(size, 3 if name == "three classes" else 2, np.random.default_rng(arguments.seed))
             for share in map(float, arguments.shares.split(",")):
                 settings = MODELS[name] | {"tol": arguments.tol, "max_iter": 2000}
-                row = compare(settings, X, said, share, np.random.default_rng(arguments.seed + 1))
+                row = compare(settings, X, Y, share, np.random.default_rng(arguments.seed + 1))
                 cells = "{:<15}{:>8}{:>9}{:>7.0%} |{:>7.2f}{:>6} |{:>9.2f}{:>6} |{:>7.1f}{:>9.4f}{:>8.2%}"
-                print(cells.format(name, size, said.n_annotations, share, *row), flush=True)
+                print(cells.format(name, size, Y.n_annotations, share, *row), flush=True)
 
 
 if __name__ == "__main__":

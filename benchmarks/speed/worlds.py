@@ -1,7 +1,7 @@
-"""Made-up worlds of any size: clusters of items, a logistic truth, annotators who know some places better.
+"""Simulated data of any size: clusters of items, a logistic truth, annotators with different expertise.
 
-A world is made from its numbers alone, block after block, so that ten million items come as fast as they can
-be written. Worlds that differ in the number of their items have their first items in common.
+Data are generated block by block from the sizes and a seed, as fast as they can be written. Data sets that
+differ in the number of items have their first items in common.
 """
 
 from __future__ import annotations
@@ -16,28 +16,32 @@ from scipy.special import expit
 
 from whoknows import Annotations
 
-BLOCK = 65_536  # items made at a time, and rows of a group in a Parquet file
+BLOCK = 65_536  # items generated at a time, and rows per row group of a Parquet file
 BLOCKS_A_FILE = 16
-N_CLUSTERS, SPREAD = 5, 1.5  # of clusters' centres; items lie around them with standard deviation 1
-SHARPNESS = 8.0  # standard deviation of the truth's logits
-SKILL, UNLIKE, PLACES = 1.5, 0.7, 1.0  # log-odds of being right: mean, between annotators, between places
-N_NEW = 5_000  # items to score a classifier on
+N_CLUSTERS, SPREAD = 5, 1.5  # of the cluster centres; the standard deviation within a cluster is 1
+SHARPNESS = 8.0  # standard deviation of the logits of the truth
+SKILL, UNLIKE, PLACES = (
+    1.5,
+    0.7,
+    1.0,
+)  # log-odds of being right: mean, and standard deviations over annotators and clusters
+N_NEW = 5_000  # test items
 CENTRES, SLOPES, ITEMS, NEW, LABELLED, ANNOTATORS, LABELS = range(7)  # streams of random numbers
 
 
 @dataclass(frozen=True)
 class World:
-    """What a world is made from.
+    """Sizes and seed of a simulated data set.
 
     Attributes
     ----------
     n_items : int
-        With labels and without.
+        Labelled and unlabelled.
     n_labelled : int
-        Items with labels, drawn from all.
+        Items with labels, drawn at random.
     n_annotators, n_classes, n_features : int
     per_item : int
-        Labels of a labelled item, each by another annotator.
+        Labels per labelled item, each by a different annotator.
     on_disk : bool
         Whether the features are read from Parquet files, out of core.
     seed : int
@@ -58,7 +62,7 @@ class World:
 
     @property
     def n_blocks(self) -> int:
-        """How many times BLOCK items, the last ones perhaps fewer: row groups of the files."""
+        """Number of blocks, which are the row groups of the files."""
         return -(-self.n_items // BLOCK)
 
     @property
@@ -79,7 +83,7 @@ class World:
 
     @cached_property
     def _slopes(self) -> np.ndarray:
-        """What makes a class likely: (n_features, n_classes)."""
+        """Coefficients of the classes: (n_features, n_classes)."""
         drawn = self._rng(SLOPES).normal(size=(self.n_features, self.n_classes))
         return drawn * SHARPNESS / np.sqrt(self.n_features * (1 + SPREAD**2))
 
@@ -89,7 +93,7 @@ class World:
         return X
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Items, some at a time: float32 (at most BLOCK, n_features)."""
+        """Yield the items in blocks: float32 (at most BLOCK, n_features)."""
         for number, start in enumerate(range(0, self.n_items, BLOCK)):
             yield self._some_items(self._rng(ITEMS, number), BLOCK)[: self.n_items - start]
 
@@ -111,17 +115,17 @@ class World:
         for start in range(0, self.n_items, BLOCK * BLOCKS_A_FILE):
             rows = min(BLOCK * BLOCKS_A_FILE, self.n_items - start)
             path = folder / f"items-{start:09}.parquet"
-            # Random numbers are neither repeated nor compressible.
+            # Random numbers have no repetitions and cannot be compressed.
             with parquet.ParquetWriter(path, schema, compression="none", use_dictionary=False) as file:
                 for _ in range(0, rows, BLOCK):
                     columns = np.ascontiguousarray(next(blocks).T)
                     file.write_table(pa.table(dict(zip(names, columns, strict=True)), schema))
 
-    # --- who said what --------------------------------------------------------------------------------------
+    # --- annotations ----------------------------------------------------------------------------------------
 
     @cached_property
     def labelled(self) -> np.ndarray:
-        """Which items have labels, ascending: (n_labelled,)."""
+        """Sorted indices of the items with labels: (n_labelled,)."""
         drawn = self._rng(LABELLED).choice(self.n_items, self.n_labelled, replace=False, shuffle=False)
         return np.sort(drawn).astype(np.int32)
 
@@ -130,9 +134,9 @@ class World:
         return (X @ self._slopes + rng.gumbel(size=(len(X), self.n_classes))).argmax(axis=1)
 
     def crowd(self, X: np.ndarray) -> tuple[Annotations, np.ndarray]:
-        """Annotations of the world and the truth of its labelled items, whose features are ``X``.
+        """Return the annotations and the truth of the labelled items, whose features are ``X``.
 
-        The log-odds that annotator t is right on x are a_t + b_tc, c the cluster whose centre is nearest.
+        The log-odds that annotator t is right on x are a_t + b_tc, where c is the nearest cluster.
         """
         rng, people = self._rng(LABELS), self._rng(ANNOTATORS)
         odds = people.normal(SKILL, UNLIKE, (self.n_annotators, 1))
@@ -142,26 +146,26 @@ class World:
         who = subsets(rng, len(X), self.n_annotators, self.per_item)
         right = rng.random(who.shape) < expit(odds[who, cluster[:, None]])
         wrong = (z[:, None] + rng.integers(1, self.n_classes, size=who.shape)) % self.n_classes
-        said = np.where(right, z[:, None], wrong)
-        triples = np.repeat(self.labelled, self.per_item), who.ravel(), said.ravel()
+        labels = np.where(right, z[:, None], wrong)
+        triples = np.repeat(self.labelled, self.per_item), who.ravel(), labels.ravel()
         sizes = self.n_items, self.n_annotators, self.n_classes
         return Annotations(*(code.astype(np.int32) for code in triples), *map(np.arange, sizes)), z
 
     def new(self) -> tuple[np.ndarray, np.ndarray]:
-        """Items that are not in the world, and their truth."""
+        """Return test items and their truth."""
         rng = self._rng(NEW)
         X = self._some_items(rng, N_NEW)
         return X, self._truth(X, rng)
 
     @property
     def ceiling(self) -> float:
-        """Share of the new items that who knew the world would classify rightly."""
+        """Accuracy of the Bayes classifier on the test items."""
         X, z = self.new()
         return float(np.mean((X @ self._slopes).argmax(axis=1) == z))
 
 
 def subsets(rng: np.random.Generator, n: int, size: int, k: int) -> np.ndarray:
-    """Draw n times k of 0 … size − 1, each subset as likely as any other, ascending: (n, k). After Floyd."""
+    """Draw n uniform subsets of size k from 0 … size − 1, sorted: (n, k), by Floyd's algorithm."""
     drawn = np.empty((n, k), dtype=np.int32)
     for place, last in enumerate(range(size - k, size)):
         one = rng.integers(last + 1, size=n)

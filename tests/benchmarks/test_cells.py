@@ -1,4 +1,4 @@
-"""Cells are computed once, whatever ends a run."""
+"""Cells are computed once, even if a run is interrupted."""
 
 import io
 import json
@@ -18,7 +18,7 @@ def table(tmp_path):
 
 
 class Work:
-    """Remembers what it was asked for; methods in ``failing`` have an error."""
+    """Records its calls; methods in ``failing`` return an error."""
 
     def __init__(self, *failing):
         self.calls, self.failing = [], failing
@@ -39,7 +39,7 @@ def test_rows_come_back_as_text_with_their_key(table):
     }  # fmt: skip
 
 
-def test_cells_that_are_there_are_not_computed_again(table):
+def test_existing_cells_are_not_computed_again(table):
     run(table, GROUPS[:1], ["vote"], Work(), jobs=1)
     work = Work()
     run(table, GROUPS, ["vote", "auto"], work, jobs=1)
@@ -49,7 +49,7 @@ def test_cells_that_are_there_are_not_computed_again(table):
     assert again.calls == []
 
 
-def test_failed_cells_are_tried_again_only_if_asked(table):
+def test_failed_cells_are_retried_only_on_request(table):
     run(table, GROUPS[:1], ["vote", "auto"], Work("auto"), jobs=1)
     assert [row["error"] for row in table.rows()] == ["", "bad luck"]
     work = Work()
@@ -60,7 +60,7 @@ def test_failed_cells_are_tried_again_only_if_asked(table):
     assert [row["error"] for row in table.rows()] == ["", ""]
 
 
-def test_cells_are_computed_anew_if_asked_and_the_others_stay(table):
+def test_cells_are_recomputed_on_request_and_the_others_stay(table):
     run(table, GROUPS, ["vote", "auto"], Work("auto"), jobs=1)
     work = Work()
     run(table, GROUPS[:1], ["auto"], work, jobs=1, again=True)
@@ -69,14 +69,14 @@ def test_cells_are_computed_anew_if_asked_and_the_others_stay(table):
     assert len(table.path.read_text().splitlines()) == 5  # a header, and every cell once
 
 
-def test_what_was_to_be_computed_anew_is_missing_until_it_is(table):
+def test_cells_to_recompute_are_missing_until_they_are_computed(table):
     run(table, GROUPS, ["vote"], Work(), jobs=1)
     assert table.missing([("iris", 1, "vote")], again=True) == [("iris", 1, "vote")]
     assert table.missing([("iris", 0, "vote"), ("iris", 1, "vote")]) == [("iris", 1, "vote")]
 
 
 @pytest.mark.parametrize("cut", [1, 4, 9])
-def test_a_line_cut_short_by_a_killed_run_is_computed_again(table, cut):
+def test_an_incomplete_line_of_a_killed_run_is_computed_again(table, cut):
     run(table, GROUPS, ["vote", "auto"], Work(), jobs=1)
     whole = table.path.read_bytes()
     table.path.write_bytes(whole[:-cut])
@@ -86,7 +86,7 @@ def test_a_line_cut_short_by_a_killed_run_is_computed_again(table, cut):
     assert table.path.read_bytes() == whole
 
 
-def test_a_header_cut_short_is_written_again(table):
+def test_an_incomplete_header_is_written_again(table):
     table.append([{"set": "iris", "repeat": 0, "method": "vote", "accuracy": 1, "error": ""}])
     whole = table.path.read_bytes()
     table.path.write_bytes(whole[:7])
@@ -95,14 +95,14 @@ def test_a_header_cut_short_is_written_again(table):
     assert table.path.read_bytes() == whole
 
 
-def test_a_file_of_other_columns_is_refused(table):
+def test_a_file_with_other_columns_is_refused(table):
     table.append([])
     other = Table(table.path, table.key, ("auc", "error"))
-    with pytest.raises(ValueError, match=r"t\.csv: expected the columns .* auc, error; found .* accuracy"):
+    with pytest.raises(ValueError, match=r"t\.csv: expected the columns .* auc, error, got .* accuracy"):
         other.rows()
 
 
-def test_one_group_at_a_time_reaches_the_disk(table):
+def test_each_group_is_written_as_soon_as_it_is_finished(table):
     class Killed(BaseException):
         pass
 
@@ -116,7 +116,7 @@ def test_one_group_at_a_time_reaches_the_disk(table):
     assert [row["repeat"] for row in table.rows()] == ["0"]
 
 
-def test_progress_foretells_by_cost(monkeypatch):
+def test_progress_estimates_the_remaining_time_from_the_cost(monkeypatch):
     now = iter([0.0, 10.0, 20.0])
     monkeypatch.setattr(cells.time, "monotonic", lambda: next(now))
     stream = io.StringIO()
@@ -124,12 +124,12 @@ def test_progress_foretells_by_cost(monkeypatch):
     progress.add(1.0, "small")
     progress.add(3.0, "large")
     assert stream.getvalue().splitlines() == [
-        "1/2  0:00:10 passed, 0:00:30 left  small",
-        "2/2  0:00:20 passed, 0:00:00 left  large",
+        "1/2  0:00:10 elapsed, 0:00:30 left  small",
+        "2/2  0:00:20 elapsed, 0:00:00 left  large",
     ]
 
 
-def test_a_machine_is_described_once_and_without_its_name(tmp_path):
+def test_a_machine_is_recorded_once_and_without_its_host_name(tmp_path):
     path = tmp_path / "results" / "machine.json"
     machine.record(path)
     machine.record(path)

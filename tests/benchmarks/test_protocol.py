@@ -1,4 +1,4 @@
-"""The same folds and labels for every method; a method that fails says why."""
+"""Every method gets the same folds and labels; errors of a method are recorded."""
 
 from itertools import pairwise
 
@@ -17,15 +17,15 @@ LABELS = np.where(rng.random((60, 5)) < 0.8, z[:, None], 1 - z[:, None])
 COLUMNS = {"method", *protocol.VALUES}
 
 
-def test_folds_part_the_items_and_keep_the_classes():
+def test_folds_partition_the_items_and_are_stratified():
     tests = [split(X, z, LABELS, 0, fold, 1.0) for fold in range(5)]
     rows = np.vstack([draw.X_test for draw in tests])
     assert sorted(map(tuple, rows)) == sorted(map(tuple, X))
     assert all(abs(draw.z_test.mean() - z.mean()) < 0.05 for draw in tests)
 
 
-def test_a_larger_share_holds_the_smaller_one():
-    seen = [split(X, z, LABELS, 1, 2, share).said.labelled for share in PROPORTIONS]
+def test_larger_shares_contain_smaller_ones():
+    seen = [split(X, z, LABELS, 1, 2, share).Y.labelled for share in PROPORTIONS]
     assert [int(each.sum()) for each in seen] == [5, 10, 14, 19, 24, 29, 34, 38, 43, 48]
     assert all((more | less == more).all() for less, more in pairwise(seen))
 
@@ -33,7 +33,7 @@ def test_a_larger_share_holds_the_smaller_one():
 def test_labels_stay_with_their_items():
     draw = split(X, z, LABELS, 0, 0, 1.0)
     place = {tuple(row): labels for row, labels in zip(X, LABELS, strict=True)}
-    assert np.array_equal(draw.said.to_matrix(), [place[tuple(row)] for row in draw.X])
+    assert np.array_equal(draw.Y.to_matrix(), [place[tuple(row)] for row in draw.X])
 
 
 def test_repeats_differ():
@@ -41,7 +41,7 @@ def test_repeats_differ():
     assert not np.array_equal(first.X_test, second.X_test)
 
 
-def test_every_method_gives_a_row():
+def test_every_method_returns_a_row():
     builders = {key: METHODS[key].build for key in methods_for(5, KINDS) if key != "auto"}  # auto takes long
     rows = evaluate(split(X, z, LABELS, 0, 0, 0.5), builders, with_order=True)
     assert [row["method"] for row in rows] == list(builders)
@@ -49,7 +49,7 @@ def test_every_method_gives_a_row():
     assert all(set(row) <= COLUMNS | {"order"} and row["n_labelled"] == 24 for row in rows)
 
 
-def test_a_vote_of_one_class_is_no_failure():
+def test_a_vote_of_a_single_class_is_not_an_error():
     everyone_says_one = np.ones_like(LABELS)
     builders = {key: METHODS[key].build for key in methods_for(5, KINDS) if key != "auto"}
     rows = evaluate(split(X, z, everyone_says_one, 0, 0, 0.1), builders)
@@ -57,8 +57,8 @@ def test_a_vote_of_one_class_is_no_failure():
     assert rows[0]["accuracy"] == pytest.approx(np.mean(split(X, z, LABELS, 0, 0, 0.1).z_test == 1), abs=1e-6)
 
 
-def test_an_error_stands_in_the_row_and_the_others_go_on():
-    def broken(said):
+def test_an_error_is_recorded_and_the_other_methods_still_run():
+    def broken(Y):
         raise ValueError("no luck")
 
     rows = evaluate(split(X, z, LABELS, 0, 0, 0.5), {"broken": broken, "vote": METHODS["vote"].build})
@@ -67,20 +67,20 @@ def test_an_error_stands_in_the_row_and_the_others_go_on():
     assert rows[1]["accuracy"] > 0.5
 
 
-def test_a_fit_that_takes_too_long_is_skipped_and_says_so(monkeypatch):
+def test_a_fit_past_the_limit_is_stopped_and_recorded(monkeypatch):
     monkeypatch.setattr(protocol, "LONGEST", 0.0)
     (row,) = evaluate(split(X, z, LABELS, 0, 0, 0.5), {"gp": METHODS["gp"].build})
     assert row["error"].startswith("TookTooLong: skipped after 0 s")
 
 
-def test_methods_are_as_many_as_annotators():
+def test_there_is_one_method_per_annotator():
     assert [key for key in methods_for(5, ["vote", "annotator"])] == [
         "vote", *(f"annotator-{t}" for t in range(1, 6))
     ]  # fmt: skip
     assert "annotator-6" in methods_for(6, KINDS)
 
 
-def test_all_sets_get_a_repeat_before_any_gets_the_next_and_dim_comes_last():
+def test_repeats_of_all_sets_are_run_in_turn_and_dim_comes_last():
     tasks = figure3.groups(["dim", "pima", "wpbc60"], 2, (0.1, 1.0))
     assert len(tasks) == 3 * 2 * 5 * 2
     repeats = [task[1] for task in tasks]
@@ -88,7 +88,7 @@ def test_all_sets_get_a_repeat_before_any_gets_the_next_and_dim_comes_last():
     assert list(dict.fromkeys(task[0] for task in tasks)) == ["wpbc60", "pima", "dim"]
 
 
-def test_quick_is_part_of_the_whole():
+def test_the_quick_run_is_a_subset_of_the_full_run():
     whole = set(figure3.groups(figure3.CHEAP_FIRST, 5, PROPORTIONS))
     assert len(whole) == 7 * 5 * 5 * 10
     assert set(figure3.groups(figure3.QUICK_SETS, 1, figure3.QUICK_PROPORTIONS)) <= whole
@@ -105,21 +105,21 @@ def test_simulated_study_has_the_shape_of_the_cardiac_data():
     assert np.array_equal(simulated_study.problem(3)[2], problems[2][2])
 
 
-def test_simulated_readers_err_together_more_than_by_chance():
+def test_errors_of_simulated_readers_are_correlated():
     wrong = np.vstack([y != z[:, None] for _, z, y in map(simulated_study.problem, range(1, 17))])
     off_diagonal = np.corrcoef(wrong.T)[np.triu_indices(5, 1)]
     assert off_diagonal.mean() > 0.05  # by chance, within 0.006 of 0
 
 
-def test_without_unlabelled_only_labelled_items_are_left():
+def test_without_unlabelled_items_only_labelled_ones_remain():
     draw = unlabelled.draw("two-moons", 0, 20)
     alone = unlabelled.without_unlabelled(draw)
-    assert (len(draw.X), len(alone.X), alone.said.n_items) == (300, 20, 20)
-    assert np.array_equal(alone.said.to_matrix(), draw.said.to_matrix()[draw.said.labelled])
-    assert np.array_equal(alone.X, draw.X[draw.said.labelled])
+    assert (len(draw.X), len(alone.X), alone.Y.n_items) == (300, 20, 20)
+    assert np.array_equal(alone.Y.to_matrix(), draw.Y.to_matrix()[draw.Y.labelled])
+    assert np.array_equal(alone.X, draw.X[draw.Y.labelled])
 
 
-def test_a_choice_names_what_it_knows():
+def test_an_unknown_choice_is_refused_with_the_allowed_ones():
     some = choice(["a", "b", "c"])
     assert some("c,a") == ["a", "c"]
     with pytest.raises(Exception, match="expected some of a, b, c; got d"):

@@ -29,7 +29,7 @@ def test_a_constant_score_gives_the_diagonal():
     assert roc.average(["(0011)"]) == pytest.approx(roc.GRID, abs=1e-6)
 
 
-def test_average_is_over_heights_through_the_middles_of_steps():
+def test_curves_are_averaged_through_the_midpoints_of_their_steps():
     assert roc.average(["10", "01"])[[0, 50, 100]].tolist() == [0, 0.5, 1]
-    # Steps at heights 1/2 and 1, their middles at 1/4 and 3/4.
+    # Steps at heights 1/2 and 1, with midpoints at 1/4 and 3/4.
     assert roc.average(["1010"])[[0, 25, 50, 75, 100]].tolist() == pytest.approx([0, 0.5, 0.75, 1, 1])

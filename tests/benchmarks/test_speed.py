@@ -1,4 +1,4 @@
-"""The benchmarks of speed: worlds, what is measured of them, and what is said of it."""
+"""The speed benchmarks: simulated data, measurements and tables."""
 
 import json
 from dataclasses import replace
@@ -19,21 +19,21 @@ from benchmarks.speed.worlds import WORLDS, World, subsets
 SMALL = World(3_000, 1_000, n_annotators=40, n_features=6, per_item=3)
 
 
-# --- worlds -------------------------------------------------------------------------------------------------
+# --- data ---------------------------------------------------------------------------------------------------
 
 
-def test_a_world_is_made_from_its_numbers_alone():
+def test_data_depend_on_sizes_and_seed_alone():
     one, again, other = SMALL, replace(SMALL), replace(SMALL, seed=1)
     X = one.features()
     assert (X.shape, X.dtype) == ((3_000, 6), np.float32)
     np.testing.assert_array_equal(X, again.features())
     assert not np.array_equal(X, other.features())
-    (said, z), (said_again, z_again) = (world.crowd(X[world.labelled]) for world in (one, again))
-    assert said == said_again
+    (Y, z), (Y_again, z_again) = (world.crowd(X[world.labelled]) for world in (one, again))
+    assert Y_again == Y
     np.testing.assert_array_equal(z, z_again)
 
 
-def test_larger_worlds_go_on_where_smaller_ones_end(monkeypatch):
+def test_larger_data_sets_begin_with_the_items_of_smaller_ones(monkeypatch):
     monkeypatch.setattr(worlds, "BLOCK", 700)
     small, large = SMALL.features(), replace(SMALL, n_items=5_000).features()
     np.testing.assert_array_equal(small, large[:3_000])
@@ -42,23 +42,23 @@ def test_larger_worlds_go_on_where_smaller_ones_end(monkeypatch):
     assert len(sizes) == SMALL.n_blocks
 
 
-def test_labels_are_as_many_as_said():
-    said, z = SMALL.crowd(SMALL.features()[SMALL.labelled])
-    assert (said.n_items, said.n_annotators, said.n_classes) == (3_000, 40, 2)
-    assert said.n_annotations == SMALL.n_labels == 3_000
-    np.testing.assert_array_equal(np.flatnonzero(said.labelled), SMALL.labelled)
-    assert set(said.labels_per_item) == {0, 3}
-    assert len({*zip(said.item, said.annotator, strict=True)}) == 3_000
-    in_order = np.lexsort((said.annotator, said.item))
+def test_the_number_of_labels_is_as_specified():
+    Y, z = SMALL.crowd(SMALL.features()[SMALL.labelled])
+    assert (Y.n_items, Y.n_annotators, Y.n_classes) == (3_000, 40, 2)
+    assert Y.n_annotations == SMALL.n_labels == 3_000
+    np.testing.assert_array_equal(np.flatnonzero(Y.labelled), SMALL.labelled)
+    assert set(Y.labels_per_item) == {0, 3}
+    assert len({*zip(Y.item, Y.annotator, strict=True)}) == 3_000
+    in_order = np.lexsort((Y.annotator, Y.item))
     np.testing.assert_array_equal(in_order, np.arange(3_000))
     assert len(z) == 1_000
 
 
-def test_expertise_depends_on_the_place():
+def test_expertise_depends_on_the_cluster():
     world = World(20_000, 20_000, n_annotators=5, n_features=6)
     X = world.features()
-    said, z = world.crowd(X)
-    right = (said.label == np.repeat(z, 5)).reshape(-1, 5)  # all five label every item, in their order
+    Y, z = world.crowd(X)
+    right = (Y.label == np.repeat(z, 5)).reshape(-1, 5)  # all five label every item, in their order
     cluster = ((X[:, None, :] - world._centres) ** 2).sum(axis=2).argmin(axis=1)
     shares = np.array([right[cluster == c].mean(axis=0) for c in range(worlds.N_CLUSTERS)])
     assert (np.ptp(shares, axis=0) > 0.2).all()
@@ -66,7 +66,7 @@ def test_expertise_depends_on_the_place():
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_the_truth_is_what_a_classifier_can_learn(n_classes):
+def test_a_classifier_can_learn_the_truth(n_classes):
     world = replace(SMALL, n_classes=n_classes)
     X, z = world.new()
     assert len(X) == worlds.N_NEW
@@ -75,7 +75,7 @@ def test_the_truth_is_what_a_classifier_can_learn(n_classes):
     assert not np.isin(X[:, 0], world.features()[:, 0]).any()
 
 
-def test_subsets_are_drawn_alike():
+def test_all_subsets_are_equally_likely():
     drawn = subsets(np.random.default_rng(0), 20_000, 5, 3)
     assert (np.diff(drawn, axis=1) > 0).all()
     assert (drawn.min(), drawn.max()) == (0, 4)
@@ -96,7 +96,7 @@ def test_files_hold_the_same_items(tmp_path, monkeypatch):
     assert len(groups) == SMALL.n_blocks
 
 
-def test_the_cells_are_those_asked_for():
+def test_the_data_sets_have_the_planned_sizes():
     sizes = {name: (w.n_items, w.n_labels, w.n_annotators, w.n_classes) for name, w in WORLDS.items()}
     assert sizes["labelled-100k"] == (100_000, 500_000, 50, 2)
     assert sizes["annotators-2000"] == (100_000, 500_000, 2_000, 2)
@@ -120,7 +120,7 @@ def tiny(monkeypatch):
         monkeypatch.setitem(module.WORLDS, "tiny", TINY)
 
 
-def test_a_cell_is_a_fit_of_our_default(tiny):
+def test_a_cell_is_a_fit_with_default_settings(tiny):
     row = run.work(TINY, "", 60.0)
     assert row["error"] == ""
     assert 0 < row["cpu_seconds"] < 60
@@ -132,7 +132,7 @@ def test_a_cell_is_a_fit_of_our_default(tiny):
     assert set(row) <= set(summary.VALUES)
 
 
-def test_what_is_read_from_disk_is_counted(tmp_path, monkeypatch):
+def test_reads_from_disk_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(worlds, "BLOCK", 100)
     world = replace(TINY, on_disk=True)
     world.write(tmp_path)
@@ -142,36 +142,36 @@ def test_what_is_read_from_disk_is_counted(tmp_path, monkeypatch):
     assert row["consensus"] > 0.8
 
 
-def test_what_is_past_the_limit_has_no_figures(tiny):
+def test_a_fit_past_the_limit_has_no_scores(tiny):
     row = run.work(TINY, "", 0.01)
     assert row["error"].startswith("past the limit")
     assert "consensus" not in row
 
 
 def test_a_cell_that_fails_has_a_row(tiny, monkeypatch):
-    monkeypatch.setattr(run, "work", len)  # does not take what it is given
+    monkeypatch.setattr(run, "work", len)  # takes other arguments
     row = run.measure("tiny", summary.METHOD, 60.0)
     assert row["error"].startswith("TypeError: len() takes exactly one argument")
     assert (row["world"], row["n_labels"], row["limit"]) == ("tiny", 450, 60.0)
     assert set(row) <= {*summary.KEY, *summary.VALUES}
 
 
-def test_others_are_given_the_same_world(tiny, tmp_path):
+def test_other_methods_get_the_same_data(tiny, tmp_path):
     row = against_run.compute("tiny", "majority vote + LR", 60.0)
     assert row["error"] == ""
-    said, z = TINY.crowd(TINY.features()[TINY.labelled])
+    Y, z = TINY.crowd(TINY.features()[TINY.labelled])
     case = against_run.make_case("tiny")
-    assert case.said == said
+    assert case.Y == Y
     np.testing.assert_array_equal(case.truth, z)
     assert 0.6 < row["consensus"] < 1
     against_run.table(tmp_path).append([row])
     assert "majority vote + LR" in against.body(tmp_path)
 
 
-def test_a_world_without_room_is_left_out(monkeypatch, capsys):
+def test_data_that_do_not_fit_on_disk_are_skipped(monkeypatch, capsys):
     monkeypatch.setattr(run.shutil, "disk_usage", lambda place: type("Usage", (), {"free": 2**30}))
     assert [run.fits_on_disk(name) for name in ("all-1m", "all-10m")] == [True, False]
-    assert "all-10m is left out" in capsys.readouterr().out
+    assert "all-10m is skipped" in capsys.readouterr().out
 
 
 @pytest.fixture
@@ -197,13 +197,13 @@ def test_cells_are_measured_once_on_one_machine(table, monkeypatch, capsys):
     monkeypatch.setattr(machine, "_processor", lambda: "Abacus")
     timings.fill(table, cells[:1], measure)
     assert calls[3:] == ["a"]
-    assert "put aside as t.before.csv" in capsys.readouterr().out
+    assert "renamed to t.before.csv" in capsys.readouterr().out
     assert [row["world"] for row in table.rows()] == ["a"]
     (named,) = json.loads(table.path.with_suffix(".machine.json").read_text("utf-8"))
     assert named["processor"] == "Abacus"
 
 
-# --- what is said of it -------------------------------------------------------------------------------------
+# --- tables -------------------------------------------------------------------------------------------------
 
 
 def row(name, cpu=2.0, mb=10.0, error="", **more):
@@ -225,7 +225,7 @@ def test_exponents_are_slopes_of_logarithms():
     assert summary.exponent(sizes, pd.Series([5.0, 5.0, 5.0])) == pytest.approx(0)
 
 
-def test_growth_is_told_of_what_ended(tmp_path):
+def test_growth_uses_finished_cells_only(tmp_path):
     rows = rows_of(
         tmp_path,
         *(row("labelled-10k", 1.0, 10), row("labelled-100k", 10.0, 20)),
@@ -234,10 +234,10 @@ def test_growth_is_told_of_what_ended(tmp_path):
     )
     grown = summary.growth(rows)
     assert grown.to_numpy().tolist() == [["50 000 to 500 000", "1.00", "0.30"]]
-    assert grown.index.tolist() == ["labels, five an item"]
+    assert grown.index.tolist() == ["labels, five per item"]
 
 
-def test_the_table_has_a_row_a_world_in_their_order(tmp_path):
+def test_the_table_has_one_row_per_data_set_in_order(tmp_path):
     rows = rows_of(
         tmp_path,
         row("all-100k", cpu=3.0),
@@ -253,7 +253,7 @@ def test_the_table_has_a_row_a_world_in_their_order(tmp_path):
     assert shown["× product"].tolist() == ["", "", "", "6"]
 
 
-def test_an_item_without_labels_is_told_in_products(tmp_path):
+def test_the_cost_of_an_unlabelled_item_is_given_in_matrix_products(tmp_path):
     rows = rows_of(
         tmp_path,
         row("all-100k", cpu=10.0, product_seconds=1.0),
@@ -261,9 +261,9 @@ def test_an_item_without_labels_is_told_in_products(tmp_path):
         row("all-10m", cpu=300.0, reads=2.04),
     )
     assert summary.passes(rows) == (
-        "One more item without labels costs as much as 3.0 bare products. "
-        "The pass over all items of all-1m that an anchor graph takes costs 2.5 of them. "
-        "Of the features on disk each row is read 2.04 times."
+        "One more unlabelled item costs as much as 3.0 matrix products. "
+        "The pass of an anchor graph over all items of all-1m costs as much as 2.5 products. "
+        "Each row of the features on disk is read 2.04 times."
     )
     assert summary.passes(rows[:1]) == ""
 
@@ -274,7 +274,7 @@ def against_row(world, method, cpu=1.0, error=""):
     return {"world": world, "method": method, "error": error} | cost | figures
 
 
-def test_others_are_told_in_multiples_of_ours(tmp_path):
+def test_times_of_other_methods_are_given_relative_to_ours(tmp_path):
     late = "past the limit: stopped after 180 s of the processor"
     against_run.table(tmp_path).append(
         [
@@ -296,5 +296,5 @@ def test_others_are_told_in_multiples_of_ours(tmp_path):
 
 
 @pytest.mark.parametrize(("ratio", "text"), [(0.004, "< 0.01"), (0.52, "0.52"), (5.23, "5.2"), (52.3, "52")])
-def test_ratios_have_two_figures(ratio, text):
+def test_ratios_have_two_significant_digits(ratio, text):
     assert against.times(ratio) == text

@@ -1,4 +1,4 @@
-"""Summaries of tiny tables, against what one works out by hand."""
+"""Summaries of small tables, compared with values computed by hand."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ GROUP = figure3.KEY[:-1]
 
 
 def table(**by_method):
-    """Cells of two folds of one repeat of pima at 0.1 and 1.0: four accuracies a method, folds first."""
+    """Cells of pima, one repeat, two folds, proportions 0.1 and 1.0: four accuracies per method."""
     places = [("pima", 0, fold, share) for share in (0.1, 1.0) for fold in (0, 1)]
     rows = [
         (*place, method.replace("_", "-"), accuracy, accuracy, "")
@@ -25,7 +25,7 @@ def wide(**by_method):
     return summary.side_by_side(table(**by_method), GROUP)
 
 
-def test_annotators_become_their_mean_and_their_best():
+def test_single_annotators_are_replaced_by_their_mean_and_their_best():
     cells = table(vote=[0.9] * 4, annotator_1=[0.5, 0.6, 0.7, 0.9], annotator_2=[0.6, 0.8, 0.8, 0.7])
     told = summary.side_by_side(summary.with_annotators(cells, GROUP), GROUP)
     assert told.columns.tolist() == ["vote", "annotator", "annotator-best"]
@@ -53,7 +53,21 @@ def test_a_cell_where_a_baseline_has_no_result_is_not_counted():
     assert summary.won(means, "auto", ["vote"]).tolist() == [True]
 
 
-def test_cells_won_by_chance_are_those_won_where_chance_has_no_say():
+def test_a_cell_is_clear_beyond_two_standard_errors_of_the_best_baseline():
+    index = pd.MultiIndex.from_product(
+        [["bupa"], range(2), range(2), [0.1, 0.5, 1.0]], names=["set", "repeat", "fold", "proportion"]
+    )
+    folds = np.tile([0.0, 0.02, 0.0, 0.02], (3, 1)).T  # paired differences have a standard error of 0.0058
+    wide = pd.DataFrame({"auto": (0.5 + folds + [0.01, 0.0, -0.05]).ravel(), "vote": 0.5}, index)
+    wide["tsvm"] = 0.4
+    found = summary.against_best(wide, "auto", ["vote", "tsvm"])
+    assert found["best"].tolist() == ["vote"] * 3
+    assert found["sem"].tolist() == pytest.approx([0.02 / np.sqrt(12)] * 3)
+    assert found["won"].tolist() == [True, False, False]
+    assert found["lost"].tolist() == [False, False, True]
+
+
+def test_the_bootstrap_gives_the_cells_won_if_folds_do_not_differ():
     index = pd.MultiIndex.from_product(
         [["bupa", "pima"], range(2), range(5), [0.1, 0.5, 1.0]], names=["set", "repeat", "fold", "proportion"]
     )
@@ -67,7 +81,7 @@ def test_cells_won_by_chance_are_those_won_where_chance_has_no_say():
     assert 3 <= low < high <= 6
 
 
-def test_average_rank_shares_ties():
+def test_ties_share_their_rank():
     means = summary.cell_means(wide(auto=[0.9] * 4, vote=[0.5, 0.5, 0.9, 0.9], tsvm=[0.1] * 4))
     assert summary.average_rank(means, ["auto", "vote", "tsvm"]).to_dict() == {
         "auto": 1.25, "vote": 1.75, "tsvm": 3.0
@@ -83,7 +97,7 @@ def test_difference_is_paired_and_a_fold_counts_once():
     assert difference.loc["pima", "sem"] == pytest.approx(np.std(folds, ddof=1) / np.sqrt(2))
 
 
-def test_sets_count_alike_in_the_mean():
+def test_data_sets_have_equal_weight_in_the_mean():
     small = table(auto=[0.8, 0.6, 0.9, 0.9], vote=[0.7, 0.6, 0.7, 0.8])
     large = small.assign(set="bupa", accuracy=small["accuracy"] / 2)
     both = summary.side_by_side(pd.concat([small, large[large["proportion"] == 0.1]]), GROUP)
@@ -97,7 +111,7 @@ def test_sets_count_alike_in_the_mean():
     )
 
 
-def test_deviation_of_a_study_is_over_problems_not_folds():
+def test_the_deviation_of_a_study_is_over_problems_not_folds():
     rows = [
         ("simulated", problem, 0, fold, 0.2, "auto", accuracy, accuracy)
         for problem, fold, accuracy in [(1, 0, 0.5), (1, 1, 0.7), (2, 0, 0.7), (2, 1, 0.9)]
@@ -108,7 +122,7 @@ def test_deviation_of_a_study_is_over_problems_not_folds():
     assert row["accuracy_std"] == pytest.approx(np.std([0.6, 0.8], ddof=1))
 
 
-def test_gain_is_with_less_without_paired_by_repeat():
+def test_the_gain_is_with_minus_without_paired_by_repeat():
     rows = [
         ("digits", repeat, 30, which, "auto", accuracy)
         for repeat, which, accuracy in [
@@ -119,10 +133,10 @@ def test_gain_is_with_less_without_paired_by_repeat():
     (row,) = summary.gains(cells).to_dict("records")
     assert row["gain"] == pytest.approx(0.15)
     assert row["error"] == pytest.approx(np.std([0.2, 0.1], ddof=1) / np.sqrt(2))
-    assert row["pairs"] == 2  # the third repeat has only one half
+    assert row["pairs"] == 2  # the third repeat has no fit without unlabelled items
 
 
-def test_the_last_of_equal_cells_counts_and_text_stays_text(tmp_path):
+def test_the_last_row_of_a_cell_counts_and_text_stays_text(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("set,method,accuracy,error,order\na,vote,,broken,\na,vote,0.5,,0011\n")
     assert read(path, ["set", "method"]).to_dict("records") == [
@@ -132,7 +146,7 @@ def test_the_last_of_equal_cells_counts_and_text_stays_text(tmp_path):
         read(tmp_path / "other.csv", ["set"])
 
 
-def test_markdown_lines_up():
+def test_markdown_columns_are_aligned():
     frame = pd.DataFrame({"accuracy": ["0.5", "0.75"]}, index=pd.Index(["a", "long"], name="set"))
     assert markdown(frame).splitlines() == [
         "| set  | accuracy |",
@@ -142,7 +156,7 @@ def test_markdown_lines_up():
     ]
 
 
-def test_page_tells_who_won_and_what_failed(tmp_path):
+def test_the_page_shows_wins_and_failures(tmp_path):
     methods = {"vote": 0.7, "annotator_1": 0.6, "annotator_2": 0.5, "ml_gaussian": 0.75, "tsvm": 0.7}
     cells = table(**{name: [value, value + 0.01] * 2 for name, value in (methods | {"auto": 0.8}).items()})
     failed = cells[cells["method"] == "vote"].assign(method="gp", accuracy=np.nan, auc=np.nan, error="slow")
