@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
@@ -155,7 +154,7 @@ def test_convert_the_consensus_of_a_fit(fitted, tmp_path):
     assert "did not come from Label Studio" in failure(
         "convert", out, tmp_path / "p.json", "--to", "label-studio", code=3
     )
-    assert "one label an item" in failure("convert", out, tmp_path / "p.csv", "--to", "wide", code=2)
+    assert "one label per item" in failure("convert", out, tmp_path / "p.csv", "--to", "wide", code=2)
 
 
 def test_label_studio_there_and_back(files, tmp_path):
@@ -212,22 +211,16 @@ def test_help_has_examples(command):
         assert option in said.out
 
 
-def test_help_is_quick_and_loads_nothing_heavy(record_property):
-    """The time is printed, not asserted: it depends on the machine."""
+def test_help_imports_nothing_heavy():
+    """What `whoknows --help` imports decides how fast it is; the time itself depends on the machine."""
     program = Path(sys.executable).with_name("whoknows")
-    started = time.perf_counter()
     shown = subprocess.run(
-        [sys.executable, program, "--help"], capture_output=True, text=True, check=True
-    ).stdout
-    print(f"whoknows --help took {time.perf_counter() - started:.2f} s")
-    assert all(command in shown for command in COMMANDS)
-    heavy = (
-        "import sys, whoknows.apps.cli; print({'numpy', 'rich', 'sklearn', 'pandas'} & sys.modules.keys())"
+        [sys.executable, "-X", "importtime", program, "--help"], capture_output=True, text=True, check=True
     )
-    assert (
-        subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True).stdout
-        == "set()\n"
-    )
+    assert all(command in shown.stdout for command in COMMANDS)
+    imported = {line.split("|")[-1].strip().split(".")[0] for line in shown.stderr.splitlines()}
+    assert {"whoknows", "typer"} <= imported
+    assert not imported & {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "torch"}
 
 
 def test_demo_ends_with_a_report(tmp_path):
@@ -367,4 +360,4 @@ def test_words_have_no_order_of_their_own(tmp_path):
     assert found == as_json("agreement", numbers, "--scale", "ordinal")["alpha"]
     assert found != as_json("agreement", words)["alpha"]
     assert "got 'mid, or so'" in failure("agreement", words, *order[:2], "--levels", "low,high", "-q", code=2)
-    assert "--levels goes with --scale ordinal" in failure("agreement", words, *order[2:], "-q", code=2)
+    assert "--levels requires --scale ordinal" in failure("agreement", words, *order[2:], "-q", code=2)

@@ -175,7 +175,10 @@ def test_a_model_that_is_none(files, tmp_path):
         (("fit", "x", "--model", "gpp"), "gpp"),
         (("fit", "x", "--seed", "-1"), "--seed"),
         (("agreement", "x", "--format", "excel"), "--format must be one of label-studio"),
-        (("fit", "x", "--features", "y", "--levels", "a,b", "--model", "gp"), "--levels goes with"),
+        (
+            ("fit", "x", "--features", "y", "--levels", "a,b", "--model", "gp"),
+            "--levels requires --model ordered",
+        ),
         (("simulate", "--labelled", "0"), "leaves none of 500 items with a label"),
     ],
     ids=lambda value: "-".join(value[:2]) if isinstance(value, tuple) else "",
@@ -190,7 +193,7 @@ def test_calls_that_mean_nothing(args, words, tmp_path, monkeypatch):
 def test_a_config_file_that_is_wrong(files, tmp_path):
     config = tmp_path / "fit.toml"
     for text, words in (
-        ('feature = "x"\n', "has 'feature', which is no option. Did you mean 'features'?"),
+        ('feature = "x"\n', "'feature' is not an option. Did you mean 'features'?"),
         ("labels = \n", "is not TOML"),
         ('model = "best"\n', "best"),
         ("seed = -3\n", "--seed"),

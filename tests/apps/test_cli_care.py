@@ -1,10 +1,12 @@
 """Nothing that a user has is lost, features are never taken for others, and a shell is spoken to as one."""
 
+import io
 import json
 import re
 import shutil
+import sys
 import tomllib
-from types import SimpleNamespace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,7 @@ import pytest
 
 import whoknows
 from tests.apps.cli import as_json, contents, failure, fit_small, run, table, write
-from whoknows.apps.cli.bar import Clock
-from whoknows.apps.cli.console import Pace, Say
+from whoknows.apps.cli.console import Say
 from whoknows.io.features import read_features
 
 
@@ -260,19 +261,66 @@ def test_the_time_left_is_told_once_it_can_be(clock, capsys):
     assert rest[0] == "Fitting: 11% after 9 s, about 44 s left"
 
 
-def test_less_to_do_than_was_said(clock):
-    pace = Pace()
-    for done, of, share in ((1, 10, 0.1), (8, 10, 0.8), (5, 10, 0.8), (9, 6, 1.0), (3, 10, 1.0), (0, 0, 1.0)):
-        clock[0] += 1
-        left = pace.at(done, of)
-        assert pace.share == share
-        assert left is None or left >= 0
-    assert left == 0
+def test_progress_never_goes_back_and_never_exceeds_what_there_is_to_do(clock, capsys):
+    with Say().progress("Fitting") as update:
+        for done, of in ((1, 10), (8, 10), (5, 10), (9, 10), (12, 10), (3, 10), (0, 0)):
+            clock[0] += 6.0
+            update(done, of)
+    assert capsys.readouterr().err.splitlines() == [
+        "Fitting: 10% after 6 s",
+        "Fitting: 80% after 12 s, about 2 s left",
+        "Fitting: 80% after 18 s, about 2 s left",
+        "Fitting: 90% after 24 s, about 2 s left",
+    ]
 
 
-def test_a_bar_says_the_time_left_if_it_is_known():
-    for left, words in ((None, "3 s"), (200.0, "3 s, about 3 min left")):
-        assert str(Clock().render(SimpleNamespace(elapsed=3.0, fields={"left": left}))) == words
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_bar_on_a_terminal_shows_the_time_left(clock, monkeypatch):
+    """The file name in it is text, whatever brackets or control characters it holds."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    with Say().progress("Reading [red]a\x1b[2J.csv") as update:
+        for done in range(1, 5):
+            clock[0] += 100.0
+            update(done, 10)
+    drawn = terminal.getvalue()
+    assert "Reading [red]a\\x1b[2J.csv" in drawn
+    assert "0:10:00" in drawn
+    assert "40%" in drawn
+    assert "\x1b[2J" not in drawn
+
+
+# --- what is printed -------------------------------------------------------------------------------------
+
+
+def test_control_characters_are_shown_and_not_obeyed(capsys):
+    say = Say()
+    say.show("a\x1b[2Jb\rc\x9bd\ud800")
+    say.warn("x\x07y")
+    printed = capsys.readouterr()
+    assert printed.out == "a\\x1b[2Jb\\rc\\x9bd\\ud800\n"
+    assert printed.err == "Warning: x\\x07y\n"
+
+
+def test_characters_that_the_terminal_lacks_are_replaced(monkeypatch):
+    buffer = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(buffer, encoding="ascii"))
+    Say().show("1\u202f000 ± 2 — …, é")
+    sys.stdout.flush()
+    assert buffer.getvalue() == b"1 000 +- 2 - ..., ?\n"
+
+
+def test_json_has_neither_arrays_nor_nan(capsys):
+    found = {"a": np.array([1.5, np.nan, np.inf]), "n": np.int64(3), "path": Path("x"), "l": [float("nan")]}
+    Say(as_json=True).answer(found)
+    answer = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert answer == {"a": [1.5, None, None], "n": 3, "path": "x", "l": [None], "notes": [], "warnings": []}
 
 
 def test_losing_many_labelled_items_is_a_warning(tmp_path):
