@@ -25,7 +25,7 @@ from whoknows.estimators.baselines import (
     ml_original,
 )
 from whoknows.estimators.baselines.base import majority, votes
-from whoknows.estimators.baselines.dawid_skene import dawid_skene
+from whoknows.estimators.baselines.two_step import dawid_skene
 from whoknows.fit.monitor import Monitor
 
 EVERYBODY = [MajorityVoteClassifier(), SingleAnnotatorClassifier(0), DawidSkene()]
@@ -136,11 +136,13 @@ def test_an_annotator_must_be_known_and_have_said_something():
     X, y, _ = line_world(n_items=20)
     y[:, 1] = np.nan
     said = said_in(y, annotators=["anna", "bob", "cleo"])
-    with pytest.raises(ValueError, match=r"one of those in y; got 'dan'. Known: .*'anna'.*'cleo'"):
+    with pytest.raises(
+        ValueError, match=r"one of those with labels in y; got 'dan'. Known: .*'anna'.*'cleo'"
+    ):
         SingleAnnotatorClassifier("dan").fit(X, said)
-    with pytest.raises(ValueError, match=r"one of those in y; got None. Known: .*'anna'.*'cleo'"):
+    with pytest.raises(ValueError, match=r"one of those with labels in y; got None. Known: .*'anna'.*'cleo'"):
         SingleAnnotatorClassifier().fit(X, said)
-    with pytest.raises(ValueError, match=r"'bob' gave no label, so nothing can be learnt. Known: .*'anna'"):
+    with pytest.raises(ValueError, match=r"one of those with labels in y; got 'bob'. Known: .*'anna'"):
         SingleAnnotatorClassifier("bob").fit(X, said)
 
 
@@ -336,7 +338,7 @@ def test_score_is_accuracy_on_a_vector_and_agreement_with_the_vote_on_annotation
     vote = said.labels[majority(votes(said))]
     assert fitted.score(X, said) == np.mean((predicted == vote)[said.labelled])
     assert fitted.score(X, y) == fitted.score(X, said)
-    with pytest.raises(ValueError, match="sample_weight goes with a truth vector"):
+    with pytest.raises(ValueError, match="sample_weight requires true labels"):
         fitted.score(X, said, sample_weight=np.ones(len(X)))
     with pytest.raises(ValueError, match="y has 2 columns; the model knows 3 annotators"):
         fitted.score(X, y[:, :2])

@@ -20,7 +20,7 @@ from whoknows.estimators.baselines.tsvm import (
     WEIGHTS,
     TransductiveSVM,
     _best_labels,
-    _parts,
+    _folds,
     anneal,
     svm,
 )
@@ -179,7 +179,7 @@ def test_settings_are_chosen_by_held_out_votes():
     said = said_in(y)
     vote = np.where(said.labelled, majority(votes(said)), -1)
     met = np.zeros((len(COSTS), len(WEIGHTS)))
-    for part in _parts(vote, np.random.RandomState(5)):
+    for part in _folds(vote, np.random.RandomState(5)):
         kept = ~np.isin(said.item, part)
         without = replace(
             said, **{name: getattr(said, name)[kept] for name in ("item", "annotator", "label")}
@@ -201,10 +201,10 @@ def test_settings_are_chosen_by_held_out_votes():
 
 def test_each_labelled_item_is_held_out_once_and_classes_are_spread():
     vote = np.repeat([-1, 0, 1], [10, 17, 8])
-    parts = _parts(vote, np.random.RandomState(0))
+    parts = _folds(vote, np.random.RandomState(0))
     assert sorted(np.concatenate(parts)) == list(range(10, 35))
     assert {np.sum(vote[part] == 1) for part in parts} <= {1, 2}
-    assert _parts(np.array([-1, 0, -1]), np.random.RandomState(0)) == []
+    assert _folds(np.array([-1, 0, -1]), np.random.RandomState(0)) == []
 
 
 def test_three_classes_each_against_the_rest():

@@ -7,23 +7,18 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from whoknows.apps.cli import inputs, options
+from whoknows.apps.cli import inputs, options, output
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError
-from whoknows.apps.cli.output import (
-    SETTINGS,
-    STDOUT,
-    check_table,
-    destination,
-    refuse_to_replace_input,
-    write,
-)
 from whoknows.apps.cli.results import FitFolder
 from whoknows.apps.cli.stream import write_blocks
 from whoknows.apps.cli.words import count
 
 To = Literal["long", "wide", "crowdkit", "label-studio"]
+IN = "Labels in any format, or the folder of a fit."
+OUT = "Output table: .csv, .tsv, .parquet or .jsonl, for label-studio .json; - prints CSV."
+TO = "Layout of labels (default: long); label-studio: the consensus of a fit as predictions."
 BLOCK = 100_000  # rows of a large consensus in memory at a time
 
 
@@ -31,21 +26,9 @@ BLOCK = 100_000  # rows of a large consensus in memory at a time
 def convert(
     say: Say,
     settings: dict[str, Any],
-    labels: Annotated[
-        Path, typer.Argument(metavar="IN", help="Labels in any format, or the folder of a fit.")
-    ],
-    out: Annotated[
-        Path,
-        typer.Argument(
-            metavar="OUT", help=".csv, .tsv, .parquet or .jsonl, for label-studio .json; - prints CSV."
-        ),
-    ],
-    to: Annotated[
-        To | None,
-        typer.Option(
-            help="Layout of labels (default: long); label-studio: the consensus of a fit as predictions."
-        ),
-    ] = None,
+    labels: Annotated[Path, typer.Argument(metavar="IN", help=IN)],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help=OUT)],
+    to: Annotated[To | None, typer.Option(help=TO)] = None,
     format: options.FormatOption = None,
     column: options.ColumnOption = None,
     duplicates: options.DuplicatesOption = None,
@@ -65,13 +48,13 @@ def convert(
     whoknows convert whoknows-out predictions.json --to label-studio
     """
     _check(out, to, labels, say)
-    if (labels / SETTINGS).is_file():
+    if (labels / output.SETTINGS).is_file():
         written = _convert_fit(FitFolder(labels), out, to, say)
         what = f"the consensus of {count(written, 'item')}"
     else:
         written = _convert_labels(inputs.Source.of(settings), out, to or "long", say)
         what = count(written, "label")
-    if out != STDOUT:
+    if out != output.STDOUT:
         say.tell(f"{out}: {what}.")
     say.answer({"out": str(out.absolute()), "written": written})
 
@@ -79,12 +62,12 @@ def convert(
 def _check(out: Path, to: To | None, labels: Path, say: Say) -> None:
     """Raise if the layout cannot be written to ``out``."""
     if to != "label-studio":
-        check_table(out)
+        output.check_table(out)
     elif out.suffix.lower() != ".json":
         raise CommandError(f"{out}: expected a name that ends in .json, which Label Studio imports.", USAGE)
-    if out == STDOUT and say.as_json:
+    if out == output.STDOUT and say.as_json:
         raise CommandError("OUT is -, but with --json standard output is for JSON: name a file.", USAGE)
-    refuse_to_replace_input([out], labels)
+    output.refuse_to_replace_input([out], labels)
 
 
 def _convert_labels(source: inputs.Source, out: Path, to: To, say: Say) -> int:
@@ -94,7 +77,7 @@ def _convert_labels(source: inputs.Source, out: Path, to: To, say: Say) -> int:
     if to == "label-studio":
         raise CommandError("--to label-studio requires the folder of a fit as IN.", USAGE)
     annotations = inputs.read_who_said_what(source, say).annotations
-    with destination(out, say) as path:
+    with output.destination(out, say) as path:
         say.all(write_labels(annotations, path, to))
     return annotations.n_annotations
 
@@ -114,7 +97,7 @@ def _convert_fit(fitted: FitFolder, out: Path, to: To | None, say: Say) -> int:
             f"{fitted.path}: its labels did not come from Label Studio's JSON export.", BAD_INPUT
         )
     source, consensus = fitted.source, fitted.consensus()
-    refuse_to_replace_input([out], source.labels)
+    output.refuse_to_replace_input([out], source.labels)
     columns = consensus["item"], consensus["consensus"], consensus["confidence"]
     return write_predictions(source.labels, out, *columns, columns=source.columns)
 
@@ -123,13 +106,13 @@ def _write_consensus(fitted: FitFolder, out: Path, say: Say) -> int:
     """Write the consensus as a table; that of an out-of-core fit in blocks."""
     if fitted.consensus_of_many is None:
         consensus = fitted.consensus()
-        write(consensus, out, say)
+        output.write(consensus, out, say)
         return len(consensus["item"])
     import pyarrow as pa
     from pyarrow import parquet
 
     with parquet.ParquetFile(fitted.consensus_of_many) as table:
         kinds = {field.name: pa.array([], field.type) for field in table.schema_arrow}
-        with destination(out, say) as path:
+        with output.destination(out, say) as path:
             write_blocks((block.to_pydict() for block in table.iter_batches(BLOCK)), path, kinds)
         return int(table.metadata.num_rows)

@@ -41,15 +41,8 @@ def demo(
     with folder(data, DATA, ()) as draft, writing(data):
         truth = _write_data(draft)
         write_settings(draft, {}, {}, "Written by whoknows demo")
-    settings = {
-        "labels": data / "labels.csv",
-        "features": data / "features.csv",
-        "out": out,
-        "model": "lgp",
-        "levels": None,
-        "seed": 0,
-        "max_iter": 200,
-    }
+    files = {"labels": data / "labels.csv", "features": data / "features.csv", "out": out}
+    settings = {**files, "model": "lgp", "levels": None, "seed": 0, "max_iter": 200}
     summary = fit_files(settings, say)
     accuracy = _accuracy(summary.consensus, truth)
     say.tell("", *summary.lines(), "", *_table(**accuracy), "")

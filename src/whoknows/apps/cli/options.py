@@ -45,7 +45,7 @@ ColumnOption = Annotated[
 ]
 DuplicatesOption = Annotated[
     Literal["error", "first", "last", "majority"] | None,
-    _Input(help="What to do if an annotator has labelled an item more than once."),
+    _Input(metavar="RULE", help="For repeated labels of an annotator: error, first, last or majority."),
 ]
 MissingOption = Annotated[
     str | None, _Input(metavar="VALUE", help="Value in LABELS that stands for a missing label, e.g. -1.")
