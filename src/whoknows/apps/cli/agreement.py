@@ -29,10 +29,7 @@ def agreement(
         Literal["nominal", "ordinal", "interval"],
         typer.Option(help="Scale of the labels, for Krippendorff's alpha."),
     ] = "nominal",
-    levels: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A,B,C", help="Ordinal labels, lowest first; for --scale ordinal."),
-    ] = None,
+    levels: models.LevelsOption = None,
     out: options.OptionalTableOption = None,
     format: options.FormatOption = None,
     column: options.ColumnOption = None,

@@ -25,7 +25,7 @@ def compare(
     text: options.TextOption = None,
     items: options.ItemsOption = None,
     out: options.OptionalTableOption = None,
-    model: models.ModelOption = "auto",
+    model: models.ClassifierOption = "auto",
     levels: models.LevelsOption = None,
     folds: Annotated[int, typer.Option(metavar="N", min=2, help="Number of cross-validation folds.")] = 3,
     seed: models.SeedOption = 0,
@@ -53,10 +53,6 @@ def compare(
     """
     from whoknows.insight.compare import compare as cross_validate
 
-    if model == "regression":
-        raise CommandError(
-            "compare requires classes as labels, so --model regression is not available.", USAGE
-        )
     source = inputs.Source.of(settings)
     check_table(out, *source.files.values())
     crowd = inputs.read_crowd(source, say)

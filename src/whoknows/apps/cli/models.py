@@ -11,19 +11,19 @@ import typer
 from whoknows.apps.cli.console import Say, Update
 from whoknows.apps.cli.errors import USAGE, CommandError
 
-Name = Literal["auto", "lgp", "id", "gp", "ordered", "regression"]
+Classifier = Literal["auto", "lgp", "id", "gp", "ordered"]
+Name = Literal[Classifier, "regression"]
+CLASSIFIERS = (
+    "auto: several models, weighted by the held-out log-likelihood of the labels. lgp, id, gp: one model of "
+    "the paper. ordered: ordinal labels."
+)
 
+ClassifierOption = Annotated[Classifier, typer.Option(metavar="NAME", help=CLASSIFIERS)]
 ModelOption = Annotated[
-    Name,
-    typer.Option(
-        metavar="NAME",
-        help="auto: several models, weighted by the held-out log-likelihood of the labels. lgp, id, gp: one "
-        "model of the paper. ordered: ordinal labels. regression: real-valued labels.",
-    ),
+    Name, typer.Option(metavar="NAME", help=f"{CLASSIFIERS} regression: real-valued labels.")
 ]
 LevelsOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="A,B,C", help="Ordinal labels, lowest first; implies --model ordered."),
+    list[str] | None, typer.Option(metavar="A,B,C", help="Order of ordinal labels, lowest first.")
 ]
 SeedOption = Annotated[int, typer.Option(metavar="N", min=0, help="Random seed.")]
 IterationsOption = Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of iterations.")]
