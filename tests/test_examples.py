@@ -1,4 +1,4 @@
-"""Every example runs, what it prints is true, and docs/examples.md shows it."""
+"""Every example runs, its results are plausible, and docs/examples.md shows its output."""
 
 import re
 import runpy
@@ -25,7 +25,7 @@ def run(name, capsys):
 
 
 def assert_on_page(name, printed):
-    """The page shows the same words, and numbers that another machine may have moved a little."""
+    """The page shows the same words, and numbers up to differences between machines."""
     shown = re.search(rf"python examples/{name}\.py\n```\n+```text\n(.*?)\n```\n", PAGE, re.DOTALL)
     assert shown, f"docs/examples.md does not show what examples/{name}.py prints"
     old, new = (NUMBER.sub("#", text).split() for text in (shown[1], printed))
@@ -35,7 +35,7 @@ def assert_on_page(name, printed):
 
 
 def numbers(lines, start):
-    """Numbers in the one line that starts so, after its start."""
+    """Return the numbers in the one line with this start."""
     found = [line.strip()[len(start) :] for line in lines if line.strip().startswith(start)]
     assert len(found) == 1, (start, found)
     return [float(number) for number in NUMBER.findall(found[0])]
@@ -53,12 +53,14 @@ def test_llm_judges(capsys):
     assert sure > plain - 1
 
     part = printed["Whom to trust on what?"]
-    table = np.array([numbers(part, f"{name} ") for name in names])  # labels, then learnt and true by topic
+    table = np.array(
+        [numbers(part, f"{name} ") for name in names]
+    )  # labels, then estimated and true by topic
     learnt, true = table[:, 1::2], table[:, 2::2]
     assert np.abs(learnt - true).mean() < 8
     best = learnt[:judges].argmax(axis=0)
-    assert (true[best, range(4)] > 85).all()  # those who know the topic; nobody else comes near
-    assert (learnt[judges:] < true[judges:]).all()  # less than they deserve
+    assert (true[best, range(4)] > 85).all()  # the experts on each topic
+    assert (learnt[judges:] < true[judges:]).all()  # shrunk
     learnt_passed, passed = numbers(part, "The most lenient is dune: it passes")
     assert learnt_passed == pytest.approx(passed, abs=10)
 
@@ -104,8 +106,8 @@ def test_radiologists(capsys):
     for value, low, high, true in (table[:, :4].T, table[:, 4:].T):
         assert ((low <= value) & (value <= high)).all()
         assert ((low <= true) & (true <= high)).all()
-        assert (high - low).argmax() == len(table) - 1  # least is known of the newcomer
-        assert value[-1] > true[-1]  # too kind
+        assert (high - low).argmax() == len(table) - 1  # the new reader
+        assert value[-1] > true[-1]  # too optimistic
 
 
 def test_spammers(capsys):

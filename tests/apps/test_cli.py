@@ -1,4 +1,4 @@
-"""The commands beside fit, the help, the page, and what is said on the way."""
+"""The commands other than fit, the help, docs/command_line.md and progress."""
 
 import json
 import os
@@ -33,7 +33,7 @@ COMMANDS = ("demo", "fit", "predict", "report", "ask", "agreement", "compare", "
 # --- predict, report, ask --------------------------------------------------------------------------------
 
 
-def test_predict_gives_what_the_model_says(files, fitted, tmp_path):
+def test_predict_writes_the_predictions_of_the_model(files, fitted, tmp_path):
     out, _ = fitted
     model = whoknows.load(out / "model.whoknows")
     X = read_features(files / "features.csv").X
@@ -45,7 +45,7 @@ def test_predict_gives_what_the_model_says(files, fitted, tmp_path):
         np.testing.assert_array_equal(p, model.predict_proba(X))
 
 
-def test_predict_finds_its_columns(files, fitted, tmp_path):
+def test_predict_matches_columns_by_name(files, fitted, tmp_path):
     out, _ = fitted
     rows = [line.split(",") for line in (files / "features.csv").read_text("utf-8").splitlines()]
     mixed = write(
@@ -70,7 +70,7 @@ def test_predict_finds_its_columns(files, fitted, tmp_path):
     ]
 
 
-def test_tables_go_to_standard_output_on_request(files, fitted, monkeypatch, tmp_path):
+def test_out_dash_prints_the_table(files, fitted, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     out, _ = fitted
     said = run("predict", out, files / "features.csv", "--out", "-")
@@ -136,7 +136,7 @@ def test_agreement_needs_labels_only(files, tmp_path):
     assert ordinal > nominal
 
 
-def test_convert_there_and_back(files, tmp_path):
+def test_converted_labels_can_be_read_back(files, tmp_path):
     old = read_labels(files / "labels.csv").annotations
     for name, to in (("a.csv", "wide"), ("b.tsv", "crowdkit"), ("c.parquet", "long"), ("d.jsonl", "long")):
         run("convert", files / "labels.csv", tmp_path / name, "--to", to)
@@ -157,7 +157,7 @@ def test_convert_the_consensus_of_a_fit(fitted, tmp_path):
     assert "one label per item" in failure("convert", out, tmp_path / "p.csv", "--to", "wide", code=2)
 
 
-def test_label_studio_there_and_back(files, tmp_path):
+def test_label_studio_export_to_predictions(files, tmp_path):
     said = read_labels(files / "labels.csv").annotations
     tasks = [
         {"id": i, "data": {"name": item, "text": f"about {item}"}, "annotations": []}
@@ -181,7 +181,7 @@ def test_label_studio_there_and_back(files, tmp_path):
         assert guess["score"] == pytest.approx(float(row["confidence"]), abs=1e-5)
 
 
-def test_simulate_is_the_same_for_the_same_seed(tmp_path):
+def test_simulate_is_deterministic_given_the_seed(tmp_path):
     options = "--items", 40, "--spammers", 1, "--adversaries", 1, "--per-item", 2, "--classes", 3
     run("simulate", "--out", tmp_path / "a", *options)
     said = run("simulate", "--config", tmp_path / "a" / "settings.toml", "--out", tmp_path / "b")
@@ -256,8 +256,8 @@ PAGE = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text("utf-8
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 
 
-def test_the_page_is_true(tmp_path, monkeypatch):
-    """Every command of the page but the demo runs, in order, and prints what the page shows."""
+def test_commands_of_the_page_print_what_it_shows(tmp_path, monkeypatch):
+    """Runs every command of the page, except for the demo, in order."""
     monkeypatch.chdir(tmp_path)
     said = None
     for language, code in re.findall(r"```(sh|text)\n(.*?)```", PAGE, re.DOTALL):
@@ -288,7 +288,7 @@ def test_the_page_lists_the_exit_codes():
 # --- progress --------------------------------------------------------------------------------------------
 
 
-def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
+def test_progress_without_a_terminal_is_a_line_every_few_seconds(capsys, monkeypatch):
     now = [100.0]
     monkeypatch.setattr("whoknows.apps.cli.console.time.monotonic", lambda: now[0])
     with Say().progress("Fitting") as update:
@@ -304,7 +304,7 @@ def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(capsys, monk
     assert capsys.readouterr().err == ""
 
 
-def test_progress_of_a_fit_follows_the_rise_of_its_bound():
+def test_progress_of_a_fit_follows_the_increase_of_its_bound():
     shares = []
     callback = by_rise(lambda done, of: shares.append(done / of), tol=1e-6, max_iter=200)
     bound = -100.0
@@ -318,7 +318,7 @@ def test_progress_of_a_fit_follows_the_rise_of_its_bound():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 @pytest.mark.parametrize("colour", [True, False])
-def test_a_terminal_sees_wrapped_lines_and_colour_only_if_allowed(colour, tmp_path):
+def test_terminal_output_is_wrapped_and_coloured_unless_no_color(colour, tmp_path):
     import pty
 
     path = write(tmp_path / ("a rather long name " * 6 + ".csv"), "item,annotator,label\na,x,1\n")
@@ -342,7 +342,7 @@ def test_a_terminal_sees_wrapped_lines_and_colour_only_if_allowed(colour, tmp_pa
     assert max(map(len, last)) <= 60
 
 
-def test_words_have_no_order_of_their_own(tmp_path):
+def test_ordinal_scale_of_words_requires_levels(tmp_path):
     scores = "item,annotator,label\na,x,1\na,y,2\nb,x,3\nb,y,3\nc,x,1\nc,y,1\n"
     numbers = write(tmp_path / "numbers.csv", scores)
     words = write(
