@@ -15,6 +15,7 @@ import pytest
 import whoknows
 from tests.apps.cli import as_json, contents, failure, fit_small, run, table, write
 from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.output import write_settings
 from whoknows.io.features import read_features
 
 
@@ -314,6 +315,19 @@ def test_characters_that_the_terminal_lacks_are_replaced(monkeypatch):
     Say().show("1\u202f000 ± 2 — …, é")
     sys.stdout.flush()
     assert buffer.getvalue() == b"1 000 +- 2 - ..., ?\n"
+
+
+def test_settings_hold_any_characters_and_can_be_read_as_toml(tmp_path):
+    settings = {
+        "labels": Path("caf\udce9.csv"),
+        "text": 'a\x7f"\n\\',
+        "image_folder": [Path("a b")],
+        "gold": None,
+    }
+    write_settings(tmp_path, settings, {"medians": {"size, cm": 1e-07}, "texts": None}, "heading")
+    found = tomllib.loads((tmp_path / "settings.toml").read_text("utf-8"))
+    assert found.pop("found").keys() == {"whoknows", "files", "medians"}
+    assert found == {"labels": "caf?.csv", "text": 'a\x7f"\n\\', "image_folder": ["a b"]}
 
 
 def test_json_has_neither_arrays_nor_nan(capsys):
