@@ -221,20 +221,20 @@ def test_a_folder_that_cannot_be_written(files, tmp_path):
 def test_inputs_and_strangers_are_not_replaced(files, tmp_path):
     before = contents(files)
     labels = files / "labels.csv"
-    assert "is read, so it cannot be written too" in failure("convert", labels, labels, code=2)
+    assert "is an input, so it cannot be an output too" in failure("convert", labels, labels, code=2)
     link = tmp_path / "link.csv"
     link.symlink_to(labels)
-    assert "is read" in failure("convert", labels, link, code=2)
+    assert "is an input" in failure("convert", labels, link, code=2)
     features = labels.rename(files / "consensus.csv")
     given = features, "--features", files / "features.csv", "--model", "id"
-    assert "is read" in failure("fit", *given, "--out", files, code=2)
+    assert "is an input" in failure("fit", *given, "--out", files, code=2)
     features.rename(labels)
     assert contents(files) == before
     out = tmp_path / "out"
     out.mkdir()
     write(out / "report.html", "mine")
     message = failure("fit", labels, *given[1:], "--out", out, code=2)
-    assert "has 'report.html' already" in message
+    assert "already contains 'report.html'" in message
     assert (out / "report.html").read_text("utf-8") == "mine"
 
 

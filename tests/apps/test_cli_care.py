@@ -98,7 +98,7 @@ def test_a_foreign_settings_file_does_not_allow_overwriting(settings, files, tmp
     before = contents(tmp_path)
     given = files / "labels.csv", "--features", files / "features.csv", "--model", "id"
     assert "Choose another --out" in failure("fit", *given, "--out", tmp_path, code=2)
-    assert "has 'settings.toml' already" in failure("simulate", "--out", tmp_path, code=2)
+    assert "already contains 'settings.toml'" in failure("simulate", "--out", tmp_path, code=2)
     assert contents(tmp_path) == before
 
 
@@ -108,7 +108,7 @@ def test_only_files_listed_in_the_settings_are_replaced(files, tmp_path):
     fit_small(tmp_path, tmp_path)
     fit_small(tmp_path, tmp_path)
     before = contents(tmp_path)
-    assert "has 'labels.csv' already" in failure("simulate", "--out", tmp_path, code=2)
+    assert "already contains 'labels.csv'" in failure("simulate", "--out", tmp_path, code=2)
     assert contents(tmp_path) == before
 
 
@@ -127,12 +127,12 @@ def test_a_report_replaces_neither_the_model_nor_an_input(files, results, tmp_pa
     model = tmp_path / "model.html"
     shutil.copy(results / "model.whoknows", model)
     shutil.copy(results / "summary.json", tmp_path)
-    assert "is read" in failure("report", model, "--out", model, code=2)
+    assert "is an input" in failure("report", model, "--out", model, code=2)
     shutil.copytree(files, tmp_path / "in")
     labels = (tmp_path / "in" / "labels.csv").rename(tmp_path / "in" / "labels.htm")
     given = labels, "--features", files / "features.csv", "--model", "id", "--out", tmp_path / "out"
     run("fit", *given)
-    assert "is read" in failure("report", tmp_path / "out", "--out", labels, code=2)
+    assert "is an input" in failure("report", tmp_path / "out", "--out", labels, code=2)
     assert (contents(files), contents(results)) == before
 
 
@@ -389,7 +389,7 @@ def test_predictions_replace_neither_an_input_nor_a_file_of_the_fit(files, resul
     ids = write(tmp_path / "ids.csv", "\n".join(["item", *X.ids.tolist()]))
     before = contents(tmp_path), contents(results)
     given = "predict", results, tmp_path / "X.npy", "--items", ids, "--out"
-    assert f"{ids}: is read, so it cannot be written too." in failure(*given, ids, "--quiet", code=2)
+    assert f"{ids}: is an input, so it cannot be an output too." in failure(*given, ids, "--quiet", code=2)
     consensus = results / "consensus.csv"
     assert f"{consensus}: is a file of the fit." in failure(*given, consensus, "--quiet", code=2)
     assert (contents(tmp_path), contents(results)) == before

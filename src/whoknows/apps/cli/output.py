@@ -89,7 +89,9 @@ def refuse_to_replace_input(outputs: Iterable[Path], source: Path) -> None:
     """Raise if an output would replace an input."""
     for path in outputs:
         if path.exists() and source.exists() and os.path.samefile(path, source):
-            raise CommandError(f"{path}: is read, so it cannot be written too. Choose another --out.", USAGE)
+            raise CommandError(
+                f"{path}: is an input, so it cannot be an output too. Choose another --out.", USAGE
+            )
 
 
 def refuse_to_replace_other_files(out: Path, names: Collection[str]) -> None:
@@ -99,17 +101,17 @@ def refuse_to_replace_other_files(out: Path, names: Collection[str]) -> None:
     for name in existing:
         if name not in written:
             raise CommandError(
-                f"{out}: has {name!r} already, which no {SETTINGS} of whoknows lists. "
-                "Choose another --out, or delete it.",
+                f"{out}: already contains {name!r}, which no {SETTINGS} of whoknows lists. "
+                "Choose another --out, or delete the file.",
                 USAGE,
             )
 
 
 def _written_before(settings: Path) -> Collection[str]:
-    """Files that an earlier run wrote, as its settings list them."""
+    """Return the files that the settings of an earlier run list."""
     try:
         found = read_toml(settings).get(FOUND)
-    except CommandError:  # not there, or not TOML: not ours
+    except CommandError:  # missing, or not written by whoknows
         return ()
     files = found.get(FILES) if isinstance(found, dict) and "whoknows" in found else None
     return files if isinstance(files, list) else ()
@@ -126,7 +128,7 @@ def write_settings(draft: Path, settings: Mapping[str, Any], found: Mapping[str,
     options = {name: value for name, value in settings.items() if name != "out"}
     files = sorted({path.name for path in draft.iterdir()} | {SETTINGS})
     text = write_toml(options, {"whoknows": __version__, FILES: files, **found}, heading)
-    (draft / SETTINGS).write_text(text, "utf-8", errors="replace")  # names may hold what is not UTF-8
+    (draft / SETTINGS).write_text(text, "utf-8", errors="replace")  # file names may not be UTF-8
 
 
 def _finish(draft: Path, out: Path, names: Collection[str]) -> None:
