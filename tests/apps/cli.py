@@ -1,4 +1,4 @@
-"""The command line in this process, and small files to feed it."""
+"""Run the command line in this process, and write small input files."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ ALL_FILES = {
     "settings.toml",
     "summary.json",
 }
-LARGE_FILES = (ALL_FILES - {"consensus.csv"}) | {"consensus.parquet"}  # of features that stay in their files
+LARGE_FILES = (ALL_FILES - {"consensus.csv"}) | {"consensus.parquet"}  # of an out-of-core fit
 
 
 def run(*args, code=0):
@@ -81,7 +81,7 @@ def make_crowd(folder, n=60, seed=0):
 
 
 def fit_small(files, out):
-    """Fit the files of `make_crowd` with the quickest model; return what was said."""
+    """Fit the files of `make_crowd` with the fastest model; return what was printed."""
     return run(
         "fit", files / "labels.csv", "--features", files / "features.csv", "--model", "id", "--out", out
     )

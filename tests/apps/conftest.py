@@ -1,4 +1,4 @@
-"""Small files and a fit of them, made once for each file of tests."""
+"""Small files and a fit to them, once per test module."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,14 +15,14 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def fitted(files, tmp_path_factory):
-    """Folder of a fit, and what the fit said."""
+    """Folder of a fit, and its output."""
     out = tmp_path_factory.mktemp("fitted") / "out"
     return out, fit_small(files, out)
 
 
 @pytest.fixture(scope="module")
 def parts(files):
-    """The features of the crowd as a folder of two Parquet files."""
+    """The features as a folder of two Parquet files."""
     read = read_features(files / "features.csv")
     folder = files / "parts"
     folder.mkdir()

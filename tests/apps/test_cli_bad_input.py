@@ -175,7 +175,10 @@ def test_a_model_that_is_none(files, tmp_path):
         (("fit", "x", "--model", "gpp"), "gpp"),
         (("fit", "x", "--seed", "-1"), "--seed"),
         (("agreement", "x", "--format", "excel"), "--format must be one of label-studio"),
-        (("fit", "x", "--features", "y", "--levels", "a,b", "--model", "gp"), "--levels goes with"),
+        (
+            ("fit", "x", "--features", "y", "--levels", "a,b", "--model", "gp"),
+            "--levels requires --model ordered",
+        ),
         (("simulate", "--labelled", "0"), "leaves none of 500 items with a label"),
     ],
     ids=lambda value: "-".join(value[:2]) if isinstance(value, tuple) else "",
@@ -190,7 +193,7 @@ def test_calls_that_mean_nothing(args, words, tmp_path, monkeypatch):
 def test_a_config_file_that_is_wrong(files, tmp_path):
     config = tmp_path / "fit.toml"
     for text, words in (
-        ('feature = "x"\n', "has 'feature', which is no option. Did you mean 'features'?"),
+        ('feature = "x"\n', "'feature' is not an option. Did you mean 'features'?"),
         ("labels = \n", "is not TOML"),
         ('model = "best"\n', "best"),
         ("seed = -3\n", "--seed"),
@@ -218,20 +221,20 @@ def test_a_folder_that_cannot_be_written(files, tmp_path):
 def test_inputs_and_strangers_are_not_replaced(files, tmp_path):
     before = contents(files)
     labels = files / "labels.csv"
-    assert "is read, so it cannot be written too" in failure("convert", labels, labels, code=2)
+    assert "is an input, so it cannot be an output too" in failure("convert", labels, labels, code=2)
     link = tmp_path / "link.csv"
     link.symlink_to(labels)
-    assert "is read" in failure("convert", labels, link, code=2)
+    assert "is an input" in failure("convert", labels, link, code=2)
     features = labels.rename(files / "consensus.csv")
     given = features, "--features", files / "features.csv", "--model", "id"
-    assert "is read" in failure("fit", *given, "--out", files, code=2)
+    assert "is an input" in failure("fit", *given, "--out", files, code=2)
     features.rename(labels)
     assert contents(files) == before
     out = tmp_path / "out"
     out.mkdir()
     write(out / "report.html", "mine")
     message = failure("fit", labels, *given[1:], "--out", out, code=2)
-    assert "has 'report.html' already" in message
+    assert "already contains 'report.html'" in message
     assert (out / "report.html").read_text("utf-8") == "mine"
 
 

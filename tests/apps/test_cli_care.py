@@ -1,10 +1,12 @@
-"""Nothing that a user has is lost, features are never taken for others, and a shell is spoken to as one."""
+"""User files are not overwritten, features are matched by name, and messages use command-line options."""
 
+import io
 import json
 import re
 import shutil
+import sys
 import tomllib
-from types import SimpleNamespace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,8 @@ import pytest
 
 import whoknows
 from tests.apps.cli import as_json, contents, failure, fit_small, run, table, write
-from whoknows.apps.cli.bar import Clock
-from whoknows.apps.cli.console import Pace, Say
+from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.output import write_settings
 from whoknows.io.features import read_features
 
 
@@ -31,7 +33,7 @@ def turned(path, to):
     return write(to, "\n".join(",".join([row[0], *row[:0:-1]]) for row in rows))
 
 
-def test_a_model_file_alone_does_not_guess_which_column_is_which(files, results, tmp_path):
+def test_a_model_file_without_settings_refuses_named_columns(files, results, tmp_path):
     model = shutil.copy(results / "model.whoknows", tmp_path)
     given = "predict", model, "--out", tmp_path / "p.csv"
     for name in ("features.csv", "turned.csv"):
@@ -48,7 +50,7 @@ def test_a_model_file_alone_does_not_guess_which_column_is_which(files, results,
     assert "none.csv: there is no such file" in failure(*given, tmp_path / "none.csv", code=3)
 
 
-def test_a_model_that_knows_its_features_finds_them(files, tmp_path):
+def test_a_model_with_feature_names_matches_columns_by_name(files, tmp_path):
     X = pd.read_csv(files / "features.csv", index_col="item")
     model = whoknows.CrowdClassifier("id").fit(X, np.where(X["size"] > 0, "yes", "no"))
     model.save(tmp_path / "model.whoknows")
@@ -60,7 +62,7 @@ def test_a_model_that_knows_its_features_finds_them(files, tmp_path):
     assert [row["label"] for row in table(tmp_path / "turned.csv")] == model.predict(X).tolist()
 
 
-def test_a_table_with_other_names_is_not_taken_by_place(files, results, tmp_path):
+def test_a_table_with_other_names_is_not_matched_by_position(files, results, tmp_path):
     text = (files / "features.csv").read_text("utf-8").replace("size,weight,age", "a,b,c")
     message = failure("predict", results, write(tmp_path / "other.csv", text), "--quiet", code=3)
     assert (
@@ -69,7 +71,7 @@ def test_a_table_with_other_names_is_not_taken_by_place(files, results, tmp_path
     assert "Only .npy, .npz" in message
 
 
-def test_every_class_has_its_column(tmp_path):
+def test_classes_that_print_alike_have_separate_columns(tmp_path):
     rows = [
         {"item": i, "annotator": who, "label": 1 if i % 2 else "1"} for i in range(20) for who in ("x", "y")
     ]
@@ -84,57 +86,57 @@ def test_every_class_has_its_column(tmp_path):
     assert columns[3:] == list(table(tmp_path / "out" / "consensus.csv")[0])[-2:]
 
 
-# --- files of others -------------------------------------------------------------------------------------
+# --- files of the user -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "settings", ["debug = true\n", "not TOML", '[found]\nwhoknows = "1"\n', "found = 3\n"]
 )
-def test_settings_of_others_do_not_make_a_folder_ours(settings, files, tmp_path):
+def test_a_foreign_settings_file_does_not_allow_overwriting(settings, files, tmp_path):
     write(tmp_path / "settings.toml", settings)
     write(tmp_path / "report.html", "mine")
     before = contents(tmp_path)
     given = files / "labels.csv", "--features", files / "features.csv", "--model", "id"
     assert "Choose another --out" in failure("fit", *given, "--out", tmp_path, code=2)
-    assert "has 'settings.toml' already" in failure("simulate", "--out", tmp_path, code=2)
+    assert "already contains 'settings.toml'" in failure("simulate", "--out", tmp_path, code=2)
     assert contents(tmp_path) == before
 
 
-def test_a_fit_beside_the_labels_does_not_give_them_away(files, tmp_path):
-    """The settings of a fit list what it wrote: labels of the same folder are not among it."""
+def test_only_files_listed_in_the_settings_are_replaced(files, tmp_path):
+    """The settings of a fit do not list labels in the same folder."""
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     fit_small(tmp_path, tmp_path)
     fit_small(tmp_path, tmp_path)
     before = contents(tmp_path)
-    assert "has 'labels.csv' already" in failure("simulate", "--out", tmp_path, code=2)
+    assert "already contains 'labels.csv'" in failure("simulate", "--out", tmp_path, code=2)
     assert contents(tmp_path) == before
 
 
 @pytest.mark.parametrize("name", ["data/labels.csv", "report.html"])
-def test_a_demo_leaves_files_of_others_alone(name, tmp_path):
+def test_demo_does_not_replace_files_of_the_user(name, tmp_path):
     (tmp_path / "data").mkdir()
     write(tmp_path / name, "mine")
     assert "already" in failure("demo", "--out", tmp_path, code=2)
     assert contents(tmp_path) == {name: b"mine"}
 
 
-def test_a_report_goes_to_a_page_of_its_own(files, results, tmp_path):
+def test_a_report_replaces_neither_the_model_nor_an_input(files, results, tmp_path):
     before = contents(files), contents(results)
     for path in (files / "labels.csv", results / "model.whoknows", tmp_path / "report"):
         assert "ends in .html or .htm" in failure("report", results, "--out", path, code=2)
     model = tmp_path / "model.html"
     shutil.copy(results / "model.whoknows", model)
     shutil.copy(results / "summary.json", tmp_path)
-    assert "is read" in failure("report", model, "--out", model, code=2)
+    assert "is an input" in failure("report", model, "--out", model, code=2)
     shutil.copytree(files, tmp_path / "in")
     labels = (tmp_path / "in" / "labels.csv").rename(tmp_path / "in" / "labels.htm")
     given = labels, "--features", files / "features.csv", "--model", "id", "--out", tmp_path / "out"
     run("fit", *given)
-    assert "is read" in failure("report", tmp_path / "out", "--out", labels, code=2)
+    assert "is an input" in failure("report", tmp_path / "out", "--out", labels, code=2)
     assert (contents(files), contents(results)) == before
 
 
-def test_a_copy_of_a_fit_does_not_write_to_the_first(results, tmp_path, monkeypatch):
+def test_settings_of_a_copied_folder_do_not_write_to_the_original(results, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     copy, before = shutil.copytree(results, tmp_path / "copy"), contents(results)
     assert "out" not in tomllib.loads((copy / "settings.toml").read_text("utf-8"))
@@ -143,7 +145,7 @@ def test_a_copy_of_a_fit_does_not_write_to_the_first(results, tmp_path, monkeypa
     assert contents(results) == before
 
 
-def test_nothing_to_ask_leaves_an_earlier_list(results, tmp_path):
+def test_ask_without_suggestions_keeps_an_earlier_table(results, tmp_path):
     out = tmp_path / "ask.csv"
     run("ask", results, "--out", out)
     before = out.read_bytes()
@@ -158,7 +160,7 @@ def test_nothing_to_ask_leaves_an_earlier_list(results, tmp_path):
 # --- convert ---------------------------------------------------------------------------------------------
 
 
-def test_convert_prints(files, results, tmp_path, monkeypatch):
+def test_convert_to_standard_output(files, results, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("convert", files / "labels.csv", "-").out == (files / "labels.csv").read_text("utf-8")
     assert run("convert", files / "labels.csv", "-", "--to", "wide").out.startswith("item,anna,bob,cleo\n")
@@ -170,7 +172,7 @@ def test_convert_prints(files, results, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-# --- words -----------------------------------------------------------------------------------------------
+# --- messages --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -184,20 +186,20 @@ def test_convert_prints(files, results, tmp_path, monkeypatch):
     ],
     ids=lambda value: value[-1] if isinstance(value, tuple) else "",
 )
-def test_calls_that_mean_nothing_are_json_too(args, words):
+def test_usage_errors_are_json_with_json(args, words):
     answer = as_json(*args, code=2)
     assert words in answer["error"]
     assert answer.keys() == {"error", "exit_code"}
     assert answer["exit_code"] == 2
 
 
-def test_json_of_other_exit_codes_is_one_object(files, tmp_path):
+def test_errors_are_one_json_object(files, tmp_path):
     assert as_json("agreement", tmp_path / "none.csv", code=3)["exit_code"] == 3
     assert "error" not in as_json("agreement", files / "labels.csv")
     assert "Usage" in run("fit", "--json", "--help").out
 
 
-def test_a_regression_promises_no_ask(files, tmp_path):
+def test_fit_of_a_regression_does_not_mention_ask(files, tmp_path):
     X = read_features(files / "features.csv")
     rows = [f"{i},{who},{x:.2f}" for i, x in zip(X.ids.tolist(), X.X[:, 0], strict=True) for who in "ab"]
     labels = write(tmp_path / "labels.csv", "\n".join(["item,annotator,label", *rows]))
@@ -208,7 +210,7 @@ def test_a_regression_promises_no_ask(files, tmp_path):
     assert "predict, report and ask" in fit_small(files, tmp_path / "out").out
 
 
-def test_messages_are_for_a_shell(files, results, tmp_path):
+def test_messages_name_options_not_python_arguments(files, results, tmp_path):
     features = files / "features.csv"
     one = write(tmp_path / "one.csv", "item,annotator,label\ni00,x,1\ni01,x,1\n")
     numbers = (files / "labels.csv").read_text("utf-8").replace(",yes", ",1").replace(",no", ",0")
@@ -238,7 +240,7 @@ def test_messages_are_for_a_shell(files, results, tmp_path):
     run("fit", one, "--features", features, "--model", "id", "--gold", gold, "--out", tmp_path / "out")
 
 
-# --- the time left ---------------------------------------------------------------------------------------
+# --- progress --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -248,9 +250,9 @@ def clock(monkeypatch):
     return now
 
 
-def test_the_time_left_is_told_once_it_can_be(clock, capsys):
+def test_remaining_time_is_printed_from_the_second_update(clock, capsys):
     with Say().progress("Fitting") as update:
-        clock[0] += 4.0  # before the first part is done
+        clock[0] += 4.0  # before the first update
         update(1, 100)
         for done in range(2, 41):
             clock[0] += 0.5
@@ -260,22 +262,82 @@ def test_the_time_left_is_told_once_it_can_be(clock, capsys):
     assert rest[0] == "Fitting: 11% after 9 s, about 44 s left"
 
 
-def test_less_to_do_than_was_said(clock):
-    pace = Pace()
-    for done, of, share in ((1, 10, 0.1), (8, 10, 0.8), (5, 10, 0.8), (9, 6, 1.0), (3, 10, 1.0), (0, 0, 1.0)):
-        clock[0] += 1
-        left = pace.at(done, of)
-        assert pace.share == share
-        assert left is None or left >= 0
-    assert left == 0
+def test_progress_never_goes_back_and_never_exceeds_what_there_is_to_do(clock, capsys):
+    with Say().progress("Fitting") as update:
+        for done, of in ((1, 10), (8, 10), (5, 10), (9, 10), (12, 10), (3, 10), (0, 0)):
+            clock[0] += 6.0
+            update(done, of)
+    assert capsys.readouterr().err.splitlines() == [
+        "Fitting: 10% after 6 s",
+        "Fitting: 80% after 12 s, about 2 s left",
+        "Fitting: 80% after 18 s, about 2 s left",
+        "Fitting: 90% after 24 s, about 2 s left",
+    ]
 
 
-def test_a_bar_says_the_time_left_if_it_is_known():
-    for left, words in ((None, "3 s"), (200.0, "3 s, about 3 min left")):
-        assert str(Clock().render(SimpleNamespace(elapsed=3.0, fields={"left": left}))) == words
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
-def test_losing_many_labelled_items_is_a_warning(tmp_path):
+def test_a_bar_on_a_terminal_shows_the_time_left(clock, monkeypatch):
+    """The file name in it is text, whatever brackets or control characters it holds."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    with Say().progress("Reading [red]a\x1b[2J.csv") as update:
+        for done in range(1, 5):
+            clock[0] += 100.0
+            update(done, 10)
+    drawn = terminal.getvalue()
+    assert "Reading [red]a\\x1b[2J.csv" in drawn
+    assert "0:10:00" in drawn
+    assert "40%" in drawn
+    assert "\x1b[2J" not in drawn
+
+
+# --- characters ------------------------------------------------------------------------------------------
+
+
+def test_control_characters_are_shown_and_not_obeyed(capsys):
+    say = Say()
+    say.show("a\x1b[2Jb\rc\x9bd\ud800")
+    say.warn("x\x07y")
+    printed = capsys.readouterr()
+    assert printed.out == "a\\x1b[2Jb\\rc\\x9bd\\ud800\n"
+    assert printed.err == "Warning: x\\x07y\n"
+
+
+def test_characters_that_the_terminal_lacks_are_replaced(monkeypatch):
+    buffer = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(buffer, encoding="ascii"))
+    Say().show("1\u202f000 ± 2 — …, é")
+    sys.stdout.flush()
+    assert buffer.getvalue() == b"1 000 +- 2 - ..., ?\n"
+
+
+def test_settings_hold_any_characters_and_can_be_read_as_toml(tmp_path):
+    settings = {
+        "labels": Path("caf\udce9.csv"),
+        "text": 'a\x7f"\n\\',
+        "image_folder": [Path("a b")],
+        "gold": None,
+    }
+    write_settings(tmp_path, settings, {"medians": {"size, cm": 1e-07}, "texts": None}, "heading")
+    found = tomllib.loads((tmp_path / "settings.toml").read_text("utf-8"))
+    assert found.pop("found").keys() == {"whoknows", "files", "medians"}
+    assert found == {"labels": "caf?.csv", "text": 'a\x7f"\n\\', "image_folder": ["a b"]}
+
+
+def test_json_has_neither_arrays_nor_nan(capsys):
+    found = {"a": np.array([1.5, np.nan, np.inf]), "n": np.int64(3), "path": Path("x"), "l": [float("nan")]}
+    Say(as_json=True).answer(found)
+    answer = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert answer == {"a": [1.5, None, None], "n": 3, "path": "x", "l": [None], "notes": [], "warnings": []}
+
+
+def test_dropping_many_labelled_items_warns(tmp_path):
     labels, features = tmp_path / "labels.csv", tmp_path / "features.csv"
     rows = [f"i{i},{who},{i % 2}" for i in range(40) for who in ("ann", "bob")]
     labels.write_text("item,annotator,label\n" + "\n".join(rows) + "\n")
@@ -288,14 +350,14 @@ def test_losing_many_labelled_items_is_a_warning(tmp_path):
 
 
 def renamed(files, folder, name="image_id"):
-    """The crowd's files with another word for the item, and numbers from 1 for its ids."""
+    """Copy the files with another name for the item column, and ids 1, 2, ...."""
     for each in ("labels.csv", "features.csv", "truth.csv"):
         text = (files / each).read_text("utf-8").replace("item", name, 1)
         write(folder / each, re.sub(r"^i(\d+)", lambda found: str(int(found[1]) + 1), text, flags=re.M))
     return folder / "labels.csv", "--column", f"item={name}", "--model", "id", "--quiet"
 
 
-def test_the_labels_word_for_the_item_is_looked_for_in_other_files(files, results, tmp_path):
+def test_the_item_column_of_the_labels_applies_to_other_files(files, results, tmp_path):
     given, out = renamed(files, tmp_path), tmp_path / "out"
     more = "--features", tmp_path / "features.csv", "--gold", tmp_path / "truth.csv"
     run("fit", *given, *more, "--out", out)
@@ -303,11 +365,11 @@ def test_the_labels_word_for_the_item_is_looked_for_in_other_files(files, result
     assert [row["item"] for row in found] == [str(i + 1) for i in range(60)]
     assert whoknows.load(out / "model.whoknows").n_features_in_ == 3  # not the ids
     truth = {row["image_id"]: row["truth"] for row in table(tmp_path / "truth.csv")}
-    assert all(row["consensus"] == truth[row["item"]] for row in found)  # which gold tells of all
+    assert all(row["consensus"] == truth[row["item"]] for row in found)  # all items have gold labels
 
 
 @pytest.mark.parametrize("name", ["nameless.csv", "nameless.npy"])
-def test_rows_without_ids_are_not_taken_for_the_items_next_to_them(files, tmp_path, name):
+def test_rows_without_ids_must_match_the_labelled_items(files, tmp_path, name):
     given, path = renamed(files, tmp_path), tmp_path / name
     X = read_features(files / "features.csv").X
     if name.endswith("npy"):
@@ -321,26 +383,26 @@ def test_rows_without_ids_are_not_taken_for_the_items_next_to_them(files, tmp_pa
     run(*given, "--allow-missing")
 
 
-def test_predictions_replace_neither_what_is_read_nor_a_file_of_the_fit(files, results, tmp_path):
+def test_predictions_replace_neither_an_input_nor_a_file_of_the_fit(files, results, tmp_path):
     X = read_features(files / "features.csv")
     np.save(tmp_path / "X.npy", X.X)
     ids = write(tmp_path / "ids.csv", "\n".join(["item", *X.ids.tolist()]))
     before = contents(tmp_path), contents(results)
     given = "predict", results, tmp_path / "X.npy", "--items", ids, "--out"
-    assert f"{ids}: is read, so it cannot be written too." in failure(*given, ids, "--quiet", code=2)
+    assert f"{ids}: is an input, so it cannot be an output too." in failure(*given, ids, "--quiet", code=2)
     consensus = results / "consensus.csv"
     assert f"{consensus}: is a file of the fit." in failure(*given, consensus, "--quiet", code=2)
     assert (contents(tmp_path), contents(results)) == before
 
 
-def test_what_a_report_cannot_show_is_missed_before_the_fit(files, tmp_path, monkeypatch):
+def test_a_missing_text_or_image_column_is_reported_before_the_fit(files, tmp_path, monkeypatch):
     monkeypatch.setattr("whoknows.apps.cli.models.fit", None)  # not reached
     given = "fit", files / "labels.csv", "--features", files / "features.csv", "--out", tmp_path / "out"
     for option in ("--text", "--image"):
         assert "nowhere" in failure(*given, option, "nowhere", "--quiet", code=3)
 
 
-def test_an_option_that_may_be_repeated_may_be_said_once_in_a_file(tmp_path):
+def test_a_repeatable_option_can_be_a_single_value_in_a_config(tmp_path):
     labels = write(tmp_path / "l.csv", "item,annotator,grade\na,x,low\na,y,high\nb,x,mid\nb,y,mid\n")
     once = write(
         tmp_path / "once.toml", 'column = "label=grade"\nlevels = "low,mid,high"\nscale = "ordinal"\n'

@@ -1,4 +1,4 @@
-"""`whoknows compare`: held-out labels tell the methods apart, and no method has learnt from them."""
+"""`whoknows compare`: methods are compared on held-out labels, which none has seen in training."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from whoknows.insight.compare import FREQUENT, OURS, SINGLE, VOTE, Judged, Part,
 
 @pytest.fixture(scope="module")
 def crowd():
-    """Three annotators who each know one of three clusters; the truth follows x."""
+    """Three annotators, each an expert on one of three clusters; the truth depends on x."""
     rng = np.random.default_rng(0)
     X = np.array([[0, 0], [5, 0], [0, 5]])[rng.integers(3, size=240)] + rng.normal(size=(240, 2))
     z = (X[:, 0] + X[:, 1] > 4).astype(int)
@@ -27,7 +27,7 @@ def compared(crowd):
     return found, steps
 
 
-def test_who_knows_where_pays_on_labelled_items(crowd, compared):
+def test_expertise_by_item_improves_held_out_accuracy(crowd, compared):
     found, steps = compared
     place = {name: m for m, name in enumerate(found.methods)}
     assert found.methods[0] == OURS
@@ -45,8 +45,8 @@ def test_who_knows_where_pays_on_labelled_items(crowd, compared):
     assert "Annotators err" in text
 
 
-def test_held_out_labels_are_not_learnt_from(crowd):
-    """Labels drawn blindly cannot be foretold, whatever a method has seen."""
+def test_held_out_labels_are_not_used_in_training(crowd):
+    """Random labels cannot be predicted by any method."""
     X, said = crowd
     rng = np.random.default_rng(1)
     noise = Annotations(
@@ -63,7 +63,7 @@ def test_held_out_labels_are_not_learnt_from(crowd):
     assert np.abs(found.known.share - 0.5).max() < 0.1
 
 
-def test_errors_are_over_items():
+def test_standard_errors_are_over_items():
     """Ten labels of one item are one observation, and a method compared with itself has no error."""
     hits = np.array([[1.0] * 20, [1.0] * 10 + [0.0] * 10])
     item = np.repeat([0, 1], 10)
@@ -74,7 +74,7 @@ def test_errors_are_over_items():
     np.testing.assert_allclose(judged.error, [0.0, np.sqrt(2) / 4])
 
 
-def test_luck_does_not_make_the_best_annotator():
+def test_the_best_annotator_is_not_one_with_few_labels():
     y = np.full((60, 3), np.nan)
     y[:, 0] = y[:, 1] = np.arange(60) % 2
     y[:6, 1] = 1 - y[:6, 1]  # right nine times in ten
@@ -84,7 +84,7 @@ def test_luck_does_not_make_the_best_annotator():
     assert best_annotator(said) != "lucky"
 
 
-def test_a_crowd_without_a_second_label_has_one_question_only():
+def test_without_second_labels_only_new_items_are_compared():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 2))
     said = Annotations.from_arrays(np.arange(30), np.arange(30) % 2, (X[:, 0] > 0).astype(int))

@@ -302,7 +302,7 @@ def test_ordered_labels_and_amounts(files, tmp_path):
     assert list(table(tmp_path / "p.csv")[0]) == ["item", "value", "std"]
     assert "is a regression" in failure("ask", out, code=3)
     message = failure("compare", tmp_path / "amounts.csv", *features, "--model", "regression", code=2)
-    assert "labels that are classes" in message
+    assert "'regression' is not one of 'auto'" in message
     message = failure("fit", tmp_path / "amounts.csv", *features, "--out", out, "--quiet", code=3)
     assert "a classifier needs classes. Say --model regression" in message
 

@@ -1,4 +1,4 @@
-"""The baselines: votes, one annotator, Dawid and Skene, each against a plain computation."""
+"""Majority vote, single annotator and Dawid-Skene, each compared with a plain computation."""
 
 import pickle
 import re
@@ -25,14 +25,14 @@ from whoknows.estimators.baselines import (
     ml_original,
 )
 from whoknows.estimators.baselines.base import majority, votes
-from whoknows.estimators.baselines.dawid_skene import dawid_skene
+from whoknows.estimators.baselines.two_step import dawid_skene
 from whoknows.fit.monitor import Monitor
 
 EVERYBODY = [MajorityVoteClassifier(), SingleAnnotatorClassifier(0), DawidSkene()]
 every_baseline = pytest.mark.parametrize("model", EVERYBODY, ids=lambda model: type(model).__name__)
 
 
-# The checks shorten fits to a few iterations; that such a fit says so is tested below.
+# The checks shorten fits to a few iterations; the warning is tested below.
 @pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")
 @parametrize_with_checks(
     [
@@ -42,22 +42,22 @@ every_baseline = pytest.mark.parametrize("model", EVERYBODY, ids=lambda model: t
         DawidSkene(),
     ]
 )
-def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
+def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
 
 @every_baseline
-def test_a_scale_of_other_estimators_is_refused_by_its_name(model):
+def test_invalid_standardize_is_an_error(model):
     with pytest.raises(ValueError, match="standardize must be True or False; got 'roots'"):
         clone(model).set_params(standardize="roots").fit([[0.0], [1.0]], [[0], [1]])
 
 
 def letters(*rows):
-    """Annotations of one string an item, a letter an annotator; a dot is no label."""
+    """Return annotations: one string per item, one letter per annotator; a dot is a missing label."""
     return Annotations.from_matrix([[None if c == "." else c for c in row] for row in rows])
 
 
-def test_votes_are_counted_as_a_loop_would():
+def test_votes_equal_a_loop():
     said = said_in(line_world(n_items=30)[1])
     counts = np.zeros((30, 2), dtype=int)
     for item, label in zip(said.item, said.label, strict=True):
@@ -65,13 +65,13 @@ def test_votes_are_counted_as_a_loop_would():
     np.testing.assert_array_equal(votes(said), counts)
 
 
-def test_a_tie_goes_to_the_commoner_label_and_then_to_the_first():
+def test_ties_go_to_the_more_frequent_label_then_to_the_first():
     said = letters("ab", "cc", "bb", "ac", "bc")  # a twice, b and c four times each
     assert said.labels[majority(votes(said))].tolist() == ["b", "c", "b", "c", "b"]
     assert majority(votes(letters("ab", "ba"))).tolist() == [0, 0]
 
 
-def test_confidence_is_how_often_a_vote_counts():
+def test_votes_are_weighted_by_confidence():
     rng = np.random.default_rng(0)
     y, sure = rng.integers(2, size=(40, 3)), rng.integers(1, 4, size=(40, 3))
     twice = np.array([[(sure * (y == k))[:, who] for k in (0, 1)] for who in range(3)])
@@ -84,7 +84,7 @@ def test_confidence_is_how_often_a_vote_counts():
         np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
 
 
-def test_labels_that_do_not_count_are_as_if_never_given():
+def test_labels_with_zero_weight_are_ignored():
     X, y = [[0.0], [1.0], [2.0]], [[0, 1, 1], [1, 1, 0], [0, 0, 0]]
     said = Annotations.from_matrix(y, confidence=[[1, 0, 0], [1, 1, 1], [1, 1, 1]])
     nan = float("nan")
@@ -96,7 +96,7 @@ def test_labels_that_do_not_count_are_as_if_never_given():
         MajorityVoteClassifier().fit(X, Annotations.from_matrix(y, confidence=np.zeros((3, 3))))
 
 
-def test_the_vote_teaches_a_logistic_regression_on_all_items_scale():
+def test_majority_vote_is_logistic_regression_scaled_over_all_items():
     X, y, _ = line_world()
     seen = ~np.isnan(y).all(axis=1)
     scaled = StandardScaler().fit(X).transform(X)
@@ -106,12 +106,12 @@ def test_the_vote_teaches_a_logistic_regression_on_all_items_scale():
     np.testing.assert_array_equal(model.predict(X), by_hand.predict(scaled))
 
 
-def test_vote_shares_of_labelled_items_and_of_the_others():
+def test_vote_shares_of_labelled_and_unlabelled_items():
     model = MajorityVoteClassifier().fit([[0.0], [1.0], [2.0]], letters("aab", "b..", "..."))
     np.testing.assert_allclose(model.posterior_, [[2 / 3, 1 / 3], [0, 1], [0.5, 0.5]])
 
 
-def test_any_classifier_can_learn_the_vote():
+def test_any_classifier_can_be_fitted_to_the_vote():
     X, y, z = line_world()
     model = MajorityVoteClassifier(KNeighborsClassifier(3)).fit(X, y)
     assert isinstance(model.estimator_, KNeighborsClassifier)
@@ -120,7 +120,7 @@ def test_any_classifier_can_learn_the_vote():
     assert MajorityVoteClassifier(LinearSVC()).fit(X, y).score(X, z) > 0.8
 
 
-def test_one_annotator_teaches_alone():
+def test_single_annotator_ignores_the_others():
     X, y, _ = line_world()
     own = ~np.isnan(y[:, 2])
     scaled = StandardScaler().fit(X).transform(X)
@@ -132,26 +132,28 @@ def test_one_annotator_teaches_alone():
     np.testing.assert_allclose(model.posterior_[~own, 1], y[own, 2].mean())
 
 
-def test_an_annotator_must_be_known_and_have_said_something():
+def test_the_single_annotator_must_have_labels():
     X, y, _ = line_world(n_items=20)
     y[:, 1] = np.nan
     said = said_in(y, annotators=["anna", "bob", "cleo"])
-    with pytest.raises(ValueError, match=r"one of those in y; got 'dan'. Known: .*'anna'.*'cleo'"):
+    with pytest.raises(
+        ValueError, match=r"one of those with labels in y; got 'dan'. Known: .*'anna'.*'cleo'"
+    ):
         SingleAnnotatorClassifier("dan").fit(X, said)
-    with pytest.raises(ValueError, match=r"one of those in y; got None. Known: .*'anna'.*'cleo'"):
+    with pytest.raises(ValueError, match=r"one of those with labels in y; got None. Known: .*'anna'.*'cleo'"):
         SingleAnnotatorClassifier().fit(X, said)
-    with pytest.raises(ValueError, match=r"'bob' gave no label, so nothing can be learnt. Known: .*'anna'"):
+    with pytest.raises(ValueError, match=r"one of those with labels in y; got 'bob'. Known: .*'anna'"):
         SingleAnnotatorClassifier("bob").fit(X, said)
 
 
-def test_one_class_is_learnt_by_predicting_it():
+def test_a_single_class_is_predicted_everywhere():
     X = [[0.0], [1.0], [2.0]]
     model = SingleAnnotatorClassifier(1).fit(X, [[0, 1], [0, 1], [1, 1]])
     assert model.predict(X).tolist() == [1, 1, 1]
     np.testing.assert_array_equal(model.predict_proba(X), [[0, 1]] * 3)
 
 
-def test_a_class_nobody_gave_has_a_column():
+def test_an_unused_class_has_a_column():
     said = Annotations.from_matrix([["b", "b"], ["d", "d"], ["b", "d"]], labels=["a", "b", "d"])
     prob = MajorityVoteClassifier().fit([[0.0], [2.0], [1.0]], said).predict_proba([[0.0], [2.0]])
     np.testing.assert_array_equal(prob[:, 0], 0)
@@ -170,7 +172,7 @@ def steps(said, n):
         return dawid_skene(said, Monitor(n, 0.0, stop="parameters"))
 
 
-def test_dawid_skene_is_what_crowd_kit_computes():
+def test_dawid_skene_equals_crowd_kit():
     """crowdkit.aggregation.DawidSkene(n_iter=3, tol=-inf) of crowd-kit 1.4.2 on the same labels, six digits.
 
     Both start at the vote shares and smooth nothing, so every iteration agrees, not only the end.
@@ -182,13 +184,17 @@ def test_dawid_skene_is_what_crowd_kit_computes():
     np.testing.assert_allclose(prior, [0.321122, 0.378878, 0.3], atol=1e-6)
     anna = [[0.96297, 0.03703, 0], [0.229794, 0.770206, 0], [0, 0, 1]]
     cleo = [[0.060168, 0.939832, 0], [0.757103, 0.242897, 0], [0.5, 0.5, 0]]
-    ella = [[1, 0, 0], [0.465421, 0.534579, 0], [0.5, 0.5, 0]]  # never said c, nor saw one
+    ella = [
+        [1, 0, 0],
+        [0.465421, 0.534579, 0],
+        [0.5, 0.5, 0],
+    ]  # never used c, and labelled no item of class c
     for position, expected in ((0, anna), (2, cleo), (4, ella)):
         np.testing.assert_allclose(confusion[position], expected, atol=1e-6)
 
 
 def plain_dawid_skene(said, n):
-    """The same in loops over every item and annotator, from the page."""
+    """EM in loops over items and annotators."""
     N, T, K = said.n_items, said.n_annotators, said.n_classes
     triples = list(zip(said.item, said.annotator, said.label, strict=True))
     q = votes(said) / votes(said).sum(axis=1, keepdims=True)
@@ -209,7 +215,7 @@ def plain_dawid_skene(said, n):
             q[i] = joint / joint.sum()
 
 
-def test_dawid_skene_is_what_plain_loops_compute():
+def test_dawid_skene_equals_plain_loops():
     rng = np.random.default_rng(0)
     z = rng.integers(3, size=60)
     y = np.where(rng.random((60, 4)) < [0.9, 0.8, 0.6, 0.4], z[:, None], rng.integers(3, size=(60, 4)))
@@ -220,8 +226,8 @@ def test_dawid_skene_is_what_plain_loops_compute():
         np.testing.assert_allclose(ours, plain, atol=1e-8)
 
 
-def test_a_label_of_confidence_two_is_the_label_twice_in_dawid_skene():
-    """The log-likelihood of a label counts as often as its confidence says: EM in loops, as above."""
+def test_confidence_two_equals_the_label_twice_in_dawid_skene():
+    """The log-likelihood of a label is multiplied by its confidence."""
     rng = np.random.default_rng(1)
     y = rng.integers(2, size=(30, 3)).astype(float)
     said = Annotations.from_matrix(y)
@@ -235,7 +241,7 @@ def test_a_label_of_confidence_two_is_the_label_twice_in_dawid_skene():
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_class_that_nobody_gave_is_no_items_class(seed):
+def test_an_unused_class_has_probability_zero(seed):
     rng = np.random.default_rng(seed)
     z = rng.integers(0, 2, 200)
     y = np.where(rng.random((200, 10)) < 0.7, z[:, None], 1 - z[:, None])
@@ -244,7 +250,7 @@ def test_a_class_that_nobody_gave_is_no_items_class(seed):
     assert not model.posterior_[:, 2].any()
 
 
-def test_the_likelihood_rises_to_a_maximum():
+def test_the_likelihood_increases_to_a_maximum():
     X, y, z = line_world(n_items=300, accuracies=(0.9, 0.8, 0.7, 0.3), share_labelled=0.8)
     model = DawidSkene(tol=1e-10, max_iter=1000).fit(X, y)
     assert np.diff(model.bound_history_).min() > -1e-6
@@ -256,7 +262,7 @@ def test_the_likelihood_rises_to_a_maximum():
     np.testing.assert_allclose(model.posterior_[~labelled], np.tile(model.prior_, (sum(~labelled), 1)))
 
 
-def test_smoothing_adds_labels_to_every_cell_and_climbs_its_own_bound():
+def test_smoothing_adds_pseudo_counts_and_its_bound_increases():
     X, y, _ = line_world(n_items=40, accuracies=(0.9, 0.8, 0.7))
     model = DawidSkene(smoothing=2.0, tol=1e-12, max_iter=2000).fit(X, y)
     assert np.diff(model.bound_history_).min() > -1e-9
@@ -267,20 +273,20 @@ def test_smoothing_adds_labels_to_every_cell_and_climbs_its_own_bound():
         DawidSkene(smoothing=-1).fit(X, y)
 
 
-def test_running_out_of_iterations_is_said():
+def test_reaching_max_iter_warns():
     X, y, _ = line_world()
     with pytest.warns(DidNotConverge, match="max_iter=1 "):
         DawidSkene(max_iter=1).fit(X, y)
 
 
-def test_an_annotator_without_labels_is_unknown():
+def test_confusion_of_an_annotator_without_labels_is_uniform():
     X, y, _ = line_world()
     y[:, 1] = np.nan
     model = DawidSkene().fit(X, y)
     np.testing.assert_array_equal(model.confusion_[1], [[0.5, 0.5], [0.5, 0.5]])
 
 
-def test_very_many_labels_an_item_do_not_underflow():
+def test_many_labels_per_item_do_not_underflow():
     rng = np.random.default_rng(0)
     z = np.array([0, 1] * 4)
     y = np.where(rng.random((8, 3000)) < 0.6, z[:, None], 1 - z[:, None])
@@ -289,7 +295,7 @@ def test_very_many_labels_an_item_do_not_underflow():
     np.testing.assert_array_equal(model.posterior_.argmax(axis=1), z)
 
 
-def test_each_item_teaches_every_class_by_its_probability():
+def test_the_classifier_is_fitted_to_classes_weighted_by_probability():
     X, y, _ = line_world()
     model = DawidSkene().fit(X, y)
     seen = ~np.isnan(y).all(axis=1)
@@ -310,11 +316,11 @@ def test_weights_reach_the_last_step_of_a_pipeline():
         DawidSkene(make_pipeline(StandardScaler(), KNeighborsClassifier())).fit(X, y)
 
 
-# --- what all share -----------------------------------------------------------------------------------
+# --- all baselines -----------------------------------------------------------------------------------
 
 
 @every_baseline
-def test_labels_of_any_kind_and_order_of_items(model):
+def test_label_types_and_item_order_do_not_matter(model):
     X, y, z = line_world()
     words = np.array(["no", "yes"], dtype=object)
     named = Annotations.from_matrix(np.where(np.isnan(y), None, words[np.nan_to_num(y).astype(int)]))
@@ -327,7 +333,7 @@ def test_labels_of_any_kind_and_order_of_items(model):
 
 
 @every_baseline
-def test_score_is_accuracy_on_a_vector_and_agreement_with_the_vote_on_annotations(model):
+def test_score_is_accuracy_or_agreement_with_the_majority_vote(model):
     X, y, z = line_world()
     said = said_in(y)
     fitted = clone(model).fit(X, said)
@@ -336,7 +342,7 @@ def test_score_is_accuracy_on_a_vector_and_agreement_with_the_vote_on_annotation
     vote = said.labels[majority(votes(said))]
     assert fitted.score(X, said) == np.mean((predicted == vote)[said.labelled])
     assert fitted.score(X, y) == fitted.score(X, said)
-    with pytest.raises(ValueError, match="sample_weight goes with a truth vector"):
+    with pytest.raises(ValueError, match="sample_weight requires true labels"):
         fitted.score(X, said, sample_weight=np.ones(len(X)))
     with pytest.raises(ValueError, match="y has 2 columns; the model knows 3 annotators"):
         fitted.score(X, y[:, :2])
@@ -344,7 +350,7 @@ def test_score_is_accuracy_on_a_vector_and_agreement_with_the_vote_on_annotation
         fitted.score(X, np.full_like(y, np.nan))
 
 
-def test_settings_can_be_chosen_without_truth():
+def test_parameters_can_be_chosen_without_true_labels():
     X, y, z = line_world()
     search = GridSearchCV(
         MajorityVoteClassifier(LogisticRegression()), {"estimator__C": [1e-6, 1.0]}, cv=KFold(3)
@@ -354,7 +360,7 @@ def test_settings_can_be_chosen_without_truth():
 
 
 @every_baseline
-def test_what_is_wrong_with_the_input_is_said_as_by_the_crowd_classifier(model):
+def test_input_errors_equal_those_of_crowd_classifier(model):
     X, y, _ = line_world(n_items=20)
     holed = X.copy()
     holed[7, 1] = np.nan
@@ -366,7 +372,7 @@ def test_what_is_wrong_with_the_input_is_said_as_by_the_crowd_classifier(model):
 
 
 @every_baseline
-def test_names_of_features_are_kept_and_a_fitted_one_can_be_pickled(model):
+def test_feature_names_are_stored_and_a_fitted_model_can_be_pickled(model):
     X, y, _ = line_world()
     frame = pd.DataFrame(X, columns=["age", "dose"])
     fitted = clone(model).fit(frame, y)
@@ -377,7 +383,7 @@ def test_names_of_features_are_kept_and_a_fitted_one_can_be_pickled(model):
 
 
 @every_baseline
-def test_a_fit_that_fails_leaves_the_last_one_whole(model):
+def test_a_failed_fit_keeps_the_previous_one(model):
     X, y, _ = line_world()
     fitted = clone(model).fit(X, y)
     before = fitted.predict_proba(X)
@@ -401,6 +407,6 @@ def test_ml_original_has_constant_expertise(kind, annotators):
     assert expertise[0, 0] > expertise[0, 2]
 
 
-def test_ml_original_knows_two_kinds():
+def test_ml_original_refuses_other_kinds():
     with pytest.raises(ValueError, match=r"kind must be one of \('bernoulli', 'gaussian'\); got 'probit'"):
         ml_original("probit")

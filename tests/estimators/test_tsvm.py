@@ -1,4 +1,4 @@
-"""The transductive support vector machine: its objective, its labels, its choice of settings."""
+"""The transductive support vector machine: objective, labels of unlabelled items, model selection."""
 
 import pickle
 from dataclasses import replace
@@ -20,19 +20,19 @@ from whoknows.estimators.baselines.tsvm import (
     WEIGHTS,
     TransductiveSVM,
     _best_labels,
-    _parts,
+    _folds,
     anneal,
     svm,
 )
 
 
 @parametrize_with_checks([TransductiveSVM(), TransductiveSVM(C=1.0, unlabelled_weight=0.5)])
-def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
+def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
 
 def blobs(seed=0, n=100):
-    """Two round groups, one above the other; one labelled item in each, far left and far right."""
+    """Two clusters, one above the other; one labelled item in each, far left and far right."""
     rng = np.random.default_rng(seed)
     z = np.repeat([0, 1], n // 2)
     X = rng.normal(size=(n, 2))
@@ -52,11 +52,11 @@ def objective(A, y, cost, w):
     return w[:-1] @ w[:-1] / 2 + cost @ np.maximum(1 - y * (A @ w), 0) ** 2
 
 
-# --- one machine --------------------------------------------------------------------------------------
+# --- the plain SVM ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("C", [0.001, 1.0, 1000.0])
-def test_the_machine_is_the_minimum_of_its_objective(C):
+def test_svm_minimises_its_objective(C):
     X, _, z = line_world()
     A, y = with_constant((X - X.mean(axis=0)) / X.std(axis=0)), 2.0 * z - 1
     cost = C * np.random.default_rng(0).random(len(y))
@@ -70,7 +70,7 @@ def test_the_machine_is_the_minimum_of_its_objective(C):
 
 
 @pytest.mark.parametrize(("seed", "C"), [(77, 10.0), (107, 100.0), (202, 1000.0)])
-def test_steps_that_would_overshoot_are_cut(seed, C):
+def test_newton_steps_are_shortened_if_they_overshoot(seed, C):
     rng = np.random.default_rng(seed)
     A = with_constant(rng.normal(size=(30, 2)))
     y, cost = np.sign(A[:, 0] + 0.5 * rng.normal(size=30)), np.full(30, C)
@@ -79,7 +79,7 @@ def test_steps_that_would_overshoot_are_cut(seed, C):
     np.testing.assert_allclose(slope, 0, atol=1e-4 * C)
 
 
-def test_the_machine_is_scikit_learns():
+def test_svm_equals_linear_svc():
     X, y, _ = line_world(accuracies=(0.85,), share_labelled=1)
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     theirs = LinearSVC(C=0.5, intercept_scaling=1000.0, dual=False, tol=1e-10).fit(scaled, y[:, 0])
@@ -87,7 +87,7 @@ def test_the_machine_is_scikit_learns():
     np.testing.assert_allclose(w, np.append(theirs.coef_, theirs.intercept_), rtol=1e-3)
 
 
-def test_huge_features_and_one_class_come_to_an_end():
+def test_svm_terminates_for_badly_scaled_features_and_one_class():
     rng = np.random.default_rng(0)
     A, y = with_constant(rng.normal(size=(50, 2)) * [1e9, 1e-9]), np.repeat([-1.0, 1.0], 25)
     assert np.isfinite(svm(A, y, np.full(50, 1e3), np.zeros(3))[1])
@@ -96,10 +96,10 @@ def test_huge_features_and_one_class_come_to_an_end():
     assert value == pytest.approx(0, abs=1e-9)
 
 
-# --- labels of the unlabelled -------------------------------------------------------------------------
+# --- labels of unlabelled items -----------------------------------------------------------------------
 
 
-def test_the_best_labels_are_the_best_of_all_with_that_many_positive():
+def test_best_labels_equal_an_exhaustive_search():
     f = np.random.default_rng(0).normal(size=7)
     for n_positive in range(8):
         cost = {
@@ -111,13 +111,13 @@ def test_the_best_labels_are_the_best_of_all_with_that_many_positive():
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("C", [0.01, 1.0])
-def test_the_objective_never_rises_at_one_weight_and_the_share_is_kept(seed, C):
+def test_the_objective_never_increases_at_a_weight_and_the_share_is_kept(seed, C):
     rng = np.random.default_rng(seed)
     X, y, _ = line_world(n_items=200, share_labelled=0.1, seed=seed)
     X = np.column_stack([(X - X.mean(axis=0)) / X.std(axis=0), rng.normal(size=(200, 6))])
     labelled, sign, unlabelled = one_side(X, said_in(y))
     steps = list(anneal(labelled, sign, unlabelled, C, WEIGHTS))
-    assert len(steps) > 11  # some labels were changed, or nothing is tested
+    assert len(steps) > 11  # otherwise no label was switched and nothing is tested
     for _, group in groupby(steps, key=lambda step: step.weight):
         values = np.array([step.objective for step in group])
         assert (np.diff(values) <= 1e-8 * values[:-1]).all()
@@ -131,7 +131,7 @@ def test_the_objective_never_rises_at_one_weight_and_the_share_is_kept(seed, C):
     np.testing.assert_array_equal(last.labels, _best_labels(unlabelled @ last.w, wanted))
 
 
-def test_of_all_labellings_it_finds_one_of_the_best():
+def test_annealing_finds_one_of_the_best_labellings():
     found = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -145,11 +145,11 @@ def test_of_all_labellings_it_finds_one_of_the_best():
             values.append(svm(every, np.append(sign, guess), np.ones(12), np.zeros(3))[1])
         assert last.objective >= min(values) * (1 - 1e-8)
         found.append(np.mean(np.array(values) < last.objective * (1 - 1e-8)))
-    assert np.mean(np.array(found) == 0) >= 0.5  # the very best of 70, more often than not
+    assert np.mean(np.array(found) == 0) >= 0.5  # the best of 70 in most cases
     assert max(found) < 0.25
 
 
-def test_it_follows_the_gap_where_the_labels_alone_mislead():
+def test_the_boundary_follows_the_gap_despite_misleading_labels():
     X, said, z = blobs()
     plain = TransductiveSVM(C=1.0, unlabelled_weight=0.0).fit(X, said)
     transductive = TransductiveSVM(C=1.0, unlabelled_weight=1.0).fit(X, said)
@@ -158,7 +158,7 @@ def test_it_follows_the_gap_where_the_labels_alone_mislead():
     assert np.abs(transductive.decision_function(X[~said.labelled])).min() > 0.5  # the gap is empty
 
 
-def test_without_weight_or_without_unlabelled_items_it_is_a_plain_machine():
+def test_without_weight_or_unlabelled_items_it_is_a_plain_svm():
     X, y, _ = line_world()
     said = said_in(y)
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -174,12 +174,12 @@ def test_without_weight_or_without_unlabelled_items_it_is_a_plain_machine():
 # --- the estimator ------------------------------------------------------------------------------------
 
 
-def test_settings_are_chosen_by_held_out_votes():
+def test_parameters_are_chosen_by_held_out_votes():
     X, y, _ = line_world(n_items=60, accuracies=(0.8, 0.7, 0.7), share_labelled=0.4, seed=3)
     said = said_in(y)
     vote = np.where(said.labelled, majority(votes(said)), -1)
     met = np.zeros((len(COSTS), len(WEIGHTS)))
-    for part in _parts(vote, np.random.RandomState(5)):
+    for part in _folds(vote, np.random.RandomState(5)):
         kept = ~np.isin(said.item, part)
         without = replace(
             said, **{name: getattr(said, name)[kept] for name in ("item", "annotator", "label")}
@@ -199,15 +199,15 @@ def test_settings_are_chosen_by_held_out_votes():
     )
 
 
-def test_each_labelled_item_is_held_out_once_and_classes_are_spread():
+def test_each_labelled_item_is_held_out_once_in_stratified_folds():
     vote = np.repeat([-1, 0, 1], [10, 17, 8])
-    parts = _parts(vote, np.random.RandomState(0))
+    parts = _folds(vote, np.random.RandomState(0))
     assert sorted(np.concatenate(parts)) == list(range(10, 35))
     assert {np.sum(vote[part] == 1) for part in parts} <= {1, 2}
-    assert _parts(np.array([-1, 0, -1]), np.random.RandomState(0)) == []
+    assert _folds(np.array([-1, 0, -1]), np.random.RandomState(0)) == []
 
 
-def test_three_classes_each_against_the_rest():
+def test_three_classes_one_versus_rest():
     rng = np.random.default_rng(0)
     z = rng.integers(3, size=150)
     X = np.array([[0, 3], [-3, -2], [3, -2]])[z] + rng.normal(size=(150, 2))
@@ -225,7 +225,7 @@ def test_a_vote_of_one_class_predicts_it():
     assert set(model.predict(X)) == {1}
 
 
-def test_more_features_than_items_are_the_same_machine():
+def test_more_features_than_items_give_the_same_svm():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 80))
     y = np.where(np.arange(30) < 12, (X[:, 0] > 0), np.nan)
@@ -236,7 +236,7 @@ def test_more_features_than_items_are_the_same_machine():
     np.testing.assert_allclose(model.decision_function(new), with_constant(new) @ last.w, atol=1e-6)
 
 
-def test_the_same_seed_gives_the_same_machine_and_it_can_be_pickled():
+def test_the_fit_is_deterministic_and_can_be_pickled():
     X, y, _ = line_world(n_items=50)
     model = TransductiveSVM(random_state=1).fit(X, y)
     again = clone(model).fit(X, y)
@@ -253,7 +253,7 @@ def test_the_same_seed_gives_the_same_machine_and_it_can_be_pickled():
         ({"unlabelled_weight": -1}, "unlabelled_weight must be a number of 0 or more, or None; got -1"),
     ],
 )
-def test_settings_that_mean_nothing_are_refused(settings, message):
+def test_invalid_parameters_are_errors(settings, message):
     X, y, _ = line_world(n_items=20)
     with pytest.raises(ValueError, match=message):
         TransductiveSVM(**settings).fit(X, y)

@@ -1,6 +1,6 @@
-"""`whoknows` on the command line: files in, files out.
+"""The command line, `whoknows`.
 
-Heavy libraries load inside the commands, so that ``whoknows --help`` answers at once.
+Heavy libraries are imported inside the commands, so that ``whoknows --help`` is fast.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import typer
 
 from whoknows.apps.cli.agreement import agreement
 from whoknows.apps.cli.ask import ask
-from whoknows.apps.cli.commands import Commands
+from whoknows.apps.cli.command import Commands
 from whoknows.apps.cli.compare import compare
 from whoknows.apps.cli.convert import convert
 from whoknows.apps.cli.demo import demo
@@ -48,17 +48,17 @@ def whoknows(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Several annotators, many items: who knows what? Labels in; the truth, and whom to trust on what, out.
+    """Estimate true labels, and the expertise of each annotator, from the labels of several annotators.
 
-    Start with **whoknows demo**, or with a file of your labels: **whoknows agreement labels.csv**
+    Start with **whoknows demo**, or with a file of your own labels: **whoknows agreement labels.csv**
     """
 
 
 def main() -> None:
-    """Run the command line; a signal to end lets it clean up."""
+    """Run the command line; on SIGTERM it cleans up before it exits."""
 
-    def end(number: int, frame: Any) -> None:
+    def exit(number: int, frame: Any) -> None:
         sys.exit(128 + number)
 
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGTERM, exit)
     app()

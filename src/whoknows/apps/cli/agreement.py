@@ -1,8 +1,7 @@
-"""`whoknows agreement`: how far annotators agree; labels are all it needs."""
+"""`whoknows agreement`: inter-annotator agreement, from labels alone."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -11,8 +10,7 @@ from whoknows.apps.cli import inputs, models, options
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import USAGE, CommandError
-from whoknows.apps.cli.output import refuse_to_replace_input
-from whoknows.apps.cli.tables import check_name, write
+from whoknows.apps.cli.output import check_table, write
 from whoknows.apps.cli.words import count
 
 if TYPE_CHECKING:
@@ -29,29 +27,20 @@ def agreement(
     labels: options.LabelsArgument,
     scale: Annotated[
         Literal["nominal", "ordinal", "interval"],
-        typer.Option(
-            help="How far apart labels are in Krippendorff's alpha: alike or not, by rank, by value."
-        ),
+        typer.Option(help="Scale of the labels, for Krippendorff's alpha."),
     ] = "nominal",
-    levels: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A,B,C", help="The labels in their order, lowest first; for --scale ordinal."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write every pair of annotators, as .csv, .tsv, .parquet or .jsonl."
-        ),
-    ] = None,
+    levels: models.LevelsOption = None,
+    out: options.OptionalTableOption = None,
     format: options.FormatOption = None,
     column: options.ColumnOption = None,
     duplicates: options.DuplicatesOption = None,
     missing: options.MissingOption = None,
     predictions: options.PredictionsOption = False,
 ) -> None:
-    """Say how far annotators agree; needs labels only.
+    """Compute inter-annotator agreement; needs labels only.
 
-    Percent, Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of every two annotators.
+    Prints percent agreement, Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of pairs of annotators;
+    --out writes a table of all pairs.
 
     For example:
 
@@ -63,17 +52,14 @@ def agreement(
     """
     from whoknows.insight import agreement_table, krippendorff_alpha
 
-    if out is not None:
-        check_name(out)
-        refuse_to_replace_input([out], labels)
-    said = inputs.read_who_said_what(inputs.Source.of(settings), say).annotations
-    said = _on_scale(said, scale, levels)
-    with say.progress("Comparing every two annotators"):
-        table = agreement_table(said)
-        alpha = table.alpha if scale == "nominal" else krippendorff_alpha(said, scale)
+    check_table(out, labels)
+    annotations = inputs.read_who_said_what(inputs.Source.of(settings), say).annotations
+    annotations = _on_scale(annotations, scale, levels)
+    with say.progress("Comparing pairs of annotators"):
+        table = agreement_table(annotations)
+        alpha = table.alpha if scale == "nominal" else krippendorff_alpha(annotations, scale)
     pairs = {name: getattr(table.pairwise, name) for name in PAIRS}
-    if out is not None:
-        write(pairs, out, say)
+    write(pairs, out, say)
     say.show(*str(table).splitlines())
     if scale != "nominal":
         say.show(f"Krippendorff's alpha on an {scale} scale: {alpha:.2f}")
@@ -82,30 +68,27 @@ def agreement(
     say.answer({**_numbers(table), "scale": scale, "alpha": alpha, "pairs": pairs})
 
 
-def _on_scale(said: Annotations, scale: str, levels: list[str] | None) -> Annotations:
-    """Bring the labels into their order; words have none of their own."""
+def _on_scale(annotations: Annotations, scale: str, levels: list[str] | None) -> Annotations:
+    """Sort the labels by ``levels``; labels that are words need them for an ordinal scale."""
     from whoknows.data.vocabulary import show
 
-    labels = said.labels.tolist()
+    labels = annotations.labels.tolist()
     if levels is not None and scale != "ordinal":
-        raise CommandError(f"--levels goes with --scale ordinal; got --scale {scale}.", USAGE)
+        raise CommandError(f"--levels requires --scale ordinal; got --scale {scale}.", USAGE)
     order = models.in_order(levels, labels)
     if order is not None:
-        strange = [label for label in labels if label not in order]
-        if strange:
-            raise CommandError(
-                f"Expected every label among --levels {show(order)}; got {show(strange)}.", USAGE
-            )
-        return said.recode(said.annotators, order)
+        others = [label for label in labels if label not in order]
+        if others:
+            raise CommandError(f"Expected labels from --levels {show(order)}; got {show(others)}.", USAGE)
+        return annotations.recode(annotations.annotators, order)
     if scale != "nominal" and any(isinstance(label, str) for label in labels):
         wanted = "numbers, or words in order (--levels low,medium,high)" if scale == "ordinal" else "numbers"
         raise CommandError(f"--scale {scale} needs {wanted}; labels are {show(labels, 6)}.", USAGE)
-    return said
+    return annotations
 
 
 def _numbers(table: Agreement) -> dict[str, Any]:
-    """Everything that is printed, for programs."""
-    names = [str(name) for name in table.annotators.tolist()]
+    """Return what is printed, for --json."""
     return {
         "items": table.n_items,
         "items_compared": table.n_compared,
@@ -113,5 +96,7 @@ def _numbers(table: Agreement) -> dict[str, Any]:
         "percent": table.percent,
         "fleiss_kappa": table.fleiss,
         "label_shares": dict(zip(map(str, table.labels.tolist()), table.label_shares.tolist(), strict=True)),
-        "with_others": dict(zip(names, table.with_others.tolist(), strict=True)),
+        "with_others": dict(
+            zip(map(str, table.annotators.tolist()), table.with_others.tolist(), strict=True)
+        ),
     }

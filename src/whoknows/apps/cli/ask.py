@@ -14,9 +14,8 @@ from whoknows.apps.cli import inputs, options
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError
-from whoknows.apps.cli.output import refuse_to_replace_input
+from whoknows.apps.cli.output import STDOUT, check_table, refuse_to_replace_input, write
 from whoknows.apps.cli.results import FitFolder, ModelArgument
-from whoknows.apps.cli.tables import STDOUT, TableOption, check_name, write
 from whoknows.apps.cli.words import count
 
 COLUMNS = ("item", "annotator", "information", "cost", "per_cost")
@@ -39,7 +38,7 @@ def ask(
     min_gain: Annotated[
         float, typer.Option(metavar="BITS", min=0.0, help="Least bits that a unit of cost must buy.")
     ] = 0.0,
-    out: TableOption = Path("ask.csv"),
+    out: options.TableOption = Path("ask.csv"),
     labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Labels so far, if not where they were.")
     ] = None,
@@ -62,7 +61,7 @@ def ask(
 
     whoknows ask whoknows-out -n 100 --cost anna=5 --cost bob=1 --out next.csv
     """
-    check_name(out)
+    check_table(out)
     fitted = FitFolder(model)
     loaded = fitted.model()
     if not hasattr(loaded, "suggest"):

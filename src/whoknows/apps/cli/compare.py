@@ -1,8 +1,7 @@
-"""`whoknows compare`: a model against simpler ways, judged by labels that none of them has seen."""
+"""`whoknows compare`: a model and simpler methods, compared on held-out labels."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,8 +10,7 @@ from whoknows.apps.cli import inputs, models, options
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import USAGE, CommandError
-from whoknows.apps.cli.output import refuse_to_replace_input
-from whoknows.apps.cli.tables import check_name, write
+from whoknows.apps.cli.output import check_table, write
 
 if TYPE_CHECKING:
     from whoknows.insight.compare import Comparison
@@ -26,15 +24,10 @@ def compare(
     features: options.FeaturesOption = None,
     text: options.TextOption = None,
     items: options.ItemsOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the table, as .csv, .tsv, .parquet or .jsonl."),
-    ] = None,
-    model: models.ModelOption = "auto",
+    out: options.OptionalTableOption = None,
+    model: models.ClassifierOption = "auto",
     levels: models.LevelsOption = None,
-    folds: Annotated[
-        int, typer.Option(metavar="N", min=2, help="Parts the labels are cut into, each held out once.")
-    ] = 3,
+    folds: Annotated[int, typer.Option(metavar="N", min=2, help="Number of cross-validation folds.")] = 3,
     seed: models.SeedOption = 0,
     max_iter: models.IterationsOption = 200,
     format: options.FormatOption = None,
@@ -46,11 +39,11 @@ def compare(
     vector: options.VectorOption = None,
     allow_missing: options.AllowMissingOption = False,
 ) -> None:
-    """See whether the model pays on your own data.
+    """Compare the model with simpler methods on your own data.
 
-    Held-out labels are the judge, no truth is needed. Majority vote, Dawid-Skene, the best single annotator
-    and others learn from the same labels, and are asked for those that none has seen. Takes some six times
-    as long as a fit.
+    Cross-validation on the labels; no true labels are needed. The model, majority vote, Dawid-Skene, the best
+    single annotator and other methods are fitted to the same labels and predict the held-out ones. Takes
+    about six times as long as a fit.
 
     For example:
 
@@ -58,27 +51,21 @@ def compare(
 
     whoknows compare labels.csv --features features.csv --model lgp --folds 5
     """
-    from whoknows.insight.compare import compare as judge
+    from whoknows.insight.compare import compare as cross_validate
 
-    if model == "regression":
-        raise CommandError("compare is of labels that are classes; --model regression has none.", USAGE)
-    if out is not None:
-        check_name(out)
     source = inputs.Source.of(settings)
-    for path in source.files.values() if out is not None else ():
-        refuse_to_replace_input([out], path)
+    check_table(out, *source.files.values())
     crowd = inputs.read_crowd(source, say)
     if source.is_labels_alone(crowd.labels):
-        raise CommandError(
-            "compare needs to know something about items: --features FILE or --text COLUMN.", USAGE
+        raise CommandError("compare requires features: --features FILE or --text COLUMN.", USAGE)
+    annotations = crowd.joined.annotations
+    estimator = models.build(model, levels, seed, max_iter, annotations.labels.tolist())
+    with say.progress("Cross-validating") as update:
+        found = cross_validate(
+            estimator, crowd.joined.X, annotations, folds=folds, random_state=seed, progress=update
         )
-    said = crowd.joined.annotations
-    estimator = models.build(model, levels, seed, max_iter, said.labels.tolist())
-    with say.progress("Holding out labels") as update:
-        found = judge(estimator, crowd.joined.X, said, folds=folds, random_state=seed, progress=update)
     columns = _columns(found)
-    if out is not None:
-        write(columns, out, say)
+    write(columns, out, say)
     say.show("", *str(found).splitlines())
     if out is not None:
         say.tell(f"{out}: the table.")
@@ -86,7 +73,7 @@ def compare(
 
 
 def _columns(found: Comparison) -> dict[str, Any]:
-    """Table of the comparison."""
+    """Return the columns of the output table."""
     columns: dict[str, Any] = {"method": found.methods}
     for name, judged in (("new_items", found.new), ("labelled_items", found.known)):
         if judged is not None:

@@ -1,7 +1,8 @@
-"""`whoknows demo`: a first look, on bundled data and simulated annotators."""
+"""`whoknows demo`: a fit to bundled data with simulated annotators."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,29 +12,24 @@ from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import writing
 from whoknows.apps.cli.fit import FILES, files_in, fit_files, tell_files
-from whoknows.apps.cli.output import (
-    SETTINGS,
-    complete_move,
-    folder,
-    refuse_to_replace_strangers,
-    write_settings,
-)
+from whoknows.apps.cli.output import complete_move, folder, refuse_to_replace_other_files, write_settings
+from whoknows.apps.cli.simulate import FILES as DATA
+from whoknows.apps.cli.simulate import write_crowd
 
 NAMES = ["anna", "bruno", "chloe", "dmitri", "emeka"]
 SHARE_LABELLED = 0.3
-DATA = ("labels.csv", "features.csv", "truth.csv", SETTINGS)
 
 
 @command
 def demo(
     say: Say,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path("whoknows-demo"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder.")] = Path("whoknows-demo"),
 ) -> None:
-    """Take a first look, on bundled data.
+    """Run a demonstration on bundled data.
 
-    569 tumours, five simulated annotators, seven items in ten without any label. Each annotator never errs on
-    one kind of item and is wrong on about a third of the others, as in the paper. Writes the data as files,
-    fits them as fit does with --model lgp, and holds the answer against the truth.
+    569 tumours and five simulated annotators; 70 % of the items have no label. As in the paper, each
+    annotator is always right on one cluster of items and wrong on about a third of the others. Writes the
+    data to files, fits --model lgp, and compares the consensus with the true labels.
 
     For example:
 
@@ -41,65 +37,56 @@ def demo(
     """
     data = out / "data"
     complete_move(out)
-    refuse_to_replace_strangers(out, FILES)
+    refuse_to_replace_other_files(out, FILES)
     with folder(data, DATA, ()) as draft, writing(data):
         truth = _write_data(draft)
         write_settings(draft, {}, {}, "Written by whoknows demo")
-    settings = {
-        "labels": data / "labels.csv",
-        "features": data / "features.csv",
-        "out": out,
-        "model": "lgp",
-        "levels": None,
-        "seed": 0,
-        "max_iter": 200,
-    }
+    files = {"labels": data / "labels.csv", "features": data / "features.csv", "out": out}
+    settings = {**files, "model": "lgp", "levels": None, "seed": 0, "max_iter": 200}
     summary = fit_files(settings, say)
-    checked = _check(summary.consensus, truth)
-    say.tell("", *summary.lines(), "", *_table(checked), "")
+    accuracy = _accuracy(summary.consensus, truth)
+    say.tell("", *summary.lines(), "", *_table(**accuracy), "")
     tell_files(out, say)
-    say.answer({"out": str(out.absolute()), "files": list(files_in(out)), "right": checked})
+    say.answer({"out": str(out.absolute()), "files": list(files_in(out)), "right": accuracy})
 
 
 def _write_data(draft: Path) -> dict[str, str]:
-    """Write labels.csv, features.csv and truth.csv; return the truth of each item."""
+    """Write labels, features and true labels; return the true label of each item."""
     import numpy as np
     from sklearn.datasets import load_breast_cancer
 
     from whoknows import Annotations
     from whoknows.data.simulate import cluster_experts
-    from whoknows.io.labels import write_labels, write_table
 
     tumours = load_breast_cancer()
     X, truth = tumours.data, tumours.target_names[tumours.target]
     labels = cluster_experts(X, truth, n_annotators=len(NAMES), random_state=0)
     labelled = np.random.default_rng(0).random(len(X)) < SHARE_LABELLED
     items = [f"tumour {i:03d}" for i in range(1, len(X) + 1)]
-    said = Annotations.from_matrix(np.where(labelled[:, None], labels, None), items=items, annotators=NAMES)
-    write_labels(said, draft / "labels.csv")
-    columns = {name: X[:, j] for j, name in enumerate(tumours.feature_names.tolist())}
-    write_table({"item": items, **columns}, draft / "features.csv")
-    write_table({"item": items, "truth": truth}, draft / "truth.csv")
+    labels = np.where(labelled[:, None], labels, None)
+    annotations = Annotations.from_matrix(labels, items=items, annotators=NAMES)
+    write_crowd(draft, annotations, dict(zip(tumours.feature_names.tolist(), X.T, strict=True)), truth)
     return dict(zip(items, truth.tolist(), strict=True))
 
 
-def _check(consensus: dict[str, list[Any]], truth: dict[str, str]) -> dict[str, float]:
-    """Share of items of which the majority vote, and the consensus, is the truth."""
-    rows = list(zip(*(consensus[name] for name in ("item", "n_labels", "vote", "consensus")), strict=True))
-    on = [row for row in rows if row[1]]
-    off = [row for row in rows if not row[1]]
+def _accuracy(consensus: Mapping[str, list[Any]], truth: Mapping[str, str]) -> dict[str, float]:
+    """Return the accuracy of the majority vote and of the consensus."""
+    import numpy as np
+
+    right = np.array([truth[item] for item in consensus["item"]])
+    vote, answer = (np.array(consensus[name]) == right for name in ("vote", "consensus"))
+    labelled = np.array(consensus["n_labels"]) > 0
     return {
-        "vote_labelled": sum(vote == truth[item] for item, _, vote, _ in on) / len(on),
-        "consensus_labelled": sum(said == truth[item] for item, _, _, said in on) / len(on),
-        "consensus_unlabelled": sum(said == truth[item] for item, _, _, said in off) / len(off),
+        "vote_labelled": float(vote[labelled].mean()),
+        "consensus_labelled": float(answer[labelled].mean()),
+        "consensus_unlabelled": float(answer[~labelled].mean()),
     }
 
 
-def _table(right: dict[str, float]) -> list[str]:
-    """What is right, by the truth that no model saw."""
+def _table(vote_labelled: float, consensus_labelled: float, consensus_unlabelled: float) -> list[str]:
     return [
-        "How often it is right, by the truth, which the model never saw:",
+        "Accuracy, by the true labels, which the model has not seen:",
         f"{'':<20}{'majority vote':>15}{'whoknows':>12}",
-        f"{'labelled items':<20}{right['vote_labelled']:>15.1%}{right['consensus_labelled']:>12.1%}",
-        f"{'unlabelled items':<20}{'—':>15}{right['consensus_unlabelled']:>12.1%}",
+        f"{'labelled items':<20}{vote_labelled:>15.1%}{consensus_labelled:>12.1%}",
+        f"{'unlabelled items':<20}{'—':>15}{consensus_unlabelled:>12.1%}",
     ]

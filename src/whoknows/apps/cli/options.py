@@ -1,4 +1,4 @@
-"""Options that say which files to read, and how."""
+"""Options of several commands: which files to read and write, and how."""
 
 from __future__ import annotations
 
@@ -8,93 +8,80 @@ from typing import Annotated, Literal
 
 import typer
 
-_Reading = partial(typer.Option, rich_help_panel="How to read the files")
+_File = partial(typer.Option, metavar="FILE")
+_Input = partial(typer.Option, rich_help_panel="Input files")
+_Column = partial(_Input, metavar="COLUMN")
+
+TABLE = "Output table: .csv, .tsv, .parquet or .jsonl; - prints CSV."
 
 LabelsArgument = Annotated[
-    Path, typer.Argument(metavar="LABELS", help="Who said what: a file of any labelling tool.")
+    Path, typer.Argument(metavar="LABELS", help="Labels: a table, or the export of a labelling tool.")
 ]
 FeaturesOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Numbers for each item: CSV, Parquet or a folder of it, JSON, .npy or .npz."
-    ),
+    Path | None, _File(help="Features of the items: CSV, JSON, Parquet (file or folder), .npy or .npz.")
 ]
 TextOption = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="In place of features: make them from the text in this column."),
-]
-ItemsOption = Annotated[
-    Path | None,
     typer.Option(
-        metavar="FILE",
-        help="A table of the items: their text or image, and the ids of the rows of a .npy matrix.",
+        metavar="COLUMN", help="Column of texts; without --features, they are turned into features."
     ),
 ]
-GoldOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The true label of some items, where it is known.")
+ItemsOption = Annotated[
+    Path | None, _File(help="Table of the items: texts, images, and the ids of the rows of a .npy matrix.")
 ]
+GoldOption = Annotated[Path | None, _File(help="True labels of some items (gold labels).")]
+TableOption = Annotated[Path, _File(help=TABLE)]
+OptionalTableOption = Annotated[Path | None, _File(help=TABLE)]
 FormatOption = Annotated[
-    str | None,
-    _Reading(metavar="NAME", help="Format of LABELS, such as wide or label-studio; found if not given."),
+    str | None, _Input(metavar="NAME", help="Format of LABELS, e.g. wide or label-studio. Default: detected.")
 ]
 ColumnOption = Annotated[
     list[str] | None,
-    _Reading(
+    _Input(
         metavar="ROLE=NAME",
-        help="Column of LABELS for item, annotator, label, text or confidence: label=severity.",
+        help="Column of LABELS for item, annotator, label, text or confidence, e.g. label=severity; "
+        "may be repeated.",
     ),
 ]
 DuplicatesOption = Annotated[
     Literal["error", "first", "last", "majority"] | None,
-    _Reading(
-        metavar="WORD",
-        help="What to do with several labels of one annotator on one item: error, first, last or majority.",
-    ),
+    _Input(metavar="RULE", help="For repeated labels of an annotator: error, first, last or majority."),
 ]
 MissingOption = Annotated[
-    str | None, _Reading(metavar="VALUE", help="A label that means that there is none, such as -1.")
+    str | None, _Input(metavar="VALUE", help="Value in LABELS that stands for a missing label, e.g. -1.")
 ]
 PredictionsOption = Annotated[
-    bool, _Reading("--predictions", help="Models whose predictions LABELS holds are annotators, too.")
+    bool, _Input("--predictions", help="Use model predictions in LABELS as annotators, too.")
 ]
-IdColumnOption = Annotated[
-    str | None, _Reading(metavar="COLUMN", help="Column of the items' ids in the features or items.")
-]
-VectorOption = Annotated[
-    str | None, _Reading(metavar="COLUMN", help="Which column of lists of numbers holds the features.")
-]
-ImageOption = Annotated[
-    str | None, _Reading(metavar="COLUMN", help="Column with the path or address of an item's image.")
-]
+IdColumnOption = Annotated[str | None, _Column(help="Column with the item ids in the features or items.")]
+VectorOption = Annotated[str | None, _Column(help="Column of lists that holds the feature vectors.")]
+ImageOption = Annotated[str | None, _Column(help="Column with the path or URL of the image of an item.")]
 ImageFolderOption = Annotated[
     list[Path] | None,
-    _Reading(
+    _Input(
         metavar="FOLDER",
         exists=True,
         file_okay=False,
-        help="Folder whose images the report may include; may be repeated. Images elsewhere are only named.",
+        help="Folder whose images the report may embed; may be repeated. Other images are shown by name.",
     ),
 ]
 AllowMissingOption = Annotated[
     bool,
-    _Reading(
+    _Input(
         "--allow-missing",
-        help="Labels of items that are in no file of features, where these stay in their files or name no "
-        "items, are left out with a warning; refused if not given.",
-    ),
-]
-ResumeOption = Annotated[
-    bool,
-    typer.Option(
-        "--resume",
-        help="Go on with an interrupted fit to features that stay in their files: say the same as then.",
+        help="Drop labels of items without features, with a warning, where this is an error by default: if "
+        "features are out of core or have no item ids.",
     ),
 ]
 MemoryOption = Annotated[
     str | None,
-    _Reading(
+    _Input(
         metavar="SIZE",
-        help="Features in Parquet or .npy that take more than this, such as 8GB, stay in their files and are "
-        "read a block at a time; a quarter of the machine's memory if not given.",
+        help="Parquet and .npy features larger than this, e.g. 8GB, are read in blocks (out of core). "
+        "Default: a quarter of the machine's memory.",
     ),
+]
+ResumeOption = Annotated[
+    bool,
+    typer.Option("--resume", help="Continue an interrupted out-of-core fit; give the same options again."),
 ]

@@ -1,4 +1,4 @@
-"""Output folders: the files of a run appear together or not at all.
+"""Output tables, and output folders whose files appear together or not at all.
 
 A run writes into a draft folder. Once the draft is complete, it is renamed to ``FINISHED``. Moving the files
 from there into the output folder can be repeated from any point, so a run that finds ``FINISHED``, left by a
@@ -11,18 +11,26 @@ import os
 import secrets
 import shutil
 import signal
+import sys
+import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from whoknows.apps.cli.config import FOUND, read_toml, write_toml
+from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import USAGE, CommandError, writing
 
 SETTINGS = "settings.toml"  # moved last: a folder without it is not complete
 FINISHED = ".whoknows-finished"  # complete results that are being moved into the folder that holds it
 OUTDATED = ".outdated"  # suffix of an empty file in it: the file of that name is to be deleted
 FILES = "files"  # where the settings list what was written
+STDOUT = Path("-")
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
+
+
+# --- folders -----------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -44,7 +52,7 @@ def folder(out: Path, names: Collection[str], inputs: Iterable[Path]) -> Iterato
     complete_move(out)
     for path in inputs:
         refuse_to_replace_input([out / name for name in names], path)
-    refuse_to_replace_strangers(out, names)
+    refuse_to_replace_other_files(out, names)
     fresh = not out.exists()
     draft = out / f".{secrets.token_hex(4)}.part"
     with writing(out):
@@ -81,27 +89,29 @@ def refuse_to_replace_input(outputs: Iterable[Path], source: Path) -> None:
     """Raise if an output would replace an input."""
     for path in outputs:
         if path.exists() and source.exists() and os.path.samefile(path, source):
-            raise CommandError(f"{path}: is read, so it cannot be written too. Choose another --out.", USAGE)
+            raise CommandError(
+                f"{path}: is an input, so it cannot be an output too. Choose another --out.", USAGE
+            )
 
 
-def refuse_to_replace_strangers(out: Path, names: Collection[str]) -> None:
+def refuse_to_replace_other_files(out: Path, names: Collection[str]) -> None:
     """Raise if files of these names exist, except for those listed in the settings of an earlier run."""
-    taken = [name for name in names if os.path.lexists(out / name)]
-    ours = _written_before(out / SETTINGS) if taken else ()
-    strange = [name for name in taken if name not in ours]
-    if strange:
-        raise CommandError(
-            f"{out}: has {strange[0]!r} already, and no {SETTINGS} by which whoknows wrote it. "
-            "Choose another --out, or delete it.",
-            USAGE,
-        )
+    existing = [name for name in names if os.path.lexists(out / name)]
+    written = _written_before(out / SETTINGS) if existing else ()
+    for name in existing:
+        if name not in written:
+            raise CommandError(
+                f"{out}: already contains {name!r}, which no {SETTINGS} of whoknows lists. "
+                "Choose another --out, or delete the file.",
+                USAGE,
+            )
 
 
 def _written_before(settings: Path) -> Collection[str]:
-    """Files that an earlier run wrote, as its settings list them."""
+    """Return the files that the settings of an earlier run list."""
     try:
         found = read_toml(settings).get(FOUND)
-    except CommandError:  # not there, or not TOML: not ours
+    except CommandError:  # missing, or not written by whoknows
         return ()
     files = found.get(FILES) if isinstance(found, dict) and "whoknows" in found else None
     return files if isinstance(files, list) else ()
@@ -115,10 +125,10 @@ def write_settings(draft: Path, settings: Mapping[str, Any], found: Mapping[str,
     """
     from whoknows import __version__
 
-    told = {name: value for name, value in settings.items() if name != "out"}
+    options = {name: value for name, value in settings.items() if name != "out"}
     files = sorted({path.name for path in draft.iterdir()} | {SETTINGS})
-    text = write_toml(told, {"whoknows": __version__, FILES: files, **found}, heading)
-    (draft / SETTINGS).write_text(text, "utf-8")
+    text = write_toml(options, {"whoknows": __version__, FILES: files, **found}, heading)
+    (draft / SETTINGS).write_text(text, "utf-8", errors="replace")  # file names may not be UTF-8
 
 
 def _finish(draft: Path, out: Path, names: Collection[str]) -> None:
@@ -152,3 +162,41 @@ def _undisturbed() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+# --- tables ------------------------------------------------------------------------------------------
+
+
+def check_table(out: Path | None, *inputs: Path) -> None:
+    """Raise if no table can be written to ``out``, or if it would replace an input."""
+    if out is None:
+        return
+    if out != STDOUT and out.suffix.lower() not in TABLES:
+        raise CommandError(f"{out}: expected a name that ends in {', '.join(TABLES)}.", USAGE)
+    for path in inputs:
+        refuse_to_replace_input([out], path)
+
+
+def write(columns: Mapping[str, Any], out: Path | None, say: Say) -> None:
+    """Write a table, if it has a destination."""
+    from whoknows.io.labels import write_table
+
+    if out is not None:
+        with destination(out, say) as path:
+            write_table(columns, path)
+
+
+@contextmanager
+def destination(out: Path, say: Say) -> Iterator[Path]:
+    """Yield the file to write a table to; for ``-`` its content is printed at the end, except with --json."""
+    if out != STDOUT:
+        with writing(out):
+            yield out
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "table.csv")
+        yield path
+        if not say.as_json:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(path.read_bytes())
+            sys.stdout.buffer.flush()

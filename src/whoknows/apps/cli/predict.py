@@ -15,10 +15,9 @@ from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError, writing
 from whoknows.apps.cli.features import BY_PLACE, of_texts
 from whoknows.apps.cli.fit import FILES
 from whoknows.apps.cli.large import ids_at, stays_in_files
-from whoknows.apps.cli.output import refuse_to_replace_input
+from whoknows.apps.cli.output import STDOUT, check_table, refuse_to_replace_input, write
 from whoknows.apps.cli.results import FitFolder, ModelArgument
 from whoknows.apps.cli.stream import steps, told_of, write_blocks
-from whoknows.apps.cli.tables import STDOUT, TableOption, check_name, write
 from whoknows.apps.cli.words import count
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def predict(
     features: FeaturesArgument,
     text: TextOption = None,
     items: options.ItemsOption = None,
-    out: TableOption = Path("predictions.csv"),
+    out: options.TableOption = Path("predictions.csv"),
     id_column: options.IdColumnOption = None,
     vector: options.VectorOption = None,
     memory: options.MemoryOption = None,
@@ -58,7 +57,7 @@ def predict(
 
     whoknows predict whoknows-out new_texts.csv --text body
     """
-    check_name(out)
+    check_table(out)
     for read in filter(None, (features, items)):
         refuse_to_replace_input([out], read)
     fitted = FitFolder(model)

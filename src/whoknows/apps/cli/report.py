@@ -1,4 +1,4 @@
-"""`whoknows report`: the report of a fit, once more."""
+"""`whoknows report`: write the report of a fit again."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ def report(
     say: Say,
     model: ModelArgument,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to write it; report.html beside the model if not given."),
+        Path | None, typer.Option(metavar="FILE", help="HTML file. Default: report.html next to the model.")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the report.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
 ) -> None:
-    """Write the report of a fit again, one HTML file.
+    """Write the HTML report of a fit again.
 
     For example:
 
@@ -36,7 +35,7 @@ def report(
 
     fitted = FitFolder(model)
     path = fitted.folder / REPORT if out is None else out
-    _check_place(path, fitted)
+    _check(path, fitted)
     summary = fitted.summary()
     with writing(path), say.progress("Writing the report"):
         write(summary, path, title)
@@ -44,8 +43,8 @@ def report(
     say.answer({"out": str(path.absolute())})
 
 
-def _check_place(path: Path, fitted: FitFolder) -> None:
-    """Refuse what a browser would not open, and to write over the fit and the files it was of."""
+def _check(path: Path, fitted: FitFolder) -> None:
+    """Raise if the file is not HTML, or would replace the model or an input of the fit."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise CommandError(f"{path}: expected a name that ends in .html or .htm.", USAGE)
     known = fitted.has_settings and "labels" in fitted.settings

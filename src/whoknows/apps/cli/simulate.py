@@ -1,9 +1,11 @@
-"""`whoknows simulate`: items and annotators made up, to try things where the truth is known."""
+"""`whoknows simulate`: items with known true labels, and simulated annotators."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,32 +14,30 @@ from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import USAGE, CommandError, writing
 from whoknows.apps.cli.output import SETTINGS, folder, write_settings
 
+if TYPE_CHECKING:
+    from whoknows.data.annotations import Annotations
+
 FILES = ("labels.csv", "features.csv", "truth.csv", SETTINGS)
-SHARE: dict[str, Any] = {"metavar": "SHARE", "min": 0.0, "max": 1.0}
+_Number = partial(typer.Option, metavar="N", min=0)
+_Share = partial(typer.Option, metavar="SHARE", min=0.0, max=1.0)
 
 
 @command
 def simulate(
     say: Say,
     settings: dict[str, Any],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path("simulated"),
-    items: Annotated[int, typer.Option(metavar="N", min=20, max=1_000_000, help="How many items.")] = 500,
-    classes: Annotated[int, typer.Option(metavar="N", min=2, max=8, help="How many classes.")] = 2,
-    experts: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Annotators who each know one part of the items.")
-    ] = 5,
-    error: Annotated[float, typer.Option(**SHARE, help="How often they are wrong on the others.")] = 0.35,
-    spammers: Annotated[int, typer.Option(metavar="N", min=0, help="Annotators who do not look.")] = 0,
-    adversaries: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Annotators who nearly always say the wrong thing.")
-    ] = 0,
-    labelled: Annotated[float, typer.Option(**SHARE, help="Share of the items that have labels.")] = 0.3,
-    per_item: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Labels an item has at most.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="The same number, the same files.")] = 0,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder.")] = Path("simulated"),
+    items: Annotated[int, _Number(min=20, max=1_000_000, help="Number of items.")] = 500,
+    classes: Annotated[int, _Number(min=2, max=8, help="Number of classes.")] = 2,
+    experts: Annotated[int, _Number(min=1, help="Annotators, each always right on one cluster.")] = 5,
+    error: Annotated[float, _Share(help="Error rate of the experts on other items.")] = 0.35,
+    spammers: Annotated[int, _Number(help="Annotators who label at random.")] = 0,
+    adversaries: Annotated[int, _Number(help="Annotators who are nearly always wrong.")] = 0,
+    labelled: Annotated[float, _Share(help="Share of the items that have labels.")] = 0.3,
+    per_item: Annotated[int | None, _Number(min=1, help="Maximum number of labels per item.")] = None,
+    seed: Annotated[int, _Number(help="Random seed.")] = 0,
 ) -> None:
-    """Make up a crowd whose truth is known, to try things.
+    """Simulate items and annotators, with known true labels.
 
     Writes labels.csv, features.csv and truth.csv.
 
@@ -47,56 +47,46 @@ def simulate(
 
     whoknows simulate --out crowd --items 2000 --experts 8 --spammers 3 --per-item 3
     """
-    from whoknows.io.labels import write_labels, write_table
+    from whoknows.data.simulate import hide
 
     if round(labelled * items) < 1:
         raise CommandError(f"--labelled {labelled} leaves none of {items} items with a label.", USAGE)
     if experts > items:
-        raise CommandError(f"--experts {experts} is more than one for each of {items} items.", USAGE)
+        raise CommandError(
+            f"--experts {experts} is more than one expert per item; --items is {items}.", USAGE
+        )
     with folder(out, FILES, ()) as draft:
-        names, X, truth = _items(items, classes, seed)
-        said = _crowd(names, X, truth, experts, error, spammers, adversaries, labelled, per_item, seed)
+        X, truth = _items(items, classes, seed)
+        complete = _annotate(X, truth, experts, error, spammers, adversaries, seed)
+        annotations = hide(complete, items=labelled, per_item=per_item, random_state=seed)
         with writing(out):
-            write_labels(said, draft / "labels.csv")
-            write_table(
-                {"item": names, **{f"x{j}": X[:, j] for j in range(X.shape[1])}}, draft / "features.csv"
-            )
-            write_table({"item": names, "truth": truth}, draft / "truth.csv")
-            heading = f"What was told. To do it again: whoknows simulate --config {SETTINGS}"
+            write_crowd(draft, annotations, {f"x{j}": X[:, j] for j in range(X.shape[1])}, truth)
+            heading = f"Options of the simulation. To repeat it: whoknows simulate --config {SETTINGS}"
             write_settings(draft, settings, {}, heading)
-    some = f"{said.labelled.sum()} of {items} items"
+    some = f"{annotations.labelled.sum()} of {items} items"
     say.tell(
-        f"{out}: {said.n_annotations} labels of {said.n_annotators} annotators on {some}.",
+        f"{out}: {annotations.n_annotations} labels of {annotations.n_annotators} annotators on {some}.",
         f"Try: whoknows fit {out / 'labels.csv'} --features {out / 'features.csv'}",
         f"The truth is in {out / 'truth.csv'}.",
     )
-    say.answer({"out": str(out.absolute()), "files": list(FILES), "labels": said.n_annotations})
+    say.answer({"out": str(out.absolute()), "files": list(FILES), "labels": annotations.n_annotations})
 
 
-def _items(n: int, classes: int, seed: int) -> tuple[list[str], Any, Any]:
-    """Names, features and truth."""
+def _items(n: int, classes: int, seed: int) -> tuple[Any, Any]:
+    """Return features and true labels."""
     import numpy as np
     from sklearn.datasets import make_classification
 
     X, z = make_classification(
         n, 8, n_informative=6, n_redundant=0, n_classes=classes, flip_y=0.01, random_state=seed
     )
-    return [f"item{i:0{len(str(n))}d}" for i in range(1, n + 1)], X.round(4), np.array(list("ABCDEFGH"))[z]
+    return X.round(4), np.array(list("ABCDEFGH"))[z]
 
 
-def _crowd(
-    names: list[str],
-    X: Any,
-    truth: Any,
-    experts: int,
-    error: float,
-    spammers: int,
-    adversaries: int,
-    labelled: float,
-    per_item: int | None,
-    seed: int,
-) -> Any:
-    """Who said what."""
+def _annotate(
+    X: Any, truth: Any, experts: int, error: float, spammers: int, adversaries: int, seed: int
+) -> Annotations:
+    """Return the labels of all annotators on all items."""
     import numpy as np
 
     from whoknows import Annotations
@@ -107,8 +97,16 @@ def _crowd(
         kinds["spammer"] = crowds.spammers(truth, spammers, random_state=seed)
     if adversaries:
         kinds["adversary"] = crowds.adversaries(truth, adversaries, random_state=seed)
-    people = [f"{kind}{t + 1}" for kind, said in kinds.items() for t in range(said.shape[1])]
-    everything = Annotations.from_matrix(
-        np.column_stack(list(kinds.values())), items=names, annotators=people
-    )
-    return crowds.hide(everything, items=labelled, per_item=per_item, random_state=seed)
+    names = [f"{kind}{t + 1}" for kind, labels in kinds.items() for t in range(labels.shape[1])]
+    items = [f"item{i:0{len(str(len(X)))}d}" for i in range(1, len(X) + 1)]
+    return Annotations.from_matrix(np.column_stack(list(kinds.values())), items=items, annotators=names)
+
+
+def write_crowd(draft: Path, annotations: Annotations, features: Mapping[str, Any], truth: Any) -> None:
+    """Write labels.csv, features.csv and truth.csv."""
+    from whoknows.io.labels import write_labels, write_table
+
+    items = annotations.items
+    write_labels(annotations, draft / "labels.csv")
+    write_table({"item": items, **features}, draft / "features.csv")
+    write_table({"item": items, "truth": truth}, draft / "truth.csv")

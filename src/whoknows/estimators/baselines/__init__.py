@@ -1,25 +1,35 @@
-"""The paper's baselines, and Dawid and Skene: what a model of annotators has to beat."""
+"""The baselines of the paper, and the model of Dawid and Skene."""
 
 from __future__ import annotations
 
-from whoknows.estimators.baselines.dawid_skene import DawidSkene
-from whoknows.estimators.baselines.vote import MajorityVoteClassifier, SingleAnnotatorClassifier
+from whoknows.estimators.baselines.tsvm import TransductiveSVM
+from whoknows.estimators.baselines.two_step import (
+    DawidSkene,
+    MajorityVoteClassifier,
+    SingleAnnotatorClassifier,
+)
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.model.annotators import BernoulliAnnotators, GaussianAnnotators
 
-__all__ = ["DawidSkene", "MajorityVoteClassifier", "SingleAnnotatorClassifier", "ml_original"]
+__all__ = [
+    "DawidSkene",
+    "MajorityVoteClassifier",
+    "SingleAnnotatorClassifier",
+    "TransductiveSVM",
+    "ml_original",
+]
 
 
 def ml_original(kind: str = "bernoulli") -> CrowdClassifier:
-    """*ML original* of Yan, Rosales, Fung and Dy (UAI 2010): logistic, supervised, constant expertise.
+    """Return *ML original* of Yan, Rosales, Fung and Dy (UAI 2010): logistic, supervised, constant expertise.
 
-    A setting of `CrowdClassifier`: the ID model in x itself, annotators right with the same probability on
-    every item, after Raykar et al. (JMLR 2010).
+    A setting of `CrowdClassifier`: the ID model with a linear map, and annotators whose probability of being
+    right is the same on every item, after Raykar et al. (JMLR 2010).
 
     Parameters
     ----------
     kind : {"bernoulli", "gaussian"}
-        What annotators say given the truth. The paper's is "gaussian".
+        Distribution of the labels given the truth. The paper uses "gaussian".
 
     Examples
     --------
