@@ -11,8 +11,11 @@ import io
 import sys
 import tokenize
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
+from types import CodeType, FrameType
 
 import numpy as np
 
@@ -62,31 +65,55 @@ def questions(path: Path) -> int:
     return sum(name in ASKING and (name != "getattr" or n_args == 3) for name, n_args in names)
 
 
-def calls_in(action) -> tuple[set[str], set[str], Counter[str]]:
-    """Run ``action``; return the classes whose methods ran, the modules, and the calls of each function."""
-    classes: set[str] = set()
-    files: set[str] = set()
-    calls: Counter[str] = Counter()
+@dataclass
+class Calls:
+    """What an action ran: classes whose methods ran, the code of all functions, and how often each was called."""
 
-    def watch(frame, event, _):
+    classes: set[str] = field(default_factory=set)
+    codes: set[CodeType] = field(default_factory=set)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def modules(self) -> set[Path]:
+        """Files of the functions."""
+        return {Path(code.co_filename) for code in self.codes}
+
+    def lines(self, path: Path) -> set[int]:
+        """Lines of code of a file that belong to functions that ran."""
+        mine = (code for code in self.codes if Path(code.co_filename) == path)
+        ran = (range(code.co_firstlineno, last_line(code) + 1) for code in mine)
+        return code_lines(path) & set().union(*ran)
+
+
+def last_line(code: CodeType) -> int:
+    """Return the last line of a function."""
+    inner = (last_line(const) for const in code.co_consts if isinstance(const, CodeType))
+    return max([code.co_firstlineno, *(line for *_, line in code.co_lines() if line), *inner])
+
+
+def calls_in(action: Callable[[], object]) -> Calls:
+    """Run ``action``, and return what it ran of the library."""
+    calls = Calls()
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(str(SOURCE)):
             return
-        files.add(code.co_filename)
-        calls[code.co_name] += 1
+        calls.codes.add(code)
+        calls.counts[code.co_name] += 1
         outer = code.co_qualname.split(".<locals>")[0].rpartition(".")[0]
         if outer:
-            classes.add(f"{Path(code.co_filename).stem}.{outer}")
+            calls.classes.add(f"{Path(code.co_filename).stem}.{outer}")
 
     sys.setprofile(watch)
     try:
         action()
     finally:
         sys.setprofile(None)
-    return classes, files, calls
+    return calls
 
 
-def small_crowd():
+def small_crowd() -> tuple[np.ndarray, np.ndarray]:
     """Return features and labels of a small crowd."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 3))
@@ -105,8 +132,8 @@ def main() -> None:
     print(f"modules                {len(files)}")
     print(f"longest file           {max((len(p.read_text('utf-8').splitlines()), p.name) for p in files)}")
     print(f"functions              median {median(lengths)}, 90 % up to {quantiles(lengths, n=10)[-1]:g}")
-    rooms = Counter()
-    counts = Counter()
+    rooms: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for path in files:
         room = path.relative_to(SOURCE).parts[0]
         rooms[room] += total[path]
@@ -118,21 +145,35 @@ def main() -> None:
     }
     print(f"isinstance, hasattr, getattr(…, default): {asked}, {sum(asked.values())} in all")
 
+    fits = fits_of_both_classifiers()
+    for name, calls in fits.items():
+        checks = calls.counts["check_features"]
+        print(
+            f"{name}().fit: {len(calls.classes)} classes in {len(calls.modules)} modules, X checked {checks} times"
+        )
+        print("   " + ", ".join(sorted(calls.classes)))
+    print(f"model + fit + functions that run in both fits: {lines_of_path(fits)} lines")
+
+
+def fits_of_both_classifiers() -> dict[str, Calls]:
+    """Return what the fits of both classifiers run, with default settings."""
     from whoknows import AutoCrowdClassifier, CrowdClassifier
 
     X, y = small_crowd()
-    fits = {}
-    for estimator in (CrowdClassifier(), AutoCrowdClassifier()):
-        classes, used, calls = calls_in(lambda estimator=estimator: estimator.fit(X, y))
-        fits[type(estimator).__name__] = used
-        print(
-            f"{type(estimator).__name__}().fit: {len(classes)} classes in {len(used)} modules, "
-            f"check_features {calls['check_features']} times"
-        )
-        print("   " + ", ".join(sorted(classes)))
-    path_of_fit = {Path(name) for used in fits.values() for name in used}
-    core = {p for p in files if p.relative_to(SOURCE).parts[0] in ("model", "fit")} | path_of_fit
-    print(f"model + fit + the path of both fits: {sum(total[p] for p in core)} lines")
+    return {
+        cls.__name__: calls_in(lambda cls=cls: cls().fit(X, y))
+        for cls in (CrowdClassifier, AutoCrowdClassifier)
+    }
+
+
+def lines_of_path(fits: dict[str, Calls]) -> int:
+    """Return the lines of code of model and fit, and of all other functions that run in the fits."""
+    total = 0
+    for path in modules():
+        inside = path.relative_to(SOURCE).parts[0] in ("model", "fit")
+        ran = set().union(*(calls.lines(path) for calls in fits.values()))
+        total += len(code_lines(path) if inside else ran)
+    return total
 
 
 if __name__ == "__main__":

@@ -1,0 +1,43 @@
+"""The source stays small enough for one person to hold in mind."""
+
+from statistics import median, quantiles
+
+import pytest
+
+from tests.repo.size import code_lines, fits_of_both_classifiers, function_lengths, lines_of_path, modules
+
+LINES = 15_000
+MODULES = 150
+LINES_PER_FILE = 450
+CLASSES_IN_A_FIT = 20
+LINES_OF_THE_PATH = 5_000
+
+
+@pytest.fixture(scope="module")
+def fits():
+    return fits_of_both_classifiers()
+
+
+def test_lines_and_modules():
+    assert sum(len(code_lines(path)) for path in modules()) <= LINES
+    assert len(modules()) <= MODULES
+
+
+def test_no_file_is_long():
+    lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in modules()}
+    assert {name: length for name, length in lengths.items() if length > LINES_PER_FILE} == {}
+
+
+def test_functions_are_short():
+    lengths = [length for path in modules() for length in function_lengths(path)]
+    assert median(lengths) <= 6
+    assert quantiles(lengths, n=10)[-1] <= 16
+
+
+def test_a_fit_runs_few_classes_and_checks_features_once(fits):
+    assert len(fits["CrowdClassifier"].classes) <= CLASSES_IN_A_FIT, sorted(fits["CrowdClassifier"].classes)
+    assert {name: calls.counts["check_features"] for name, calls in fits.items()} == dict.fromkeys(fits, 1)
+
+
+def test_the_path_of_a_fit_is_short(fits):
+    assert lines_of_path(fits) <= LINES_OF_THE_PATH
