@@ -9,8 +9,7 @@ from whoknows.estimators.auto import ensemble as auto
 from whoknows.estimators.auto.cross_validation import Candidate
 from whoknows.estimators.auto.ensemble import _in_stages
 from whoknows.estimators.auto.members import Member, default_members, kinds
-from whoknows.estimators.auto.selection import Selection
-from whoknows.estimators.auto.stacking import HeldOutScores
+from whoknows.estimators.auto.selection import HeldOutScores, Selection
 
 MEMBERS = [Member("linear", 3.0, False), Member("linear", 0.001, False), Member("rbf 2", 3.0, False)]
 

@@ -7,8 +7,15 @@ import pytest
 from scipy.optimize import minimize
 
 from whoknows.estimators.auto.members import Member
-from whoknows.estimators.auto.selection import Selection, gain_of_varying
-from whoknows.estimators.auto.stacking import PRIOR_ITEMS, HeldOutScores, half_and_half, stack, weigh
+from whoknows.estimators.auto.selection import (
+    PRIOR_ITEMS,
+    HeldOutScores,
+    Selection,
+    gain_of_varying,
+    half_and_half,
+    stack,
+    weigh,
+)
 
 
 def selection(*members, **settings):

@@ -40,7 +40,7 @@ from whoknows import (
     SpectralMap,
     load,
 )
-from whoknows.estimators.persistence import archive
+from whoknows.estimators.persistence import model_file as archive
 from whoknows.estimators.persistence.model_file import save
 from whoknows.io.labels import FileError
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import whoknows
 from tests.estimators.store_models import X, answers, assert_same, expected, fitted
 from whoknows import CrowdClassifier, load
-from whoknows.estimators.persistence import archive
+from whoknows.estimators.persistence import model_file as archive
 from whoknows.io.labels import FileError
 
 

@@ -16,8 +16,7 @@ from whoknows import (
     CrowdClassifier,
 )
 from whoknows.estimators.ask import batch as module
-from whoknows.estimators.ask.batch import suggest
-from whoknows.estimators.ask.information import information
+from whoknows.estimators.ask.batch import information, suggest
 from whoknows.estimators.auto.members import Member
 
 NAMES = ["anna", "bob", "cleo"]

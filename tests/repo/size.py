@@ -67,7 +67,7 @@ def questions(path: Path) -> int:
 
 @dataclass
 class Calls:
-    """What an action ran: classes whose methods ran, the code of all functions, and how often each was called."""
+    """What an action ran: classes whose methods ran, code of functions, and how often each was called."""
 
     classes: set[str] = field(default_factory=set)
     codes: set[CodeType] = field(default_factory=set)
@@ -149,7 +149,7 @@ def main() -> None:
     for name, calls in fits.items():
         checks = calls.counts["check_features"]
         print(
-            f"{name}().fit: {len(calls.classes)} classes in {len(calls.modules)} modules, X checked {checks} times"
+            f"{name}().fit: {len(calls.classes)} classes, {len(calls.modules)} modules, {checks} checks of X"
         )
         print("   " + ", ".join(sorted(calls.classes)))
     print(f"model + fit + functions that run in both fits: {lines_of_path(fits)} lines")

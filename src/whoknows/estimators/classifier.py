@@ -13,18 +13,19 @@ from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.ask.batch import Voice
 from whoknows.estimators.base import CrowdClassifierMixin
-from whoknows.estimators.coefficients import coefficients, severity
 from whoknows.estimators.fitted_pair import (
     FittedPair,
     annotator_row,
     annotator_rows,
+    coefficients,
     consensus,
     fit_pair,
     in_blocks,
     rows_of,
+    severity,
     typical_rows,
 )
-from whoknows.estimators.inputs.levels import check_labels
+from whoknows.estimators.inputs.gold_and_levels import check_labels
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing, check_features, row_ids
 from whoknows.estimators.prepared_model import (

@@ -20,8 +20,16 @@ from whoknows.fit.laplace import Covariances
 from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.solve import SOLVERS, Solution, covariances_of, solve
 from whoknows.model.gaussian import belief_about
+from whoknows.model.maps import LinearFeatures
 from whoknows.model.posterior import CategoricalPosterior, GaussianPosterior, Posterior
-from whoknows.model.protocols import ScaleAnnotators, require
+from whoknows.model.protocols import (
+    BiasAnnotators,
+    CoefficientAnnotators,
+    CoefficientTruth,
+    ScaleAnnotators,
+    require,
+    supports,
+)
 
 TYPICAL_ITEMS = 1000  # items that averages, such as confusion matrices, are taken over
 
@@ -245,3 +253,32 @@ def annotator_row(annotator: Any, known: Any) -> int:
     if annotator not in names:
         raise ValueError(f"annotator must be one of {names[:5]} (annotators_); got {annotator!r}.")
     return names.index(annotator)
+
+
+def severity(pair: FittedPair) -> dict[str, Array]:
+    """Return the severity of annotators of ordered labels."""
+    annotators: Any = pair.prepared.model.annotators
+    if not supports(annotators, BiasAnnotators):
+        return {}
+    return {"annotator_severity_": annotators.bias(pair.solution.annotators.mean)[:-1]}
+
+
+def coefficients(pair: FittedPair) -> dict[str, Array]:
+    """Return coefficients in the units of the user's X; only a linear map has them."""
+    preprocessing = pair.prepared.preprocessing
+    annotators: Any = pair.prepared.model.annotators
+    truth: Any = pair.prepared.model.truth
+    features = preprocessing.features
+    if not isinstance(features, LinearFeatures) or preprocessing.scale.roots.any():
+        return {}
+    found: dict[str, Array] = {}
+    if preprocessing.of_annotators is None and supports(annotators, CoefficientAnnotators):
+        leading = features.matrix[:, : preprocessing.directions]
+        w, gamma = annotators.coefficients(pair.solution.annotators.mean[:-1], leading.shape[1] + 1)
+        slopes, intercepts = preprocessing.to_input_units(w @ leading.T, gamma)
+        found |= {"annotator_coef_": slopes, "annotator_intercept_": intercepts}
+    if supports(truth, CoefficientTruth):
+        xi = truth.weights(truth.parameters(pair.solution.truth))
+        slopes, intercepts = preprocessing.to_input_units((features.matrix @ xi[:-1]).T, xi[-1])
+        found |= {"coef_": slopes, "intercept_": intercepts}
+    return found

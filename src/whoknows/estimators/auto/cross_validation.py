@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_random_state
 from whoknows._array import Array, Rows
 from whoknows._threads import side_by_side
 from whoknows.estimators.auto.members import ROUGH, Member, kinds
-from whoknows.estimators.auto.stacking import HeldOutScores
+from whoknows.estimators.auto.selection import HeldOutScores
 from whoknows.estimators.fitted_pair import FittedPair, fit_pair, monitor_of, run_solver
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel

@@ -26,8 +26,7 @@ from whoknows.estimators.auto.cross_validation import (
     split_items,
 )
 from whoknows.estimators.auto.members import Member, default_members, kinds, on_other_maps
-from whoknows.estimators.auto.selection import WITHOUT_PARTS, Selection, gain_of_varying
-from whoknows.estimators.auto.stacking import HeldOutScores
+from whoknows.estimators.auto.selection import WITHOUT_PARTS, HeldOutScores, Selection, gain_of_varying
 from whoknows.estimators.base import CrowdClassifierMixin
 from whoknows.estimators.classifier import CrowdClassifier, fit_classifier, start_of_update
 from whoknows.estimators.fitted_pair import FittedPair, annotator_row, annotator_rows, typical_rows

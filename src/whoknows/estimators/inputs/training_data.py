@@ -13,8 +13,14 @@ from sklearn.base import is_regressor
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import elements, show
-from whoknows.estimators.inputs import gold as known_truth
-from whoknows.estimators.inputs.levels import check_labels, check_numbers
+from whoknows.estimators.inputs.gold_and_levels import (
+    by_row,
+    check_labels,
+    check_numbers,
+    gold_codes,
+    gold_numbers,
+    with_classes_of,
+)
 from whoknows.estimators.inputs.validation import (
     check_annotations,
     check_features,
@@ -90,16 +96,16 @@ def check_training_input(
     """
     index = row_ids(X)
     X = check_features(estimator, X, reset=True)
-    gold = known_truth.by_row(gold, index, y)
+    gold = by_row(gold, index, y)
     annotations = check_annotations(y, len(X), index=index)
     if is_regressor(estimator):
         check_some_labels(annotations)
         check_numbers(annotations)
-        codes = known_truth.gold_numbers(gold, annotations)
+        codes = gold_numbers(gold, annotations)
     else:
-        annotations = known_truth.with_classes_of(gold, annotations)
+        annotations = with_classes_of(gold, annotations)
         annotations = check_labels(annotations, estimator)
-        codes = known_truth.gold_codes(gold, annotations)
+        codes = gold_codes(gold, annotations)
     return X, TrainingData(annotations, codes, check_weight(sample_weight, X), fingerprint(X))
 
 

@@ -25,9 +25,8 @@ from whoknows._array import Array
 from whoknows.data.vocabulary import elements
 from whoknows.estimators.inputs.rows import RowSpan
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.persistence.archive import digest
 from whoknows.estimators.persistence.model_file import load_step, save_step
-from whoknows.estimators.persistence.writing import Written
+from whoknows.estimators.persistence.objects import Written, digest
 from whoknows.fit.monitor import Monitor
 from whoknows.io.atomic import write_lines
 from whoknows.io.errors import Path

@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.auto.ensemble import AutoCrowdClassifier
 from whoknows.estimators.auto.members import Member
-from whoknows.estimators.auto.selection import Selection
-from whoknows.estimators.auto.stacking import HeldOutScores
+from whoknows.estimators.auto.selection import HeldOutScores, Selection
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs.preprocessing import Preprocessing, Scale

@@ -11,7 +11,7 @@ import numpy as np
 import whoknows
 from whoknows._array import Array
 from whoknows.data.vocabulary import show
-from whoknows.estimators.inputs.gold import check_gold_numbers, gold_codes, with_classes_of
+from whoknows.estimators.inputs.gold_and_levels import check_gold_numbers, gold_codes, with_classes_of
 from whoknows.insight.summary.agree import agreement
 from whoknows.insight.summary.answer import Vote, answer, consensus_table
 from whoknows.insight.summary.ask import questions, to_adjudicate

@@ -1,4 +1,4 @@
-"""Gold: known truth of some items."""
+"""Labels of a fit: known truth (gold), ordered levels, and which labels an estimator can learn from."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
-from whoknows.data.vocabulary import elements, factorize, show, sorted_if_possible
-from whoknows.estimators.inputs.validation import brings_ids, row_ids
+from whoknows.data.vocabulary import elements, factorize, make_vocabulary, show, sorted_if_possible
+from whoknows.estimators.inputs.validation import brings_ids, check_classes, check_some_labels, row_ids
+from whoknows.model.truth import OrderedTruth
 
 SEVERAL = 3  # equal labels of an item: that all are wrong is unlikely to be chance
 
@@ -135,3 +136,54 @@ def _warn_of_contradictions(codes: Array, Y: Annotations) -> None:
         f"labels (such as {shown}). It is taken as true; check that its labels mean the same as theirs.",
         stacklevel=4,
     )
+
+
+def is_ordered(truth: Any) -> bool:
+    """Whether a truth setting means ordered levels."""
+    return isinstance(truth, OrderedTruth) or truth == "ordered"
+
+
+def check_labels(annotations: Annotations, estimator: Any) -> Annotations:
+    """Return labels that a classifier can learn from; ordered levels are sorted, the lowest first."""
+    settings = estimator.get_params(deep=False)
+    truth, levels = settings.get("truth"), settings.get("levels")
+    if levels is not None and not is_ordered(truth):
+        raise ValueError(
+            f"levels=[{show(list(levels))}] says that labels are ordered, but truth={truth!r} ignores their "
+            "order. Pass truth='ordered', or leave levels out."
+        )
+    if levels is not None:
+        return _in_order(annotations, levels)
+    check_classes(annotations)
+    if is_ordered(truth) and annotations.labels.dtype.kind not in "iufb":
+        raise ValueError(
+            f"truth='ordered' needs to know the order of {show(elements(annotations.labels))}: only numbers "
+            "have one by themselves. Pass them all as levels=[…], the lowest first."
+        )
+    return annotations
+
+
+def _in_order(annotations: Annotations, levels: Any) -> Annotations:
+    """Return the annotations with the levels as their labels, in the order given."""
+    check_some_labels(annotations)
+    vocabulary = make_vocabulary(levels, "levels=")
+    missing = [label for label in elements(annotations.labels) if label not in elements(vocabulary)]
+    if missing:
+        raise ValueError(
+            f"Expected every label to be one of levels={show(elements(vocabulary), 10)}, but got "
+            f"{show(missing)}. Add them where they belong, or drop such labels."
+        )
+    if len(vocabulary) < 2:
+        raise ValueError(f"Expected at least two levels, got {show(elements(vocabulary))}.")
+    return annotations.recode(annotations.annotators, vocabulary)
+
+
+def check_numbers(annotations: Annotations) -> None:
+    """Refuse labels that are not finite numbers."""
+    if annotations.labels.dtype.kind not in "iuf" and annotations.n_classes:
+        raise ValueError(
+            f"CrowdRegressor needs labels that are numbers; got {show(annotations.labels.tolist())}. If they "
+            "are classes, use CrowdClassifier; if they are numbers written as text, convert them first."
+        )
+    if not np.isfinite(annotations.labels.astype(float)).all():
+        raise ValueError("Expected finite labels, got inf. Use None or NaN for a missing label.")
