@@ -141,9 +141,10 @@ class Selection:
 
     def __str__(self) -> str:
         """Say in words and numbers what carries the weight."""
-        return "\n".join([*self._sentences(), "", *self._table()])
+        return "\n".join([*self.sentences(), "", *self._table()])
 
-    def _sentences(self) -> Iterator[str]:
+    def sentences(self) -> Iterator[str]:
+        """Findings in words; a report shows them too."""
         if not len(self.log_lik):
             yield "No selection: no label was held out, and every member has the same weight."
             return

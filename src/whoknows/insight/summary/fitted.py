@@ -1,163 +1,291 @@
-"""One face over every fitted model: what it says of the items it was fitted to, a few rows at a time."""
+"""A fitted model and its data: one interface, with a categorical and a Gaussian implementation.
+
+Everything a summary asks of a model is asked here, so no other module distinguishes classes from numbers.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
+from whoknows.data.vocabulary import Ids
 from whoknows.estimators.inputs.validation import check_annotations, row_ids
-from whoknows.model.truth import GraphTruth
+from whoknows.insight.measurement_scale import Level
+from whoknows.insight.summary.text import Facts, Table
 
-Kind = Literal["classes", "levels", "numbers"]
+BLOCK = 4_000_000  # numbers held in memory at once
+ANSWERS = 8_000_000  # items × annotators × members × classes at which skill is computed
+MIN_ITEMS = 500  # items in any case
+BINS = 10  # of a histogram
 
-AT_ONCE = 4_000_000  # numbers held at once
-WORK = 1_000_000  # items × annotators × classes² that a ranking may take
-ANSWERS = 8_000_000  # items × annotators × members × classes at which skill is looked at
-FEWEST_ASKED = 500  # items in any case
-FEWEST_RANKED, MOST_RANKED = 50, 1_000  # items that a ranking is averaged over
+
+@dataclass(frozen=True)
+class Questions:
+    """Labels to collect next, most informative first: rows of X, annotators, bits and costs.
+
+    ``why_no_more`` says why there are fewer than asked for.
+    """
+
+    rows: Rows
+    annotators: Ids
+    information: Array
+    costs: Array
+    why_no_more: str
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
-    """A fitted model and what it was fitted to.
+class FittedModel(ABC):
+    """A fitted model and the data it was fitted to.
 
     Attributes
     ----------
     model : CrowdClassifier, AutoCrowdClassifier or CrowdRegressor
     X : (n_items, n_features)
-    said : Annotations
+    annotations : Annotations
         In the codes of the model: annotators as in ``annotators_``, labels as in ``classes_``.
     kind : {"classes", "levels", "numbers"}
+    level : {"nominal", "ordinal", "interval"}
+        Measurement scale of the labels.
+    sign : {1, -1}
+        1 if a higher skill is better (a probability), −1 if a lower one is (an error).
     """
 
     model: Any
     X: Any
-    said: Annotations
-    kind: Kind
+    annotations: Annotations
+
+    kind: ClassVar[str]
+    level: ClassVar[Level]
+    sign: ClassVar[int]
+    pair_measure: ClassVar[str]
+    map_decimals: ClassVar[tuple[int, int]]  # of uncertainty and skill
+    posterior_attribute: ClassVar[str]
 
     @classmethod
-    def of(cls, model: Any, X: Any, said: Any) -> Fit:
-        """Check that these are the items of the fit."""
-        check_is_fitted(model)
-        kind: Kind = (
-            "numbers"
-            if hasattr(model, "posterior_mean_")
-            else "levels"
-            if hasattr(model, "annotator_severity_")
-            else "classes"
-        )
-        n_items, known = (
-            _num_samples(X),
-            len(model.posterior_mean_ if kind == "numbers" else model.posterior_),
-        )
-        if n_items != known:
+    def create(cls, model: Any, X: Any, y: Any) -> Self:
+        """Check that X and y are the data of the fit."""
+        n_items, n_fitted = _num_samples(X), len(getattr(model, cls.posterior_attribute))
+        if n_items != n_fitted:
             raise ValueError(
-                f"A summary is of the items of the fit: it had {known}, X has {n_items} rows. Pass the X and "
-                "the labels that were given to fit, in the same order."
+                f"A summary needs the data of the fit: it had {n_fitted} items, X has {n_items} rows. Pass "
+                "the same X and y as to fit, in the same order."
             )
-        said = check_annotations(said, n_items, model.annotators_, row_ids(X))
-        return cls(
-            model,
-            X,
-            said.recode(model.annotators_, said.labels if kind == "numbers" else model.classes_),
-            kind,
-        )
+        annotations = check_annotations(y, n_items, model.annotators_, row_ids(X))
+        return cls(model, X, annotations.recode(model.annotators_, cls.labels_of(model, annotations)))
+
+    # --- data --------------------------------------------------------------------------------------
 
     @property
     def n_items(self) -> int:
         """Number of items."""
-        return self.said.n_items
+        return self.annotations.n_items
 
     @property
     def n_annotators(self) -> int:
         """Number of annotators."""
-        return self.said.n_annotators
-
-    @cached_property
-    def posterior(self) -> Array:
-        """p(z | x, labels): (n_items, n_classes)."""
-        return np.asarray(self.model.posterior_)
-
-    @cached_property
-    def consensus(self) -> NDArray[Any]:
-        """Likeliest class of each item, as its code; of numbers the expected one: (n_items,)."""
-        return np.asarray(
-            self.model.posterior_mean_ if self.kind == "numbers" else self.posterior.argmax(axis=1)
-        )
-
-    @cached_property
-    def doubt(self) -> Array:
-        """Probability that the consensus is wrong; of numbers its standard deviation: (n_items,)."""
-        if self.kind == "numbers":
-            return np.asarray(self.model.posterior_std_)
-        return np.asarray(1 - self.posterior.max(axis=1))
-
-    @property
-    def higher_is_better(self) -> bool:
-        """Whether a higher skill is a better one: a probability is, an error is not."""
-        return self.kind != "numbers"
-
-    @property
-    def knows_features_alone(self) -> bool:
-        """Whether the model says what the features say without the item's own labels."""
-        truth = getattr(self.model, "truth", None)
-        return self.kind != "numbers" and not (truth == "gp" or isinstance(truth, GraphTruth))
-
-    def rows(self, rows: Rows) -> Any:
-        """Features of some items, in the type of X."""
-        return _safe_indexing(self.X, rows)
-
-    def numbers(self, rows: Rows) -> Array:
-        """Features of some items as an array: (n_rows, n_features)."""
-        return np.asarray(self.rows(rows), dtype=float)
-
-    def skill(self, rows: Rows, people: Rows | None = None) -> Array:
-        """Probability of being right on these items; of numbers the typical error: (n_rows, n_people).
-
-        A few items at a time: members of an average each have a table of their own.
-        """
-        chosen = np.arange(self.n_annotators) if people is None else people
-        classes = 1 if self.kind == "numbers" else self.said.n_classes
-        a_row = (self.n_annotators + 1) * classes + self.n_members * len(chosen)
-        parts = np.array_split(rows, 1 + len(rows) * a_row // AT_ONCE)
-        return np.vstack(
-            [self._skill(part, chosen) for part in parts if len(part)] or [np.zeros((0, len(chosen)))]
-        )
-
-    def _skill(self, rows: Rows, people: Rows) -> Array:
-        if self.kind == "numbers":
-            return np.asarray(self.model.annotator_scale(self.rows(rows))[:, people])
-        return np.asarray(self.model.expertise(self.rows(rows), annotators=self.said.annotators[people]))
-
-    def affordable(self, most: int) -> int:
-        """How many items everybody's skill may be asked at: ``most``, fewer of large crowds and averages."""
-        classes = 1 if self.kind == "numbers" else self.said.n_classes
-        n = ANSWERS // (self.n_annotators * self.n_members * classes)
-        return min(most, max(n, FEWEST_ASKED))
+        return self.annotations.n_annotators
 
     @property
     def n_members(self) -> int:
-        """How many models are averaged."""
+        """Number of models that are averaged."""
         return len(getattr(self.model, "members_", [self.model]))
 
-    def ranking(self) -> Any:
-        """Expertise averaged over items, with limits; over fewer items where limits take long to find."""
-        n = WORK // (self.n_annotators * self.said.n_classes**2)
-        if n >= MOST_RANKED:
-            return self.model.ranking()
-        return self.model.ranking(self.rows(self.sample(max(n, FEWEST_RANKED))))
+    @cached_property
+    def values(self) -> Array:
+        """Labels as numbers: (n_annotations,)."""
+        return self.annotations.labels[self.annotations.label].astype(float)
+
+    def features(self, rows: Rows) -> Any:
+        """Features of some items, for the methods of the model, which all get them here."""
+        return _safe_indexing(self.X, rows)
+
+    def feature_array(self, rows: Rows | None = None) -> Array:
+        """Features of some or all items as an array: (n_rows, n_features)."""
+        return np.asarray(self.X if rows is None else _safe_indexing(self.X, rows), dtype=float)
 
     def sample(self, n: int, among: Rows | None = None) -> Rows:
-        """At most n items, drawn at random, the same ones every time; in order."""
+        """At most n items in order, drawn at random, the same ones every time."""
         rows = np.arange(self.n_items) if among is None else among
         if len(rows) <= n:
             return rows
         return np.sort(np.random.default_rng(0).choice(rows, n, replace=False))
+
+    def affordable(self, most: int) -> int:
+        """Number of items to compute all skills at: ``most``, fewer for many annotators or members."""
+        n = ANSWERS // (self.n_annotators * self.n_members * self.n_outcomes)
+        return min(most, max(n, MIN_ITEMS))
+
+    def skill(self, rows: Rows, annotators: Rows | None = None) -> Array:
+        """Probability of being correct on some items, or typical error: (n_rows, n_annotators).
+
+        Computed in blocks: each member of an ensemble has a table of its own.
+        """
+        chosen = np.arange(self.n_annotators) if annotators is None else annotators
+        width = (self.n_annotators + 1) * self.n_outcomes + self.n_members * len(chosen)
+        blocks = np.array_split(rows, 1 + len(rows) * width // BLOCK)
+        skills = [self.skill_block(block, chosen) for block in blocks if len(block)]
+        return np.vstack(skills or [np.zeros((0, len(chosen)))])
+
+    def histogram(self, values: Array, edges: Array) -> Facts:
+        """Counts of labelled and of unlabelled items between the edges."""
+        bins = np.clip(np.digitize(values, edges) - 1, 0, BINS - 1)
+        on = self.annotations.labelled
+        return {
+            "edges": edges,
+            "labelled": np.bincount(bins[on], minlength=BINS),
+            "unlabelled": np.bincount(bins[~on], minlength=BINS),
+        }
+
+    # --- consensus ---------------------------------------------------------------------------------
+
+    @staticmethod
+    @abstractmethod
+    def labels_of(model: Any, annotations: Annotations) -> Ids:
+        """Labels in the order of the model."""
+
+    @property
+    @abstractmethod
+    def n_outcomes(self) -> int:
+        """Number of classes, 1 for numbers."""
+
+    @property
+    @abstractmethod
+    def classes(self) -> list[Any]:
+        """Classes for JSON, empty for numbers."""
+
+    @cached_property
+    @abstractmethod
+    def consensus(self) -> NDArray[Any]:
+        """Code of the most probable class of each item, or expected value: (n_items,)."""
+
+    @cached_property
+    @abstractmethod
+    def uncertainty(self) -> Array:
+        """Probability that the consensus is wrong, or its standard deviation: (n_items,)."""
+
+    @cached_property
+    @abstractmethod
+    def vote(self) -> NDArray[Any]:
+        """Code of the most frequent label per item, −1 for ties and no label; or mean, NaN: (n_items,)."""
+
+    @cached_property
+    @abstractmethod
+    def has_vote(self) -> NDArray[np.bool_]:
+        """Whether each item has a majority or a mean: (n_items,)."""
+
+    @cached_property
+    @abstractmethod
+    def overruled(self) -> NDArray[np.bool_]:
+        """Whether the consensus contradicts the vote: (n_items,)."""
+
+    @abstractmethod
+    def most_overruled(self, n: int) -> Rows:
+        """Items where the consensus contradicts the vote most clearly."""
+
+    @abstractmethod
+    def shown_consensus(self, rows: Rows) -> list[Any]:
+        """Consensus of some items, for JSON."""
+
+    @abstractmethod
+    def consensus_columns(self) -> Table:
+        """Columns of the table of consensus beside item and number of labels."""
+
+    @abstractmethod
+    def consensus_facts(self) -> Facts:
+        """Distribution of the consensus and of its certainty."""
+
+    # --- annotators --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def skill_block(self, rows: Rows, annotators: Rows) -> Array:
+        """Skill on a few items: (n_rows, n_annotators)."""
+
+    @abstractmethod
+    def ranking(self) -> tuple[Rows, Table]:
+        """Annotators from best to worst, and their columns in that order."""
+
+    @abstractmethod
+    def agreement_with_consensus(self) -> Array:
+        """Share of each annotator's labels that equal the consensus, or correlation: (n_annotators,)."""
+
+    @abstractmethod
+    def check_gold(self, gold: Any) -> Array:
+        """Gold as class codes or numbers, NaN where unknown: (n_items,)."""
+
+    @abstractmethod
+    def accuracy_on_gold(self, gold: Array) -> tuple[str, Array]:
+        """Name and value of a column that compares annotators with gold: (n_annotators,)."""
+
+    def annotator_columns(self, order: Rows) -> Table:
+        """Columns that only this kind of model has."""
+        return {}
+
+    def profile(self, annotator: int) -> Facts:
+        """Facts about one annotator that only this kind of model has."""
+        return {}
+
+    def prepare_profiles(self, rows: Rows) -> list[Facts]:
+        """Facts about each annotator from some items."""
+        return [{}] * self.n_annotators
+
+    @abstractmethod
+    def skills_differ(self, low: float, high: float) -> bool:
+        """Whether two skills differ enough to mention it."""
+
+    @abstractmethod
+    def share_of_consensus(self, labels: Rows) -> float | None:
+        """Share of some labels that equal the consensus."""
+
+    @abstractmethod
+    def color_domain(self, skill: Array) -> list[float]:
+        """Range of skill for colours: nearly all values, rounded."""
+
+    # --- agreement ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def pair_values(self, annotations: Annotations) -> tuple[Ids, Ids, Array, Array]:
+        """Agreement of all pairs: two ids, number of common items, value."""
+
+    @abstractmethod
+    def agreement_facts(self) -> Facts:
+        """Agreement beside Krippendorff's alpha, and pairs that may have copied."""
+
+    # --- items -------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def questions(self, n: int, pool: int, costs: Any) -> tuple[Questions, int]:
+        """Labels to collect next, and the number of items they were chosen from."""
+
+    @abstractmethod
+    def least_certain(self, n: int) -> Rows:
+        """Labelled items with the most uncertain consensus."""
+
+    @abstractmethod
+    def disagreement(self) -> Array:
+        """Entropy of each item's labels in bits, or their standard deviation: (n_items,)."""
+
+    @abstractmethod
+    def verdict(self, row: int) -> Facts:
+        """Consensus, its certainty and the vote of one item."""
+
+    @abstractmethod
+    def predictions(self, rows: Rows) -> list[Facts]:
+        """Predictions from the features alone, without the labels of the item."""
+
+    @abstractmethod
+    def explanation(self, row: int, case: Facts, skill: Array, annotators: Any, labels: Any) -> Iterator[str]:
+        """Why the consensus contradicts the vote, in sentences."""
+
+    @abstractmethod
+    def label_warnings(self) -> Iterator[str]:
+        """Warnings about the labels."""

@@ -1,0 +1,374 @@
+"""Fitted models whose truth is one of several classes, ordered or not."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+from scipy.stats import hypergeom
+
+from whoknows._array import Array, Rows, segment_sum
+from whoknows.data.annotations import Annotations
+from whoknows.data.vocabulary import Ids, elements, show
+from whoknows.estimators.baselines.base import votes
+from whoknows.estimators.inputs.gold import gold_codes, with_classes_of
+from whoknows.insight.agreement import fleiss_kappa, percent_agreement
+from whoknows.insight.copying import copying_suspects
+from whoknows.insight.measurement_scale import Level
+from whoknows.insight.pairwise import pairwise_agreement
+from whoknows.insight.summary.fitted import BINS, FittedModel, Questions
+from whoknows.insight.summary.text import (
+    Facts,
+    Table,
+    annotator_name,
+    class_columns,
+    count,
+    json_ids,
+    probabilities,
+    thousands,
+)
+from whoknows.model.truth import GraphTruth
+
+CERTAIN = 0.9  # probability from which a consensus counts as certain
+MIN_UNCERTAIN = 3  # items listed as uncertain even if all are certain
+SKILL_GAP = 0.1  # difference in the probability of being correct worth a mention
+CLEARLY_BETTER = 0.02  # the same, between those who contradict each other on an item
+RANKING_WORK = 1_000_000  # items × annotators × classes² of a ranking with intervals
+MIN_RANKED, MAX_RANKED = 50, 1_000  # items that a ranking is averaged over
+MAX_MATRIX = 10  # classes up to which a confusion matrix is readable
+MAX_CONFUSIONS = 5  # most frequent confusions to list
+COPYING_ITEMS, MAX_SUSPECTS = 4_000, 20  # items that copying is tested on, and pairs listed
+FEW_LABELS = 5  # of a class
+CONSTANT_SHARE = 0.95  # share of one label from which an annotator is suspected of not looking
+USUAL_SHARE = 0.8  # share of a label among the other annotators' from which it is normal
+FALSE_ALARM = 0.01  # probability that anyone is suspected by chance
+SHOWN = 3  # classes and annotators named in warnings
+
+
+class CategoricalFit(FittedModel):
+    """A model of classes without an order."""
+
+    kind = "classes"
+    level: ClassVar[Level] = "nominal"
+    sign = 1
+    pair_measure = "Cohen's kappa"
+    map_decimals = (2, 2)
+    posterior_attribute = "posterior_"
+
+    # --- consensus ---------------------------------------------------------------------------------
+
+    @staticmethod
+    def labels_of(model: Any, annotations: Annotations) -> Ids:
+        """Labels in the order of the model."""
+        return model.classes_
+
+    @property
+    def n_outcomes(self) -> int:
+        """Number of classes."""
+        return self.annotations.n_classes
+
+    @cached_property
+    def classes(self) -> list[Any]:
+        """Classes for JSON."""
+        return json_ids(self.annotations.labels)
+
+    @cached_property
+    def posterior(self) -> Array:
+        """p(z | x, labels): (n_items, n_classes)."""
+        return np.asarray(self.model.posterior_)
+
+    @cached_property
+    def consensus(self) -> NDArray[Any]:
+        """Code of the most probable class of each item: (n_items,)."""
+        return np.asarray(self.posterior.argmax(axis=1))
+
+    @cached_property
+    def uncertainty(self) -> Array:
+        """Probability that the consensus is wrong: (n_items,)."""
+        return np.asarray(1 - self.posterior.max(axis=1))
+
+    @cached_property
+    def vote_counts(self) -> NDArray[Any]:
+        """Number of labels of each class, whatever their confidence: (n_items, n_classes)."""
+        return votes(replace(self.annotations, confidence=None))
+
+    @cached_property
+    def vote(self) -> NDArray[Any]:
+        """Code of the most frequent label of each item, −1 for ties and no label: (n_items,)."""
+        most = self.vote_counts.max(axis=1)
+        unique = (self.vote_counts == most[:, None]).sum(axis=1) == 1
+        return np.where((most > 0) & unique, self.vote_counts.argmax(axis=1), -1)
+
+    @cached_property
+    def has_vote(self) -> NDArray[np.bool_]:
+        """Whether each item has a majority: (n_items,)."""
+        return np.asarray(self.vote >= 0)
+
+    @cached_property
+    def overruled(self) -> NDArray[np.bool_]:
+        """Whether the consensus is not the majority: (n_items,)."""
+        return np.asarray(self.has_vote & (self.vote != self.consensus))
+
+    def most_overruled(self, n: int) -> Rows:
+        """Clearest majorities first, then the most certain consensus."""
+        rows = np.flatnonzero(self.overruled)
+        lead = self.vote_counts[rows, self.vote[rows]] - self.vote_counts[rows, self.consensus[rows]]
+        return rows[np.lexsort((self.uncertainty[rows], -lead))][:n]
+
+    def shown_consensus(self, rows: Rows) -> list[Any]:
+        """Classes of some items."""
+        return [self.classes[k] for k in self.consensus[rows]]
+
+    def consensus_columns(self) -> Table:
+        """Consensus, its probability, the majority, and the probability of each class."""
+        classes = [*self.classes, None]
+        return {
+            "consensus": [classes[k] for k in self.consensus.tolist()],
+            "confidence": probabilities(1 - self.uncertainty),
+            "n_labels": self.annotations.labels_per_item.tolist(),
+            "vote": [classes[k] for k in self.vote.tolist()],
+            "overruled": self.overruled.tolist(),
+            **dict(zip(class_columns(self.classes), map(probabilities, self.posterior.T), strict=True)),
+        }
+
+    def consensus_facts(self) -> Facts:
+        """Class balance, and how certain the consensus is."""
+        annotations, K = self.annotations, self.n_outcomes
+        certain = self.uncertainty <= 1 - CERTAIN
+        items = np.bincount(self.consensus, minlength=K)
+        return {
+            "sure_above": CERTAIN,
+            "n_sure": int(certain.sum()),
+            "n_sure_labelled": int((certain & annotations.labelled).sum()),
+            "histogram": self.histogram(1 - self.uncertainty, np.linspace(1 / K, 1, BINS + 1)),
+            "balance": {
+                "class": self.classes,
+                "items": items.tolist(),
+                "share": items / self.n_items,
+                "share_of_labels": np.bincount(annotations.label, minlength=K) / annotations.n_annotations,
+            },
+        }
+
+    # --- annotators --------------------------------------------------------------------------------
+
+    def skill_block(self, rows: Rows, annotators: Rows) -> Array:
+        """Probability of being correct."""
+        ids = self.annotations.annotators[annotators]
+        return np.asarray(self.model.expertise(self.features(rows), annotators=ids))
+
+    def ranking(self) -> tuple[Rows, Table]:
+        """Expertise averaged over items, with limits; over fewer items where limits are expensive."""
+        n = RANKING_WORK // (self.n_annotators * self.n_outcomes**2)
+        rows = None if n >= MAX_RANKED else self.features(self.sample(max(n, MIN_RANKED)))
+        ranking = self.model.ranking(rows)
+        code = {name: t for t, name in enumerate(elements(self.annotations.annotators))}
+        order = np.array([code[name] for name in elements(ranking.annotator)], dtype=np.intp)
+        return order, {name: getattr(ranking, name).tolist() for name in ("expertise", "low", "high")}
+
+    def agreement_with_consensus(self) -> Array:
+        """Share of each annotator's labels that equal the consensus."""
+        labels = self.annotations
+        same = (labels.label == self.consensus[labels.item]).astype(float)
+        with np.errstate(invalid="ignore"):  # 0 / 0: no labels
+            return np.asarray(
+                segment_sum(same, labels.annotator, self.n_annotators) / labels.labels_per_annotator
+            )
+
+    def check_gold(self, gold: Any) -> Array:
+        """Gold as class codes."""
+        unknown = set(with_classes_of(gold, self.annotations).labels.tolist()) - set(
+            self.annotations.labels.tolist()
+        )
+        if unknown:
+            raise ValueError(
+                f"gold has labels that the model does not know: {show(sorted(unknown, key=str))}. Pass gold "
+                "to fit too."
+            )
+        with warnings.catch_warnings():  # fit has warned about contradictions already
+            warnings.simplefilter("ignore")
+            return np.asarray(gold_codes(gold, self.annotations))
+
+    def accuracy_on_gold(self, gold: Array) -> tuple[str, Array]:
+        """Share of correct labels."""
+        known = np.isfinite(gold[self.annotations.item])
+        item, annotator = self.annotations.item[known], self.annotations.annotator[known]
+        correct = (self.annotations.label[known] == gold[item]).astype(float)
+        n = np.bincount(annotator, minlength=self.n_annotators)
+        return "right_on_gold", segment_sum(correct, annotator, self.n_annotators) / np.where(n, n, np.nan)
+
+    def profile(self, annotator: int) -> Facts:
+        """p(label | truth): the matrix if it is readable, and the most frequent confusions."""
+        matrix = self.model.confusion(elements(self.annotations.annotators)[annotator])
+        mistakes = np.where(np.eye(len(matrix), dtype=bool), 0.0, matrix)
+        order = np.argsort(-mistakes, axis=None, kind="stable")[:MAX_CONFUSIONS]
+        truth, label = np.unravel_index(order, mistakes.shape)
+        frequent = [
+            {"truth": self.classes[z], "says": self.classes[y], "share": mistakes[z, y]}
+            for z, y in zip(truth, label, strict=True)
+            if mistakes[z, y] > 0
+        ]
+        return {"confusion": matrix if len(matrix) <= MAX_MATRIX else None, "mistakes": frequent}
+
+    def skills_differ(self, low: float, high: float) -> bool:
+        """Compare the difference of two probabilities."""
+        return bool(high - low > SKILL_GAP)
+
+    def share_of_consensus(self, labels: Rows) -> float | None:
+        """Share of some labels that equal the consensus."""
+        same = self.annotations.label[labels] == self.consensus[self.annotations.item[labels]]
+        return same.mean() if len(labels) else None
+
+    def color_domain(self, skill: Array) -> list[float]:
+        """Range of probabilities in steps of 5 %, at least 10 % wide."""
+        low, high = np.quantile(skill, [0.02, 0.98]).tolist()
+        low, high = np.floor(low * 20) / 20, np.ceil(high * 20) / 20
+        return [float(max(min(low, high - 0.1), 0.0)), float(min(max(high, low + 0.1), 1.0))]
+
+    # --- agreement ---------------------------------------------------------------------------------
+
+    def pair_values(self, annotations: Annotations) -> tuple[Ids, Ids, Array, Array]:
+        """Cohen's kappa of all pairs."""
+        pairs = pairwise_agreement(annotations)
+        return pairs.first, pairs.second, pairs.n_items.astype(float), pairs.kappa
+
+    def agreement_facts(self) -> Facts:
+        """Percent agreement, agreement expected by chance, Fleiss' kappa, and copying."""
+        labels = self.annotations
+        share = np.bincount(labels.label, minlength=labels.n_classes) / labels.n_annotations
+        return {
+            "percent": percent_agreement(labels),
+            "by_chance": share @ share,
+            "fleiss": fleiss_kappa(labels),
+            "copying": self._copying(),
+        }
+
+    def _copying(self) -> Facts:
+        """Pairs that agree more than their expertise explains, on items with several labels."""
+        several = np.flatnonzero(self.annotations.labels_per_item > 1)
+        rows = self.sample(self.affordable(COPYING_ITEMS), among=several)
+        suspects = copying_suspects(self.annotations[rows], self.posterior[rows], self.skill(rows))
+        columns = ("first", "second", "n_items", "observed", "expected", "mistakes", "p_adjusted")
+        return {
+            "n_suspects": len(suspects),
+            "n_pairs": suspects.n_tested,
+            "n_items": len(rows),
+            "suspects": {name: json_ids(getattr(suspects, name)[:MAX_SUSPECTS]) for name in columns},
+        }
+
+    # --- items -------------------------------------------------------------------------------------
+
+    def questions(self, n: int, pool: int, costs: Any) -> tuple[Questions, int]:
+        """Choose among the items of the highest entropy, by the model's own `suggest`."""
+        entropy = entr(self.posterior).sum(axis=1)
+        rows = np.sort(np.argsort(-entropy, kind="stable")[: self.affordable(pool)])
+        chosen = self.model.suggest(self.features(rows), self.annotations[rows], n, costs=costs)
+        row_of = dict(zip(self.annotations.items[rows].tolist(), rows.tolist(), strict=True))
+        found = np.array([row_of[item] for item in chosen.item.tolist()], dtype=np.intp)
+        return Questions(found, chosen.annotator, chosen.information, chosen.cost, chosen.why), len(rows)
+
+    def least_certain(self, n: int) -> Rows:
+        """Labelled items that are not certain, or a few of the least certain."""
+        labelled = np.flatnonzero(self.annotations.labelled)
+        rows = labelled[np.argsort(-self.uncertainty[labelled], kind="stable")][:n]
+        return rows[: max(int((self.uncertainty[rows] > 1 - CERTAIN).sum()), MIN_UNCERTAIN)]
+
+    def disagreement(self) -> Array:
+        """Entropy of each item's labels in bits."""
+        n = np.maximum(self.annotations.labels_per_item, 1)
+        return np.asarray(entr(self.vote_counts / n[:, None]).sum(axis=1) / np.log(2))
+
+    def verdict(self, row: int) -> Facts:
+        """Consensus, its probability and the majority of one item."""
+        classes = [*self.classes, None]
+        return {
+            "consensus": classes[self.consensus[row]],
+            "confidence": 1 - self.uncertainty[row],
+            "vote": classes[self.vote[row]],
+        }
+
+    def predictions(self, rows: Rows) -> list[Facts]:
+        """Classes predicted from the features; a graph over the items has no such prediction."""
+        truth = getattr(self.model, "truth", None)
+        if truth == "gp" or isinstance(truth, GraphTruth):
+            return [{}] * len(rows)
+        return [
+            {
+                "from_features": self.classes[prob.argmax()],
+                "p_from_features": prob.max(),
+                "p_consensus_from_features": prob[consensus],
+            }
+            for prob, consensus in zip(
+                self.model.predict_proba(self.features(rows)), self.consensus[rows], strict=True
+            )
+        ]
+
+    def explanation(self, row: int, case: Facts, skill: Array, annotators: Any, labels: Any) -> Iterator[str]:
+        """Who said what, how often they are correct on such items, and what the features predict."""
+        vote, consensus = self.vote[row], self.consensus[row]
+        yield f"{thousands((labels == vote).sum())} of {thousands(len(labels))} said “{case['vote']}”."
+        against, backing = skill[labels == vote], skill[labels == consensus]
+        if len(backing) and backing.max() > against.max() + CLEARLY_BETTER:
+            best = annotators[labels == consensus][backing.argmax()]
+            name = annotator_name(json_ids(self.annotations.annotators[[best]])[0])
+            yield (
+                f"But {name}, who is right on {backing.max():.0%} of items like this, said "
+                f"“{case['consensus']}”; those who said “{case['vote']}” are right on at most "
+                f"{against.max():.0%}."
+            )
+        elif against.max() < 1 / self.n_outcomes:
+            yield "But on items like this they are usually wrong, so their label speaks against that class."
+        elif len(against) and against.mean() < 0.7:
+            yield f"But on items like this they are right only {against.mean():.0%} of the time."
+        probability = case.get("p_consensus_from_features", 0)
+        if probability > 0.5:
+            yield f"The features alone predict “{case['consensus']}” with probability {probability:.0%}."
+
+    def label_warnings(self) -> Iterator[str]:
+        """Rare labels, and annotators who give the same label to every item."""
+        labels = self.annotations
+        given = np.bincount(labels.label, minlength=labels.n_classes)
+        for k in np.flatnonzero(given < FEW_LABELS)[:SHOWN]:
+            how_often = "never given" if given[k] == 0 else f"given only {count(int(given[k]), 'time')}"
+            yield f"The label {self.classes[k]!r} was {how_often}, so little can be learnt about it."
+        for t, k, often in constant_annotators(labels)[:SHOWN]:
+            name, n = annotator_name(json_ids(labels.annotators)[t]), labels.labels_per_annotator[t]
+            of_all = f"all {thousands(n)}" if often == n else f"{thousands(often)} of {thousands(n)}"
+            yield f"{name} said {self.classes[k]!r} for {of_all} items they labelled."
+
+
+class OrdinalFit(CategoricalFit):
+    """A model of ordered classes (levels), where annotators are more or less severe."""
+
+    kind = "levels"
+    level = "ordinal"
+
+    def annotator_columns(self, order: Rows) -> Table:
+        """How many levels each annotator scores above the crowd."""
+        return {"severity": self.model.annotator_severity_[order].tolist()}
+
+    def prepare_profiles(self, rows: Rows) -> list[Facts]:
+        """Spread of each annotator's scores, averaged over some items."""
+        spread = self.model.annotator_scale(self.features(rows)).mean(axis=0)
+        return [{"spread": value} for value in spread]
+
+
+def constant_annotators(annotations: Annotations) -> list[tuple[int, int, int]]:
+    """Annotators who nearly always give one label that others do not: (annotator, label, how often).
+
+    In a large crowd, someone meets ten items of one class by chance: nobody is named whose labels could be a
+    random draw from all labels, without replacement; corrected for the number of tests (Bonferroni).
+    """
+    table = np.zeros((annotations.n_annotators, annotations.n_classes))
+    np.add.at(table, (annotations.annotator, annotations.label), 1)
+    n, top, often = table.sum(axis=1), table.argmax(axis=1), table.max(axis=1)
+    total, alike = annotations.n_annotations, table.sum(axis=0)[top]
+    p = hypergeom.sf(often - 1, total, alike, n) * table.size
+    unusual = (alike - often < USUAL_SHARE * (total - n)) & (p < FALSE_ALARM)
+    suspected = unusual & (often >= CONSTANT_SHARE * n) & (n >= 2 * FEW_LABELS)
+    return [(int(t), int(top[t]), int(often[t])) for t in np.flatnonzero(suspected)]

@@ -1,0 +1,227 @@
+"""Fitted models whose truth is a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whoknows._array import Array, Rows, segment_sum
+from whoknows.data.annotations import Annotations
+from whoknows.data.vocabulary import Ids
+from whoknows.estimators.ask.checks import check_costs
+from whoknows.estimators.inputs.gold import check_gold_numbers
+from whoknows.insight.pairwise import pairwise_correlation
+from whoknows.insight.summary.fitted import BINS, FittedModel, Questions
+from whoknows.insight.summary.text import Facts, Table, amounts, three_digits
+
+OVERRULED_STDS = 2.0  # distance of a mean from the consensus, in standard deviations
+ERROR_RATIO = 1.3  # ratio of typical errors worth a mention
+ERROR_ITEMS = 1_000  # that a typical error is averaged over
+QUARTILES = [0.0, 0.25, 0.5, 0.75, 1.0]
+
+
+class GaussianFit(FittedModel):
+    """A model of numbers; skill is a typical error, the standard deviation around truth and bias."""
+
+    kind = "numbers"
+    level = "interval"
+    sign = -1
+    pair_measure = "correlation"
+    map_decimals = (4, 3)
+    posterior_attribute = "posterior_mean_"
+    n_outcomes = 1
+
+    # --- consensus ---------------------------------------------------------------------------------
+
+    @staticmethod
+    def labels_of(model: Any, annotations: Annotations) -> Ids:
+        """All values that were given."""
+        return annotations.labels
+
+    @property
+    def classes(self) -> list[Any]:
+        """No classes."""
+        return []
+
+    @cached_property
+    def consensus(self) -> NDArray[Any]:
+        """Posterior mean of each item: (n_items,)."""
+        return np.asarray(self.model.posterior_mean_)
+
+    @cached_property
+    def uncertainty(self) -> Array:
+        """Posterior standard deviation of each item: (n_items,)."""
+        return np.asarray(self.model.posterior_std_)
+
+    @cached_property
+    def vote(self) -> NDArray[Any]:
+        """Mean of the labels of each item, NaN without labels: (n_items,)."""
+        total = segment_sum(self.values, self.annotations.item, self.n_items)
+        with np.errstate(invalid="ignore"):  # 0 / 0: no labels
+            return np.asarray(total / self.annotations.labels_per_item)
+
+    @cached_property
+    def has_vote(self) -> NDArray[np.bool_]:
+        """Whether each item has labels: (n_items,)."""
+        return np.isfinite(self.vote)
+
+    @cached_property
+    def overruled(self) -> NDArray[np.bool_]:
+        """Whether the mean is more than two standard deviations from the consensus: (n_items,)."""
+        return np.asarray(np.abs(self.vote - self.consensus) > OVERRULED_STDS * self.uncertainty)
+
+    def most_overruled(self, n: int) -> Rows:
+        """Largest differences first."""
+        rows = np.flatnonzero(self.overruled)
+        return rows[np.argsort(-np.abs(self.vote - self.consensus)[rows], kind="stable")][:n]
+
+    def shown_consensus(self, rows: Rows) -> list[Any]:
+        """Posterior means of some items."""
+        return self.consensus[rows].tolist()
+
+    def consensus_columns(self) -> Table:
+        """Consensus, mean of the labels, and standard deviation."""
+        return {
+            "consensus": amounts(self.consensus),
+            "confidence": [None] * self.n_items,
+            "n_labels": self.annotations.labels_per_item.tolist(),
+            "vote": amounts(self.vote),
+            "overruled": self.overruled.tolist(),
+            "std": amounts(self.uncertainty),
+        }
+
+    def consensus_facts(self) -> Facts:
+        """Distribution of the consensus and of the labels, and typical uncertainty."""
+        values, labelled = self.consensus, self.annotations.labelled
+        high = values.max() if np.ptp(values) > 0 else values.min() + 1
+        unlabelled = None if labelled.all() else float(np.median(self.uncertainty[~labelled]))
+        return {
+            "histogram": self.histogram(values, np.linspace(values.min(), high, BINS + 1)),
+            "quartiles": np.quantile(values, QUARTILES),
+            "quartiles_of_labels": np.quantile(self.values, QUARTILES),
+            "std_labelled": float(np.median(self.uncertainty[labelled])),
+            "std_unlabelled": unlabelled,
+        }
+
+    # --- annotators --------------------------------------------------------------------------------
+
+    def skill_block(self, rows: Rows, annotators: Rows) -> Array:
+        """Typical error."""
+        return np.asarray(self.model.annotator_scale(self.features(rows))[:, annotators])
+
+    def ranking(self) -> tuple[Rows, Table]:
+        """Typical error and bias; expertise is the share of the variance of the labels due to the truth."""
+        square = (self.skill(self.sample(ERROR_ITEMS)) ** 2).mean(axis=0)
+        truth = self.consensus.var() + (self.uncertainty**2).mean()
+        order = np.argsort(square, kind="stable")
+        return order, {
+            "expertise": (truth / (truth + square))[order].tolist(),
+            "low": [None] * len(order),
+            "high": [None] * len(order),
+            "typical_error": np.sqrt(square)[order].tolist(),
+            "bias": self.model.annotator_bias_[order].tolist(),
+        }
+
+    def agreement_with_consensus(self) -> Array:
+        """Pearson's correlation of each annotator's labels with the consensus; NaN if not defined."""
+        labels = self.annotations
+        x = self._centred(self.values)
+        y = self._centred(self.consensus[labels.item])
+        xy, xx, yy = (
+            segment_sum(product, labels.annotator, self.n_annotators) for product in (x * y, x * x, y * y)
+        )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(np.where((xx > 0) & (yy > 0), xy / np.sqrt(xx * yy), np.nan))
+
+    def _centred(self, values: Array) -> Array:
+        """Values minus the mean of their annotator: (n_annotations,)."""
+        who, n = self.annotations.annotator, self.annotations.labels_per_annotator
+        with np.errstate(invalid="ignore"):  # 0 / 0: no labels
+            return np.asarray(values - (segment_sum(values, who, self.n_annotators) / n)[who])
+
+    def check_gold(self, gold: Any) -> Array:
+        """Gold as numbers."""
+        return np.asarray(check_gold_numbers(gold, self.annotations))
+
+    def accuracy_on_gold(self, gold: Array) -> tuple[str, Array]:
+        """Root mean squared error."""
+        known = np.isfinite(gold[self.annotations.item])
+        annotator = self.annotations.annotator[known]
+        square = (self.values - gold[self.annotations.item])[known] ** 2
+        n = np.bincount(annotator, minlength=self.n_annotators)
+        mean = segment_sum(square, annotator, self.n_annotators) / np.where(n, n, np.nan)
+        return "error_on_gold", np.sqrt(mean)
+
+    def skills_differ(self, low: float, high: float) -> bool:
+        """Compare the ratio of two typical errors."""
+        return bool(high > ERROR_RATIO * low)
+
+    def share_of_consensus(self, labels: Rows) -> float | None:
+        """Not defined for numbers."""
+        return None
+
+    def color_domain(self, skill: Array) -> list[float]:
+        """Range of errors."""
+        low, high = np.quantile(skill, [0.02, 0.98]).tolist()
+        return [low, high] if high > low else [low, low + max(abs(low), 1.0)]
+
+    # --- agreement ---------------------------------------------------------------------------------
+
+    def pair_values(self, annotations: Annotations) -> tuple[Ids, Ids, Array, Array]:
+        """Correlation of all pairs."""
+        return pairwise_correlation(annotations)
+
+    def agreement_facts(self) -> Facts:
+        """Nothing beside alpha."""
+        return {}
+
+    # --- items -------------------------------------------------------------------------------------
+
+    def questions(self, n: int, pool: int, costs: Any) -> tuple[Questions, int]:
+        """I(z; y) = ½ log₂(1 + var z / σ²) for Gaussian truth and labels; one question per item."""
+        widest = np.argsort(-self.uncertainty, kind="stable")
+        rows = np.sort(widest[: self.affordable(pool)])
+        ids = self.annotations.annotators
+        cost = check_costs(costs, ids.tolist(), np.arange(len(ids)))
+        bits = 0.5 * np.log2(1 + (self.uncertainty[rows, None] / self.skill(rows)) ** 2)
+        per_cost, given = bits / cost, self.annotations[rows]
+        per_cost[given.item, given.annotator] = -1.0
+        best, worth = per_cost.argmax(axis=1), per_cost.max(axis=1)
+        order = np.argsort(-worth, kind="stable")
+        order = order[worth[order] > 0][:n]
+        who = best[order]
+        why = "" if len(order) == n else "all other pairs of these items and annotators have a label"
+        return Questions(rows[order], ids[who], bits[order, who], cost[who], why), len(rows)
+
+    def least_certain(self, n: int) -> Rows:
+        """Labelled items of the largest standard deviation."""
+        labelled = np.flatnonzero(self.annotations.labelled)
+        return labelled[np.argsort(-self.uncertainty[labelled], kind="stable")][:n]
+
+    def disagreement(self) -> Array:
+        """Standard deviation of each item's labels."""
+        item, n = self.annotations.item, np.maximum(self.annotations.labels_per_item, 1)
+        square = (self.values - self.vote[item]) ** 2
+        return np.asarray(np.sqrt(np.bincount(item, square, minlength=self.n_items) / n))
+
+    def verdict(self, row: int) -> Facts:
+        """Consensus, its standard deviation and the mean of one item."""
+        return {"consensus": self.consensus[row], "std": self.uncertainty[row], "vote": self.vote[row]}
+
+    def predictions(self, rows: Rows) -> list[Facts]:
+        """Expected values given the features."""
+        return [{"from_features": value} for value in self.model.predict(self.features(rows))]
+
+    def explanation(self, row: int, case: Facts, skill: Array, annotators: Any, labels: Any) -> Iterator[str]:
+        """Mean of the labels, and their weighted mean without bias."""
+        yield f"The mean of the labels is {three_digits(case['vote'])}."
+        estimate = f"{three_digits(case['consensus'])} ± {three_digits(case['std'])}"
+        yield f"Corrected for each annotator's bias and weighted by their typical error, it is {estimate}."
+
+    def label_warnings(self) -> Iterator[str]:
+        """No warnings about single labels."""
+        yield from ()
