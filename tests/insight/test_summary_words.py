@@ -80,7 +80,8 @@ def why(labels, skill, consensus):
     )
     model = SimpleNamespace(posterior_=np.eye(3)[[consensus]], annotators_=said.annotators, classes_=classes)
     fit = CategoricalFit.create(model, np.zeros((1, 1)), said)
-    return " ".join(fit.explanation(0, fit.verdict(0), skill, annotators, labels))
+    case = {name: column[0] for name, column in fit.consensus_columns().items()}
+    return " ".join(fit.explanation(0, case, skill, annotators, labels))
 
 
 def test_why_speaks_of_those_who_said_something_else():

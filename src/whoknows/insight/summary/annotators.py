@@ -27,14 +27,14 @@ def annotator_table(fit: FittedModel, gold: Array | None) -> tuple[Table, Rows]:
         "annotator": json_ids(annotations.annotators[order]),
         "n_labels": annotations.labels_per_annotator[order].tolist(),
         **columns,
-        "agreement_with_consensus": fit.agreement_with_consensus()[order].tolist(),
-        **fit.annotator_columns(order),
     }
     if gold is not None:
         on_gold = annotations.annotator[np.isfinite(gold[annotations.item])]
-        name, value = fit.accuracy_on_gold(gold)
-        n = np.bincount(on_gold, minlength=fit.n_annotators)
-        table |= {"n_gold": n[order].tolist(), name: value[order].tolist()}
+        on_gold_columns = {
+            "n_gold": np.bincount(on_gold, minlength=fit.n_annotators),
+            **fit.gold_columns(gold),
+        }
+        table |= {name: column[order].tolist() for name, column in on_gold_columns.items()}
     return table, order
 
 
@@ -54,15 +54,14 @@ def profiles(fit: FittedModel, item_map: ItemMap, regions: Regions, table: Table
     """Profile of each annotator on the map: regions, a small map, confusions or severity."""
     _, maps = item_map.small_maps()
     row_of = {int(t): row for row, t in enumerate(order)}
-    from_items = fit.prepare_profiles(item_map.rows)
+    shown = item_map.annotators.tolist()
     return [
         {"place": row_of[t] + 1}
         | {name: column[row_of[t]] for name, column in table.items()}
         | regions.of(i)
         | {"map": maps[i]}
-        | fit.profile(t)
-        | from_items[t]
-        for i, t in enumerate(item_map.annotators.tolist())
+        | more
+        for i, (t, more) in enumerate(zip(shown, fit.profiles(shown, item_map.rows), strict=True))
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import whoknows
@@ -104,7 +105,7 @@ def summarize(
     regions = Regions(fit, item_map, descriptions, names)
     closer = profiles(fit, item_map, regions, annotators, order)
     next(step)
-    overruled, review = review_lists(fit, descriptions)
+    overruled, review = review_lists(fit, descriptions, consensus)
     next(step)
     agreement = agreement_facts(fit)
     next(step)
@@ -116,7 +117,7 @@ def summarize(
         consensus=consensus,
         annotators=json_value(annotators),
         profiles=json_value(closer),
-        map=json_value(item_map.facts(fit, descriptions)),
+        map=json_value(item_map.facts(fit, descriptions, consensus)),
         agreement=json_value(agreement),
         adjudicate=json_value(review),
         ask=json_value(questions),
@@ -174,10 +175,10 @@ def _feature_names(fit: FittedModel, features: Sequence[str] | None) -> list[str
 
 def _vote_facts(fit: FittedModel) -> Facts:
     """How often labels have a majority or mean, and how often the consensus contradicts it."""
-    single = fit.annotations.labels_per_item == 1
+    single, has_vote = fit.annotations.labels_per_item == 1, np.isfinite(fit.vote)
     return {
-        "n_voted": int(fit.has_vote.sum()),
+        "n_voted": int(has_vote.sum()),
         "n_overruled": int(fit.overruled.sum()),
         "n_overruled_single": int((fit.overruled & single).sum()),
-        "n_tied": int((fit.annotations.labelled & ~fit.has_vote).sum()),
+        "n_tied": int((fit.annotations.labelled & ~has_vote).sum()),
     }

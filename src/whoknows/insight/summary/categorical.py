@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 from scipy.stats import hypergeom
 
-from whoknows._array import Array, Rows, segment_sum
+from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Ids, elements, show
 from whoknows.estimators.baselines.base import votes
@@ -36,7 +36,6 @@ from whoknows.insight.summary.text import (
 from whoknows.model.truth import GraphTruth
 
 CERTAIN = 0.9  # probability from which a consensus counts as certain
-MIN_UNCERTAIN = 3  # items listed as uncertain even if all are certain
 SKILL_GAP = 0.1  # difference in the probability of being correct worth a mention
 CLEARLY_BETTER = 0.02  # the same, between those who contradict each other on an item
 RANKING_WORK = 1_000_000  # items × annotators × classes² of a ranking with intervals
@@ -62,16 +61,6 @@ class CategoricalFit(FittedModel):
     posterior_attribute = "posterior_"
 
     # --- consensus ---------------------------------------------------------------------------------
-
-    @staticmethod
-    def labels_of(model: Any, annotations: Annotations) -> Ids:
-        """Labels in the order of the model."""
-        return model.classes_
-
-    @property
-    def n_outcomes(self) -> int:
-        """Number of classes."""
-        return self.annotations.n_classes
 
     @cached_property
     def classes(self) -> list[Any]:
@@ -99,48 +88,46 @@ class CategoricalFit(FittedModel):
         return votes(replace(self.annotations, confidence=None))
 
     @cached_property
-    def vote(self) -> NDArray[Any]:
-        """Code of the most frequent label of each item, −1 for ties and no label: (n_items,)."""
+    def vote(self) -> Array:
+        """Code of the most frequent label of each item, NaN for ties and no label: (n_items,)."""
         most = self.vote_counts.max(axis=1)
         unique = (self.vote_counts == most[:, None]).sum(axis=1) == 1
-        return np.where((most > 0) & unique, self.vote_counts.argmax(axis=1), -1)
+        return np.where((most > 0) & unique, self.vote_counts.argmax(axis=1), np.nan)
 
-    @cached_property
-    def has_vote(self) -> NDArray[np.bool_]:
-        """Whether each item has a majority: (n_items,)."""
-        return np.asarray(self.vote >= 0)
+    tolerance = 0
 
-    @cached_property
-    def overruled(self) -> NDArray[np.bool_]:
-        """Whether the consensus is not the majority: (n_items,)."""
-        return np.asarray(self.has_vote & (self.vote != self.consensus))
+    def margin(self, rows: Rows) -> Array:
+        """Votes for the majority minus votes for the consensus."""
+        counts, majority = self.vote_counts[rows], self.vote[rows].astype(np.intp)
+        i = np.arange(len(rows))
+        return np.asarray(counts[i, majority] - counts[i, self.consensus[rows]])
 
-    def most_overruled(self, n: int) -> Rows:
-        """Clearest majorities first, then the most certain consensus."""
-        rows = np.flatnonzero(self.overruled)
-        lead = self.vote_counts[rows, self.vote[rows]] - self.vote_counts[rows, self.consensus[rows]]
-        return rows[np.lexsort((self.uncertainty[rows], -lead))][:n]
+    @property
+    def is_uncertain(self) -> NDArray[np.bool_]:
+        """Whether the most probable class has a probability below 90 %."""
+        return np.asarray(self.uncertainty > 1 - CERTAIN)
 
-    def shown_consensus(self, rows: Rows) -> list[Any]:
-        """Classes of some items."""
-        return [self.classes[k] for k in self.consensus[rows]]
+    def disagreement(self) -> Array:
+        """Entropy of each item's labels in bits."""
+        n = np.maximum(self.annotations.labels_per_item, 1)
+        return np.asarray(entr(self.vote_counts / n[:, None]).sum(axis=1) / np.log(2))
 
     def consensus_columns(self) -> Table:
         """Consensus, its probability, the majority, and the probability of each class."""
-        classes = [*self.classes, None]
+        columns = zip(class_columns(self.classes), self.posterior.T, strict=True)
         return {
-            "consensus": [classes[k] for k in self.consensus.tolist()],
+            "consensus": [self.classes[k] for k in self.consensus],
             "confidence": probabilities(1 - self.uncertainty),
             "n_labels": self.annotations.labels_per_item.tolist(),
-            "vote": [classes[k] for k in self.vote.tolist()],
+            "vote": [self.classes[int(k)] if k == k else None for k in self.vote],
             "overruled": self.overruled.tolist(),
-            **dict(zip(class_columns(self.classes), map(probabilities, self.posterior.T), strict=True)),
+            **{name: probabilities(column) for name, column in columns},
         }
 
     def consensus_facts(self) -> Facts:
         """Class balance, and how certain the consensus is."""
         annotations, K = self.annotations, self.n_outcomes
-        certain = self.uncertainty <= 1 - CERTAIN
+        certain = ~self.is_uncertain
         items = np.bincount(self.consensus, minlength=K)
         return {
             "sure_above": CERTAIN,
@@ -169,22 +156,22 @@ class CategoricalFit(FittedModel):
         ranking = self.model.ranking(rows)
         code = {name: t for t, name in enumerate(elements(self.annotations.annotators))}
         order = np.array([code[name] for name in elements(ranking.annotator)], dtype=np.intp)
-        return order, {name: getattr(ranking, name).tolist() for name in ("expertise", "low", "high")}
+        agrees = self._agrees(slice(None)).astype(float)
+        columns = {name: getattr(ranking, name).tolist() for name in ("expertise", "low", "high")}
+        return order, columns | {"agreement_with_consensus": self.annotator_mean(agrees)[order].tolist()}
 
-    def agreement_with_consensus(self) -> Array:
-        """Share of each annotator's labels that equal the consensus."""
-        labels = self.annotations
-        same = (labels.label == self.consensus[labels.item]).astype(float)
-        with np.errstate(invalid="ignore"):  # 0 / 0: no labels
-            return np.asarray(
-                segment_sum(same, labels.annotator, self.n_annotators) / labels.labels_per_annotator
-            )
+    def _agrees(self, labels: Any) -> NDArray[np.bool_]:
+        """Whether some labels equal the consensus."""
+        return np.asarray(self.annotations.label[labels] == self.consensus[self.annotations.item[labels]])
+
+    def share_of_consensus(self, labels: Rows) -> float | None:
+        """Share of some labels that equal the consensus."""
+        return float(self._agrees(labels).mean()) if len(labels) else None
 
     def check_gold(self, gold: Any) -> Array:
         """Gold as class codes."""
-        unknown = set(with_classes_of(gold, self.annotations).labels.tolist()) - set(
-            self.annotations.labels.tolist()
-        )
+        known = set(self.annotations.labels.tolist())
+        unknown = set(with_classes_of(gold, self.annotations).labels.tolist()) - known
         if unknown:
             raise ValueError(
                 f"gold has labels that the model does not know: {show(sorted(unknown, key=str))}. Pass gold "
@@ -194,15 +181,17 @@ class CategoricalFit(FittedModel):
             warnings.simplefilter("ignore")
             return np.asarray(gold_codes(gold, self.annotations))
 
-    def accuracy_on_gold(self, gold: Array) -> tuple[str, Array]:
+    def gold_columns(self, gold: Array) -> dict[str, Array]:
         """Share of correct labels."""
-        known = np.isfinite(gold[self.annotations.item])
-        item, annotator = self.annotations.item[known], self.annotations.annotator[known]
-        correct = (self.annotations.label[known] == gold[item]).astype(float)
-        n = np.bincount(annotator, minlength=self.n_annotators)
-        return "right_on_gold", segment_sum(correct, annotator, self.n_annotators) / np.where(n, n, np.nan)
+        truth = gold[self.annotations.item]
+        correct = (self.annotations.label == truth).astype(float)
+        return {"right_on_gold": self.annotator_mean(correct, np.isfinite(truth))}
 
-    def profile(self, annotator: int) -> Facts:
+    def profiles(self, annotators: list[int], rows: Rows) -> list[Facts]:
+        """Confusions of some annotators."""
+        return [self._confusions(t) for t in annotators]
+
+    def _confusions(self, annotator: int) -> Facts:
         """p(label | truth): the matrix if it is readable, and the most frequent confusions."""
         matrix = self.model.confusion(elements(self.annotations.annotators)[annotator])
         mistakes = np.where(np.eye(len(matrix), dtype=bool), 0.0, matrix)
@@ -218,11 +207,6 @@ class CategoricalFit(FittedModel):
     def skills_differ(self, low: float, high: float) -> bool:
         """Compare the difference of two probabilities."""
         return bool(high - low > SKILL_GAP)
-
-    def share_of_consensus(self, labels: Rows) -> float | None:
-        """Share of some labels that equal the consensus."""
-        same = self.annotations.label[labels] == self.consensus[self.annotations.item[labels]]
-        return same.mean() if len(labels) else None
 
     def color_domain(self, skill: Array) -> list[float]:
         """Range of probabilities in steps of 5 %, at least 10 % wide."""
@@ -272,26 +256,6 @@ class CategoricalFit(FittedModel):
         found = np.array([row_of[item] for item in chosen.item.tolist()], dtype=np.intp)
         return Questions(found, chosen.annotator, chosen.information, chosen.cost, chosen.why), len(rows)
 
-    def least_certain(self, n: int) -> Rows:
-        """Labelled items that are not certain, or a few of the least certain."""
-        labelled = np.flatnonzero(self.annotations.labelled)
-        rows = labelled[np.argsort(-self.uncertainty[labelled], kind="stable")][:n]
-        return rows[: max(int((self.uncertainty[rows] > 1 - CERTAIN).sum()), MIN_UNCERTAIN)]
-
-    def disagreement(self) -> Array:
-        """Entropy of each item's labels in bits."""
-        n = np.maximum(self.annotations.labels_per_item, 1)
-        return np.asarray(entr(self.vote_counts / n[:, None]).sum(axis=1) / np.log(2))
-
-    def verdict(self, row: int) -> Facts:
-        """Consensus, its probability and the majority of one item."""
-        classes = [*self.classes, None]
-        return {
-            "consensus": classes[self.consensus[row]],
-            "confidence": 1 - self.uncertainty[row],
-            "vote": classes[self.vote[row]],
-        }
-
     def predictions(self, rows: Rows) -> list[Facts]:
         """Classes predicted from the features; a graph over the items has no such prediction."""
         truth = getattr(self.model, "truth", None)
@@ -310,11 +274,11 @@ class CategoricalFit(FittedModel):
 
     def explanation(self, row: int, case: Facts, skill: Array, annotators: Any, labels: Any) -> Iterator[str]:
         """Who said what, how often they are correct on such items, and what the features predict."""
-        vote, consensus = self.vote[row], self.consensus[row]
-        yield f"{thousands((labels == vote).sum())} of {thousands(len(labels))} said “{case['vote']}”."
-        against, backing = skill[labels == vote], skill[labels == consensus]
+        said, consensus = labels == self.vote[row], labels == self.consensus[row]
+        yield f"{thousands(said.sum())} of {thousands(len(labels))} said “{case['vote']}”."
+        against, backing = skill[said], skill[consensus]
         if len(backing) and backing.max() > against.max() + CLEARLY_BETTER:
-            best = annotators[labels == consensus][backing.argmax()]
+            best = annotators[consensus][backing.argmax()]
             name = annotator_name(json_ids(self.annotations.annotators[[best]])[0])
             yield (
                 f"But {name}, who is right on {backing.max():.0%} of items like this, said "
@@ -348,14 +312,16 @@ class OrdinalFit(CategoricalFit):
     kind = "levels"
     level = "ordinal"
 
-    def annotator_columns(self, order: Rows) -> Table:
-        """How many levels each annotator scores above the crowd."""
-        return {"severity": self.model.annotator_severity_[order].tolist()}
+    def ranking(self) -> tuple[Rows, Table]:
+        """Add how many levels each annotator scores above the crowd."""
+        order, columns = super().ranking()
+        return order, columns | {"severity": self.model.annotator_severity_[order].tolist()}
 
-    def prepare_profiles(self, rows: Rows) -> list[Facts]:
-        """Spread of each annotator's scores, averaged over some items."""
+    def profiles(self, annotators: list[int], rows: Rows) -> list[Facts]:
+        """Add the spread of each annotator's scores, averaged over some items."""
         spread = self.model.annotator_scale(self.features(rows)).mean(axis=0)
-        return [{"spread": value} for value in spread]
+        facts = super().profiles(annotators, rows)
+        return [one | {"spread": spread[t]} for one, t in zip(facts, annotators, strict=True)]
 
 
 def constant_annotators(annotations: Annotations) -> list[tuple[int, int, int]]:

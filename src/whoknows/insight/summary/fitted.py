@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from whoknows._array import Array, Rows
+from whoknows._array import Array, Rows, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Ids
 from whoknows.estimators.inputs.validation import check_annotations, row_ids
@@ -81,7 +81,8 @@ class FittedModel(ABC):
                 "the same X and y as to fit, in the same order."
             )
         annotations = check_annotations(y, n_items, model.annotators_, row_ids(X))
-        return cls(model, X, annotations.recode(model.annotators_, cls.labels_of(model, annotations)))
+        labels = getattr(model, "classes_", annotations.labels)  # numbers have no classes
+        return cls(model, X, annotations.recode(model.annotators_, labels))
 
     # --- data --------------------------------------------------------------------------------------
 
@@ -96,14 +97,14 @@ class FittedModel(ABC):
         return self.annotations.n_annotators
 
     @property
+    def n_outcomes(self) -> int:
+        """Number of classes, 1 for numbers."""
+        return max(len(self.classes), 1)
+
+    @property
     def n_members(self) -> int:
         """Number of models that are averaged."""
         return len(getattr(self.model, "members_", [self.model]))
-
-    @cached_property
-    def values(self) -> Array:
-        """Labels as numbers: (n_annotations,)."""
-        return self.annotations.labels[self.annotations.label].astype(float)
 
     def features(self, rows: Rows) -> Any:
         """Features of some items, for the methods of the model, which all get them here."""
@@ -136,6 +137,12 @@ class FittedModel(ABC):
         skills = [self.skill_block(block, chosen) for block in blocks if len(block)]
         return np.vstack(skills or [np.zeros((0, len(chosen)))])
 
+    def annotator_mean(self, values: Array, where: Any = slice(None)) -> Array:
+        """Mean over the labels of each annotator, NaN without labels: (n_annotators,)."""
+        annotator = self.annotations.annotator[where]
+        n = np.bincount(annotator, minlength=self.n_annotators)
+        return np.asarray(segment_sum(values[where], annotator, self.n_annotators) / np.where(n, n, np.nan))
+
     def histogram(self, values: Array, edges: Array) -> Facts:
         """Counts of labelled and of unlabelled items between the edges."""
         bins = np.clip(np.digitize(values, edges) - 1, 0, BINS - 1)
@@ -147,16 +154,6 @@ class FittedModel(ABC):
         }
 
     # --- consensus ---------------------------------------------------------------------------------
-
-    @staticmethod
-    @abstractmethod
-    def labels_of(model: Any, annotations: Annotations) -> Ids:
-        """Labels in the order of the model."""
-
-    @property
-    @abstractmethod
-    def n_outcomes(self) -> int:
-        """Number of classes, 1 for numbers."""
 
     @property
     @abstractmethod
@@ -175,108 +172,39 @@ class FittedModel(ABC):
 
     @cached_property
     @abstractmethod
-    def vote(self) -> NDArray[Any]:
-        """Code of the most frequent label per item, −1 for ties and no label; or mean, NaN: (n_items,)."""
+    def vote(self) -> Array:
+        """Code of the most frequent label of each item, or mean; NaN for ties and no label: (n_items,)."""
+
+    @property
+    @abstractmethod
+    def tolerance(self) -> Any:
+        """Distance of consensus and vote up to which they agree."""
 
     @cached_property
-    @abstractmethod
-    def has_vote(self) -> NDArray[np.bool_]:
-        """Whether each item has a majority or a mean: (n_items,)."""
-
-    @cached_property
-    @abstractmethod
     def overruled(self) -> NDArray[np.bool_]:
         """Whether the consensus contradicts the vote: (n_items,)."""
+        return np.asarray(np.abs(self.vote - self.consensus) > self.tolerance)
 
     @abstractmethod
-    def most_overruled(self, n: int) -> Rows:
-        """Items where the consensus contradicts the vote most clearly."""
+    def margin(self, rows: Rows) -> Array:
+        """How clearly the votes of some items contradict the consensus: (n_rows,)."""
 
+    @property
     @abstractmethod
-    def shown_consensus(self, rows: Rows) -> list[Any]:
-        """Consensus of some items, for JSON."""
-
-    @abstractmethod
-    def consensus_columns(self) -> Table:
-        """Columns of the table of consensus beside item and number of labels."""
-
-    @abstractmethod
-    def consensus_facts(self) -> Facts:
-        """Distribution of the consensus and of its certainty."""
-
-    # --- annotators --------------------------------------------------------------------------------
-
-    @abstractmethod
-    def skill_block(self, rows: Rows, annotators: Rows) -> Array:
-        """Skill on a few items: (n_rows, n_annotators)."""
-
-    @abstractmethod
-    def ranking(self) -> tuple[Rows, Table]:
-        """Annotators from best to worst, and their columns in that order."""
-
-    @abstractmethod
-    def agreement_with_consensus(self) -> Array:
-        """Share of each annotator's labels that equal the consensus, or correlation: (n_annotators,)."""
-
-    @abstractmethod
-    def check_gold(self, gold: Any) -> Array:
-        """Gold as class codes or numbers, NaN where unknown: (n_items,)."""
-
-    @abstractmethod
-    def accuracy_on_gold(self, gold: Array) -> tuple[str, Array]:
-        """Name and value of a column that compares annotators with gold: (n_annotators,)."""
-
-    def annotator_columns(self, order: Rows) -> Table:
-        """Columns that only this kind of model has."""
-        return {}
-
-    def profile(self, annotator: int) -> Facts:
-        """Facts about one annotator that only this kind of model has."""
-        return {}
-
-    def prepare_profiles(self, rows: Rows) -> list[Facts]:
-        """Facts about each annotator from some items."""
-        return [{}] * self.n_annotators
-
-    @abstractmethod
-    def skills_differ(self, low: float, high: float) -> bool:
-        """Whether two skills differ enough to mention it."""
-
-    @abstractmethod
-    def share_of_consensus(self, labels: Rows) -> float | None:
-        """Share of some labels that equal the consensus."""
-
-    @abstractmethod
-    def color_domain(self, skill: Array) -> list[float]:
-        """Range of skill for colours: nearly all values, rounded."""
-
-    # --- agreement ---------------------------------------------------------------------------------
-
-    @abstractmethod
-    def pair_values(self, annotations: Annotations) -> tuple[Ids, Ids, Array, Array]:
-        """Agreement of all pairs: two ids, number of common items, value."""
-
-    @abstractmethod
-    def agreement_facts(self) -> Facts:
-        """Agreement beside Krippendorff's alpha, and pairs that may have copied."""
-
-    # --- items -------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def questions(self, n: int, pool: int, costs: Any) -> tuple[Questions, int]:
-        """Labels to collect next, and the number of items they were chosen from."""
-
-    @abstractmethod
-    def least_certain(self, n: int) -> Rows:
-        """Labelled items with the most uncertain consensus."""
+    def is_uncertain(self) -> NDArray[np.bool_]:
+        """Whether the consensus of each item needs review: (n_items,)."""
 
     @abstractmethod
     def disagreement(self) -> Array:
         """Entropy of each item's labels in bits, or their standard deviation: (n_items,)."""
 
     @abstractmethod
-    def verdict(self, row: int) -> Facts:
-        """Consensus, its certainty and the vote of one item."""
+    def consensus_columns(self) -> Table:
+        """Columns of the table of consensus beside the item."""
+
+    @abstractmethod
+    def consensus_facts(self) -> Facts:
+        """Distribution of the consensus and of its certainty."""
 
     @abstractmethod
     def predictions(self, rows: Rows) -> list[Facts]:
@@ -287,5 +215,53 @@ class FittedModel(ABC):
         """Why the consensus contradicts the vote, in sentences."""
 
     @abstractmethod
+    def questions(self, n: int, pool: int, costs: Any) -> tuple[Questions, int]:
+        """Labels to collect next, and the number of items they were chosen from."""
+
+    # --- annotators --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def skill_block(self, rows: Rows, annotators: Rows) -> Array:
+        """Skill on a few items: (n_rows, n_annotators)."""
+
+    @abstractmethod
+    def skills_differ(self, low: float, high: float) -> bool:
+        """Whether two skills differ enough to mention it."""
+
+    @abstractmethod
+    def color_domain(self, skill: Array) -> list[float]:
+        """Range of skill for colours: nearly all values, rounded."""
+
+    @abstractmethod
+    def ranking(self) -> tuple[Rows, Table]:
+        """Annotators from best to worst, and their columns in that order."""
+
+    @abstractmethod
+    def check_gold(self, gold: Any) -> Array:
+        """Gold as class codes or numbers, NaN where unknown: (n_items,)."""
+
+    @abstractmethod
+    def gold_columns(self, gold: Array) -> dict[str, Array]:
+        """Comparison of annotators with gold: columns of (n_annotators,)."""
+
+    @abstractmethod
+    def pair_values(self, annotations: Annotations) -> tuple[Ids, Ids, Array, Array]:
+        """Agreement of all pairs: two ids, number of common items, value."""
+
+    # --- facts that only some models have ----------------------------------------------------------
+
+    def profiles(self, annotators: list[int], rows: Rows) -> list[Facts]:
+        """Facts about some annotators, some of them averaged over items."""
+        return [{} for _ in annotators]
+
+    def share_of_consensus(self, labels: Rows) -> float | None:
+        """Share of some labels that equal the consensus."""
+        return None
+
+    def agreement_facts(self) -> Facts:
+        """Agreement beside Krippendorff's alpha, and pairs that may have copied."""
+        return {}
+
     def label_warnings(self) -> Iterator[str]:
         """Warnings about the labels."""
+        yield from ()

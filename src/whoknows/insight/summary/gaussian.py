@@ -33,19 +33,18 @@ class GaussianFit(FittedModel):
     pair_measure = "correlation"
     map_decimals = (4, 3)
     posterior_attribute = "posterior_mean_"
-    n_outcomes = 1
 
     # --- consensus ---------------------------------------------------------------------------------
-
-    @staticmethod
-    def labels_of(model: Any, annotations: Annotations) -> Ids:
-        """All values that were given."""
-        return annotations.labels
 
     @property
     def classes(self) -> list[Any]:
         """No classes."""
         return []
+
+    @cached_property
+    def values(self) -> Array:
+        """Labels as numbers: (n_annotations,)."""
+        return self.annotations.labels[self.annotations.label].astype(float)
 
     @cached_property
     def consensus(self) -> NDArray[Any]:
@@ -58,30 +57,31 @@ class GaussianFit(FittedModel):
         return np.asarray(self.model.posterior_std_)
 
     @cached_property
-    def vote(self) -> NDArray[Any]:
+    def vote(self) -> Array:
         """Mean of the labels of each item, NaN without labels: (n_items,)."""
         total = segment_sum(self.values, self.annotations.item, self.n_items)
         with np.errstate(invalid="ignore"):  # 0 / 0: no labels
             return np.asarray(total / self.annotations.labels_per_item)
 
-    @cached_property
-    def has_vote(self) -> NDArray[np.bool_]:
-        """Whether each item has labels: (n_items,)."""
-        return np.isfinite(self.vote)
+    @property
+    def tolerance(self) -> Array:
+        """Two standard deviations."""
+        return OVERRULED_STDS * self.uncertainty
 
-    @cached_property
-    def overruled(self) -> NDArray[np.bool_]:
-        """Whether the mean is more than two standard deviations from the consensus: (n_items,)."""
-        return np.asarray(np.abs(self.vote - self.consensus) > OVERRULED_STDS * self.uncertainty)
+    def margin(self, rows: Rows) -> Array:
+        """Difference of mean and consensus."""
+        return np.abs(self.vote - self.consensus)[rows]
 
-    def most_overruled(self, n: int) -> Rows:
-        """Largest differences first."""
-        rows = np.flatnonzero(self.overruled)
-        return rows[np.argsort(-np.abs(self.vote - self.consensus)[rows], kind="stable")][:n]
+    @property
+    def is_uncertain(self) -> NDArray[np.bool_]:
+        """No value counts as certain."""
+        return np.ones(self.n_items, dtype=bool)
 
-    def shown_consensus(self, rows: Rows) -> list[Any]:
-        """Posterior means of some items."""
-        return self.consensus[rows].tolist()
+    def disagreement(self) -> Array:
+        """Standard deviation of each item's labels."""
+        item, n = self.annotations.item, np.maximum(self.annotations.labels_per_item, 1)
+        square = (self.values - self.vote[item]) ** 2
+        return np.asarray(np.sqrt(np.bincount(item, square, minlength=self.n_items) / n))
 
     def consensus_columns(self) -> Table:
         """Consensus, mean of the labels, and standard deviation."""
@@ -124,45 +124,31 @@ class GaussianFit(FittedModel):
             "high": [None] * len(order),
             "typical_error": np.sqrt(square)[order].tolist(),
             "bias": self.model.annotator_bias_[order].tolist(),
+            "agreement_with_consensus": self._correlation_with_consensus()[order].tolist(),
         }
 
-    def agreement_with_consensus(self) -> Array:
+    def _correlation_with_consensus(self) -> Array:
         """Pearson's correlation of each annotator's labels with the consensus; NaN if not defined."""
-        labels = self.annotations
-        x = self._centred(self.values)
-        y = self._centred(self.consensus[labels.item])
-        xy, xx, yy = (
-            segment_sum(product, labels.annotator, self.n_annotators) for product in (x * y, x * x, y * y)
-        )
+        who = self.annotations.annotator
+        x, y = self.values, self.consensus[self.annotations.item]
+        x, y = x - self.annotator_mean(x)[who], y - self.annotator_mean(y)[who]
+        xy, xx, yy = (segment_sum(product, who, self.n_annotators) for product in (x * y, x * x, y * y))
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(np.where((xx > 0) & (yy > 0), xy / np.sqrt(xx * yy), np.nan))
-
-    def _centred(self, values: Array) -> Array:
-        """Values minus the mean of their annotator: (n_annotations,)."""
-        who, n = self.annotations.annotator, self.annotations.labels_per_annotator
-        with np.errstate(invalid="ignore"):  # 0 / 0: no labels
-            return np.asarray(values - (segment_sum(values, who, self.n_annotators) / n)[who])
 
     def check_gold(self, gold: Any) -> Array:
         """Gold as numbers."""
         return np.asarray(check_gold_numbers(gold, self.annotations))
 
-    def accuracy_on_gold(self, gold: Array) -> tuple[str, Array]:
+    def gold_columns(self, gold: Array) -> dict[str, Array]:
         """Root mean squared error."""
-        known = np.isfinite(gold[self.annotations.item])
-        annotator = self.annotations.annotator[known]
-        square = (self.values - gold[self.annotations.item])[known] ** 2
-        n = np.bincount(annotator, minlength=self.n_annotators)
-        mean = segment_sum(square, annotator, self.n_annotators) / np.where(n, n, np.nan)
-        return "error_on_gold", np.sqrt(mean)
+        truth = gold[self.annotations.item]
+        mean = self.annotator_mean((self.values - truth) ** 2, np.isfinite(truth))
+        return {"error_on_gold": np.sqrt(mean)}
 
     def skills_differ(self, low: float, high: float) -> bool:
         """Compare the ratio of two typical errors."""
         return bool(high > ERROR_RATIO * low)
-
-    def share_of_consensus(self, labels: Rows) -> float | None:
-        """Not defined for numbers."""
-        return None
 
     def color_domain(self, skill: Array) -> list[float]:
         """Range of errors."""
@@ -174,10 +160,6 @@ class GaussianFit(FittedModel):
     def pair_values(self, annotations: Annotations) -> tuple[Ids, Ids, Array, Array]:
         """Correlation of all pairs."""
         return pairwise_correlation(annotations)
-
-    def agreement_facts(self) -> Facts:
-        """Nothing beside alpha."""
-        return {}
 
     # --- items -------------------------------------------------------------------------------------
 
@@ -197,21 +179,6 @@ class GaussianFit(FittedModel):
         why = "" if len(order) == n else "all other pairs of these items and annotators have a label"
         return Questions(rows[order], ids[who], bits[order, who], cost[who], why), len(rows)
 
-    def least_certain(self, n: int) -> Rows:
-        """Labelled items of the largest standard deviation."""
-        labelled = np.flatnonzero(self.annotations.labelled)
-        return labelled[np.argsort(-self.uncertainty[labelled], kind="stable")][:n]
-
-    def disagreement(self) -> Array:
-        """Standard deviation of each item's labels."""
-        item, n = self.annotations.item, np.maximum(self.annotations.labels_per_item, 1)
-        square = (self.values - self.vote[item]) ** 2
-        return np.asarray(np.sqrt(np.bincount(item, square, minlength=self.n_items) / n))
-
-    def verdict(self, row: int) -> Facts:
-        """Consensus, its standard deviation and the mean of one item."""
-        return {"consensus": self.consensus[row], "std": self.uncertainty[row], "vote": self.vote[row]}
-
     def predictions(self, rows: Rows) -> list[Facts]:
         """Expected values given the features."""
         return [{"from_features": value} for value in self.model.predict(self.features(rows))]
@@ -221,7 +188,3 @@ class GaussianFit(FittedModel):
         yield f"The mean of the labels is {three_digits(case['vote'])}."
         estimate = f"{three_digits(case['consensus'])} ± {three_digits(case['std'])}"
         yield f"Corrected for each annotator's bias and weighted by their typical error, it is {estimate}."
-
-    def label_warnings(self) -> Iterator[str]:
-        """No warnings about single labels."""
-        yield from ()

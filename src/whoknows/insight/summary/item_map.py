@@ -12,7 +12,7 @@ from whoknows._array import Array, Rows, segment_sum
 from whoknows.estimators.inputs.preprocessing import share_one_unit
 from whoknows.insight.summary.fitted import FittedModel
 from whoknows.insight.summary.items import ItemDescriptions
-from whoknows.insight.summary.text import Facts, is_text_feature, json_ids
+from whoknows.insight.summary.text import Facts, Table, is_text_feature, json_ids
 
 MAX_ITEMS = 2_500  # on the map
 SHORT_TEXT = 90  # characters of a text beside a dot
@@ -65,7 +65,7 @@ class ItemMap:
         cells, place = np.unique(self.cell, return_inverse=True)
         return cells, (segment_sum(self.skill, place, len(cells)) / np.bincount(place)[:, None]).T
 
-    def facts(self, fit: FittedModel, descriptions: ItemDescriptions) -> Facts:
+    def facts(self, fit: FittedModel, descriptions: ItemDescriptions, consensus: Table) -> Facts:
         """Everything needed to draw the map and to list the items of a region."""
         annotations, texts = fit.annotations[self.rows], descriptions.text
         decimals, skill_decimals = fit.map_decimals
@@ -76,7 +76,7 @@ class ItemMap:
             "axes": self.axes,
             "item": [descriptions.ids[row] for row in self.rows],
             "text": None if texts is None else [descriptions.line(row, SHORT_TEXT) for row in self.rows],
-            "consensus": fit.shown_consensus(self.rows),
+            "consensus": [consensus["consensus"][row] for row in self.rows],
             "doubt": np.round(fit.uncertainty[self.rows], decimals),
             "n_labels": annotations.labels_per_item,
             "annotators": json_ids(fit.annotations.annotators[self.annotators]),

@@ -13,15 +13,16 @@ import numpy as np
 
 from whoknows._array import Array, Rows
 from whoknows.insight.summary.fitted import FittedModel
-from whoknows.insight.summary.text import Facts, json_ids
+from whoknows.insight.summary.text import Facts, Table, json_ids
 
 MAX_TEXT = 280  # characters of a text that are shown
 MAX_IMAGE = 48_000  # bytes of an image that is embedded in the summary
 MAX_ALL_IMAGES = 600_000  # bytes of all of them
 MAGIC = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
+VERDICT = ("consensus", "confidence", "std", "vote")  # columns of the consensus shown per item
 MAX_VOICES = 8  # labels listed per item
 MAX_OVERRULED = 20  # items whose overruled vote is explained
-MAX_REVIEW = 15  # items listed for review
+MIN_REVIEW, MAX_REVIEW = 3, 15  # items listed for review, even if all are certain, and at most
 N_QUESTIONS = 20
 QUESTION_POOL = 4_000  # items that questions are chosen from: the least certain ones
 
@@ -118,12 +119,27 @@ def _per_item(values: Any, known: Sequence[Any], name: str) -> list[Any] | None:
 # --- details ----------------------------------------------------------------------------------------
 
 
-def review_lists(fit: FittedModel, descriptions: ItemDescriptions) -> tuple[list[Facts], Facts]:
+def review_lists(
+    fit: FittedModel, descriptions: ItemDescriptions, consensus: Table
+) -> tuple[list[Facts], Facts]:
     """Details of overruled votes, and of the least certain and the most disputed items."""
-    chosen = fit.most_overruled(MAX_OVERRULED), fit.least_certain(MAX_REVIEW), _most_disputed(fit)
-    details = _details(fit, descriptions, np.unique(np.concatenate(chosen)))
+    chosen = _most_overruled(fit), _least_certain(fit), _most_disputed(fit)
+    details = _details(fit, descriptions, consensus, np.unique(np.concatenate(chosen)))
     overruled, uncertain, disputed = ([details[row] for row in rows.tolist()] for rows in chosen)
     return overruled, {"least_sure": uncertain, "disputed": disputed}
+
+
+def _most_overruled(fit: FittedModel) -> Rows:
+    """Clearest contradictions first, then the most certain consensus."""
+    rows = np.flatnonzero(fit.overruled)
+    return rows[np.lexsort((fit.uncertainty[rows], -fit.margin(rows)))][:MAX_OVERRULED]
+
+
+def _least_certain(fit: FittedModel) -> Rows:
+    """Labelled items with an uncertain consensus, or a few of the least certain."""
+    labelled = np.flatnonzero(fit.annotations.labelled)
+    rows = labelled[np.argsort(-fit.uncertainty[labelled], kind="stable")][:MAX_REVIEW]
+    return rows[: max(int(fit.is_uncertain[rows].sum()), MIN_REVIEW)]
 
 
 def _most_disputed(fit: FittedModel) -> Rows:
@@ -135,7 +151,9 @@ def _most_disputed(fit: FittedModel) -> Rows:
     return several[order[disagreement[order] > 0]][:MAX_REVIEW]
 
 
-def _details(fit: FittedModel, descriptions: ItemDescriptions, rows: Rows) -> dict[int, Facts]:
+def _details(
+    fit: FittedModel, descriptions: ItemDescriptions, consensus: Table, rows: Rows
+) -> dict[int, Facts]:
     """Everything about some items, and why their vote was overruled: by row."""
     if not len(rows):
         return {}
@@ -144,8 +162,8 @@ def _details(fit: FittedModel, descriptions: ItemDescriptions, rows: Rows) -> di
         given = annotations.item == i
         annotators, labels = annotations.annotator[given], annotations.label[given]
         own_skill = skill[i, annotators]
-        case = descriptions.describe(row) | fit.verdict(row) | _voices(fit, own_skill, annotators, labels)
-        case |= prediction
+        verdict = {name: consensus[name][row] for name in VERDICT if name in consensus}
+        case = descriptions.describe(row) | verdict | _voices(fit, own_skill, annotators, labels) | prediction
         if fit.overruled[row]:
             case["why"] = " ".join(fit.explanation(row, case, own_skill, annotators, labels))
         details[row] = case
