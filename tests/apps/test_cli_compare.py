@@ -6,7 +6,16 @@ import pytest
 from tests.apps.cli import as_json, make_crowd, run, table
 from whoknows import Annotations, CrowdClassifier
 from whoknows.data.simulate import cluster_experts, hide
-from whoknows.insight.compare import FREQUENT, OURS, SINGLE, VOTE, HeldOutAccuracy, HeldOutHits, best_annotator, compare
+from whoknows.insight.compare import (
+    FREQUENT,
+    OURS,
+    SINGLE,
+    VOTE,
+    HeldOutAccuracy,
+    HeldOutHits,
+    best_annotator,
+    compare,
+)
 
 
 @pytest.fixture(scope="module")
