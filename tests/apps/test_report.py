@@ -196,7 +196,8 @@ def test_members_are_distinguished_by_their_accuracies():
 
 
 @pytest.mark.parametrize(("varies", "words"), [
-    (None, "held-out labels cannot confirm this yet"), (False, "held-out labels are not predicted better this way"),
+    (None, "held-out labels cannot confirm this yet"),
+    (False, "held-out labels are not predicted better this way"),
     (True, None),
 ])  # fmt: skip
 def test_regions_come_with_a_caution_if_held_out_labels_do_not_confirm_them(varies, words):

@@ -55,7 +55,7 @@ def _overall(facts: Facts) -> Html:
         words.append(f"Krippendorff's alpha ({facts['level']} scale) is {alpha:.2f}, {reading}.")
     if facts.get("fleiss") is not None:
         words.append(f" Fleiss' kappa is {facts['fleiss']:.2f}.")
-    words.append(" Both measures are 1 for perfect agreement and 0 for agreement by chance.")
+    words.append(" 1 is perfect agreement, 0 is the agreement expected by chance.")
     return lead(words)
 
 

@@ -50,7 +50,7 @@ def _counts(facts: Facts, data: str) -> Html:
     features = f"described by {counted(facts['n_features'], 'feature')}."
     return lead(
         f"{counted(facts['n_annotators'], 'annotator')} gave {counted(facts['n_labels'], 'label')} on "
-        f"{whole(facts['n_labelled'])} of {counted(facts['n_items'], 'item')}, {data}",
+        f"{whole(facts['n_labelled'])} of {counted(facts['n_items'], 'item')}. {data}",
         f"{', '.join(classes[:SHOWN])}{more}." if classes else "",
         f" The other {counted(rest, 'item')} have no label." if rest else " Every item has a label.",
         f" Gold labels were given for {counted(facts['n_gold'], 'item')}." if facts["n_gold"] else "",

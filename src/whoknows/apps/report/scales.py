@@ -29,7 +29,7 @@ NAMED = 3  # classes in a sentence
 class CategoricalScale:
     """Classes; the skill of an annotator is the probability of being right."""
 
-    data = "each of them one of these classes: "
+    data = "The labels are classes: "
     method = (
         "The true class of an item depends on its features. Each annotator is right with a probability that "
         "also depends on the features, and confuses classes in their own way."
@@ -149,7 +149,7 @@ class CategoricalScale:
 class OrdinalScale(CategoricalScale):
     """Ordered levels; annotators are more or less severe."""
 
-    data = "each of them a level of this scale, from the lowest: "
+    data = "The labels are levels, from the lowest: "
     method = (
         "The true level of an item depends on its features. Each annotator gives a level around it, shifted "
         "by a severity of their own, with a spread that also depends on the features."
@@ -165,7 +165,7 @@ class OrdinalScale(CategoricalScale):
 class NumericScale(CategoricalScale):
     """Numbers; the skill of an annotator is a typical error."""
 
-    data = "each of them a number."
+    data = "The labels are numbers."
     method = (
         "The true value of an item is a function of its features plus noise. Each annotator adds a bias of "
         "their own and an error, whose typical size also depends on the features."

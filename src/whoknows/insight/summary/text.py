@@ -101,10 +101,10 @@ def annotator_name(annotator: Any) -> str:
 def item_name(item: Any) -> str:
     """Name of an item in a sentence.
 
-    >>> item_name("item032"), item_name(7)
-    ('item032', 'item 7')
+    >>> item_name("tumour 32"), item_name(7), item_name("7")
+    ('tumour 32', 'item 7', 'item 7')
     """
-    return str(item) if str(item).lower().startswith("item") else f"item {item}"
+    return item if isinstance(item, str) and not item.isdigit() else f"item {item}"
 
 
 def is_text_feature(feature: str) -> bool:
