@@ -1,10 +1,13 @@
 """The report: one file, readable without script, safe with any text."""
 
 import base64
+import gzip
 import hashlib
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from whoknows.apps.report import page, write
 from whoknows.insight.summary import Summary, summarize
 from whoknows.io.labels import FileError
 
+STORED = Path(__file__).parents[1] / "insight" / "summaries_format_1.json.gz"
 HOSTILE = "<script>window.pwned = 1</script><img src=x onerror=alert(1)>\"'&"
 SECTIONS = [
     "Data and model",
@@ -159,6 +163,16 @@ def test_a_large_crowd_is_folded():
 def test_a_summary_from_a_file_gives_the_same_report():
     summary = summary_of("auto")
     assert page(Summary.from_json(summary.to_json())) == page(summary)
+
+
+@pytest.mark.parametrize("kind", ["alone", "levels", "numbers"])
+def test_summaries_of_earlier_versions_still_give_a_report(kind):
+    """Stored by the version before the modules of summary and report were renamed."""
+    stored = json.loads(gzip.decompress(STORED.read_bytes()))[kind]
+    summary = Summary.from_json(json.dumps(stored))
+    assert Reader(page(summary)).headings == SECTIONS
+    assert summary.lines()[0] == summary_of(kind).lines()[0]
+    assert summary.consensus == summary_of(kind).consensus
 
 
 def test_words_fit_the_kind():

@@ -143,7 +143,7 @@ class NumericText:
 
     def rank(self, table: Table, i: int) -> str:
         """Typical error of one annotator."""
-        return three_digits(table["typical_error"][i])
+        return self.skill(table["typical_error"][i])
 
     def consensus_lines(self, summary: Summary) -> Iterator[str]:
         """Quartiles, uncertainty, and how often the mean is overruled."""
