@@ -79,7 +79,7 @@ def why(labels, skill, consensus):
         [classes[labels]], annotators=[f"w{t}" for t in annotators], labels=["A", "B", "C"]
     )
     model = SimpleNamespace(posterior_=np.eye(3)[[consensus]], annotators_=said.annotators, classes_=classes)
-    fit = CategoricalFit.create(model, np.zeros((1, 1)), said)
+    fit = CategoricalFit(model, np.zeros((1, 1)), said)
     case = {name: column[0] for name, column in fit.consensus_columns().items()}
     return " ".join(fit.explanation(0, case, skill, annotators, labels))
 

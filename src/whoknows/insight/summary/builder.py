@@ -149,7 +149,7 @@ def fitted_model(model: Any, X: Any, y: Any) -> FittedModel:
         kind = GaussianFit
     elif hasattr(model, "annotator_severity_"):
         kind = OrdinalFit
-    return kind.create(model, X, y)
+    return kind(model, X, y)
 
 
 def _steps(progress: Progress | None) -> Iterator[None]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,55 +61,21 @@ class CategoricalFit(FittedModel):
 
     # --- consensus ---------------------------------------------------------------------------------
 
-    @cached_property
-    def classes(self) -> list[Any]:
-        """Classes for JSON."""
-        return json_ids(self.annotations.labels)
-
-    @cached_property
-    def posterior(self) -> Array:
-        """p(z | x, labels): (n_items, n_classes)."""
-        return np.asarray(self.model.posterior_)
-
-    @cached_property
-    def consensus(self) -> NDArray[Any]:
-        """Code of the most probable class of each item: (n_items,)."""
-        return np.asarray(self.posterior.argmax(axis=1))
-
-    @cached_property
-    def uncertainty(self) -> Array:
-        """Probability that the consensus is wrong: (n_items,)."""
-        return np.asarray(1 - self.posterior.max(axis=1))
-
-    @cached_property
-    def vote_counts(self) -> NDArray[Any]:
-        """Number of labels of each class, whatever their confidence: (n_items, n_classes)."""
-        return votes(replace(self.annotations, confidence=None))
-
-    @cached_property
-    def vote(self) -> Array:
-        """Code of the most frequent label of each item, NaN for ties and no label: (n_items,)."""
-        most = self.vote_counts.max(axis=1)
-        unique = (self.vote_counts == most[:, None]).sum(axis=1) == 1
-        return np.where((most > 0) & unique, self.vote_counts.argmax(axis=1), np.nan)
-
-    tolerance = 0
-
-    def margin(self, rows: Rows) -> Array:
-        """Votes for the majority minus votes for the consensus."""
-        counts, majority = self.vote_counts[rows], self.vote[rows].astype(np.intp)
-        i = np.arange(len(rows))
-        return np.asarray(counts[i, majority] - counts[i, self.consensus[rows]])
-
-    @property
-    def is_uncertain(self) -> NDArray[np.bool_]:
-        """Whether the most probable class has a probability below 90 %."""
-        return np.asarray(self.uncertainty > 1 - CERTAIN)
-
-    def disagreement(self) -> Array:
-        """Entropy of each item's labels in bits."""
-        n = np.maximum(self.annotations.labels_per_item, 1)
-        return np.asarray(entr(self.vote_counts / n[:, None]).sum(axis=1) / np.log(2))
+    def __init__(self, model: Any, X: Any, y: Any) -> None:
+        super().__init__(model, X, y)
+        self.classes = json_ids(self.annotations.labels)
+        self.posterior = np.asarray(model.posterior_)
+        self.consensus = self.posterior.argmax(axis=1)
+        self.uncertainty = 1 - self.posterior.max(axis=1)
+        self.is_uncertain = self.uncertainty > 1 - CERTAIN
+        counts = votes(replace(self.annotations, confidence=None))  # labels of each class, as a reader counts
+        most = counts.max(axis=1)
+        has_majority = (most > 0) & ((counts == most[:, None]).sum(axis=1) == 1)
+        self.vote = np.where(has_majority, counts.argmax(axis=1), np.nan)
+        self.overruled = has_majority & (self.vote != self.consensus)
+        self.margin = most - counts[np.arange(len(counts)), self.consensus]
+        shares = counts / np.maximum(self.annotations.labels_per_item, 1)[:, None]
+        self.disagreement = entr(shares).sum(axis=1) / np.log(2)
 
     def consensus_columns(self) -> Table:
         """Consensus, its probability, the majority, and the probability of each class."""

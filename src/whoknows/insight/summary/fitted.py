@@ -8,8 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +42,6 @@ class Questions:
     why_no_more: str
 
 
-@dataclass(frozen=True, eq=False)
 class FittedModel(ABC):
     """A fitted model and the data it was fitted to.
 
@@ -58,23 +56,44 @@ class FittedModel(ABC):
         Measurement scale of the labels.
     sign : {1, -1}
         1 if a higher skill is better (a probability), −1 if a lower one is (an error).
+    map_decimals : (int, int)
+        Decimals of uncertainty and skill on a map.
+    classes : list
+        For JSON; empty for numbers.
+    consensus : (n_items,)
+        Code of the most probable class, or expected value.
+    uncertainty : (n_items,)
+        Probability that the consensus is wrong, or its standard deviation.
+    is_uncertain : bool array of shape (n_items,)
+        Whether an item may need review.
+    vote : (n_items,)
+        Code of the most frequent label, or mean; NaN for ties and without labels.
+    overruled : bool array of shape (n_items,)
+        Whether the consensus contradicts the vote.
+    margin : (n_items,)
+        How clearly it does: difference in number of labels, or distance.
+    disagreement : (n_items,)
+        Entropy of the labels of each item in bits, or their standard deviation.
     """
-
-    model: Any
-    X: Any
-    annotations: Annotations
 
     kind: ClassVar[str]
     level: ClassVar[Level]
     sign: ClassVar[int]
     pair_measure: ClassVar[str]
-    map_decimals: ClassVar[tuple[int, int]]  # of uncertainty and skill
+    map_decimals: ClassVar[tuple[int, int]]
     posterior_attribute: ClassVar[str]
 
-    @classmethod
-    def create(cls, model: Any, X: Any, y: Any) -> Self:
-        """Check that X and y are the data of the fit."""
-        n_items, n_fitted = _num_samples(X), len(getattr(model, cls.posterior_attribute))
+    classes: list[Any]
+    consensus: NDArray[Any]
+    uncertainty: Array
+    is_uncertain: NDArray[np.bool_]
+    vote: Array
+    overruled: NDArray[np.bool_]
+    margin: Array
+    disagreement: Array
+
+    def __init__(self, model: Any, X: Any, y: Any) -> None:
+        n_items, n_fitted = _num_samples(X), len(getattr(model, self.posterior_attribute))
         if n_items != n_fitted:
             raise ValueError(
                 f"A summary needs the data of the fit: it had {n_fitted} items, X has {n_items} rows. Pass "
@@ -82,7 +101,8 @@ class FittedModel(ABC):
             )
         annotations = check_annotations(y, n_items, model.annotators_, row_ids(X))
         labels = getattr(model, "classes_", annotations.labels)  # numbers have no classes
-        return cls(model, X, annotations.recode(model.annotators_, labels))
+        self.model, self.X = model, X
+        self.annotations = annotations.recode(model.annotators_, labels)
 
     # --- data --------------------------------------------------------------------------------------
 
@@ -154,49 +174,6 @@ class FittedModel(ABC):
         }
 
     # --- consensus ---------------------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def classes(self) -> list[Any]:
-        """Classes for JSON, empty for numbers."""
-
-    @cached_property
-    @abstractmethod
-    def consensus(self) -> NDArray[Any]:
-        """Code of the most probable class of each item, or expected value: (n_items,)."""
-
-    @cached_property
-    @abstractmethod
-    def uncertainty(self) -> Array:
-        """Probability that the consensus is wrong, or its standard deviation: (n_items,)."""
-
-    @cached_property
-    @abstractmethod
-    def vote(self) -> Array:
-        """Code of the most frequent label of each item, or mean; NaN for ties and no label: (n_items,)."""
-
-    @property
-    @abstractmethod
-    def tolerance(self) -> Any:
-        """Distance of consensus and vote up to which they agree."""
-
-    @cached_property
-    def overruled(self) -> NDArray[np.bool_]:
-        """Whether the consensus contradicts the vote: (n_items,)."""
-        return np.asarray(np.abs(self.vote - self.consensus) > self.tolerance)
-
-    @abstractmethod
-    def margin(self, rows: Rows) -> Array:
-        """How clearly the votes of some items contradict the consensus: (n_rows,)."""
-
-    @property
-    @abstractmethod
-    def is_uncertain(self) -> NDArray[np.bool_]:
-        """Whether the consensus of each item needs review: (n_items,)."""
-
-    @abstractmethod
-    def disagreement(self) -> Array:
-        """Entropy of each item's labels in bits, or their standard deviation: (n_items,)."""
 
     @abstractmethod
     def consensus_columns(self) -> Table:

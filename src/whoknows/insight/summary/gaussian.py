@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whoknows._array import Array, Rows, segment_sum
 from whoknows.data.annotations import Annotations
@@ -36,52 +34,19 @@ class GaussianFit(FittedModel):
 
     # --- consensus ---------------------------------------------------------------------------------
 
-    @property
-    def classes(self) -> list[Any]:
-        """No classes."""
-        return []
-
-    @cached_property
-    def values(self) -> Array:
-        """Labels as numbers: (n_annotations,)."""
-        return self.annotations.labels[self.annotations.label].astype(float)
-
-    @cached_property
-    def consensus(self) -> NDArray[Any]:
-        """Posterior mean of each item: (n_items,)."""
-        return np.asarray(self.model.posterior_mean_)
-
-    @cached_property
-    def uncertainty(self) -> Array:
-        """Posterior standard deviation of each item: (n_items,)."""
-        return np.asarray(self.model.posterior_std_)
-
-    @cached_property
-    def vote(self) -> Array:
-        """Mean of the labels of each item, NaN without labels: (n_items,)."""
-        total = segment_sum(self.values, self.annotations.item, self.n_items)
+    def __init__(self, model: Any, X: Any, y: Any) -> None:
+        super().__init__(model, X, y)
+        item, n = self.annotations.item, self.annotations.labels_per_item
+        self.classes = []
+        self.values = self.annotations.labels[self.annotations.label].astype(float)
+        self.consensus, self.uncertainty = np.asarray(model.posterior_mean_), np.asarray(model.posterior_std_)
+        self.is_uncertain = np.ones(self.n_items, dtype=bool)
         with np.errstate(invalid="ignore"):  # 0 / 0: no labels
-            return np.asarray(total / self.annotations.labels_per_item)
-
-    @property
-    def tolerance(self) -> Array:
-        """Two standard deviations."""
-        return OVERRULED_STDS * self.uncertainty
-
-    def margin(self, rows: Rows) -> Array:
-        """Difference of mean and consensus."""
-        return np.abs(self.vote - self.consensus)[rows]
-
-    @property
-    def is_uncertain(self) -> NDArray[np.bool_]:
-        """No value counts as certain."""
-        return np.ones(self.n_items, dtype=bool)
-
-    def disagreement(self) -> Array:
-        """Standard deviation of each item's labels."""
-        item, n = self.annotations.item, np.maximum(self.annotations.labels_per_item, 1)
-        square = (self.values - self.vote[item]) ** 2
-        return np.asarray(np.sqrt(np.bincount(item, square, minlength=self.n_items) / n))
+            self.vote = segment_sum(self.values, item, self.n_items) / n
+        self.margin = np.abs(self.vote - self.consensus)
+        self.overruled = self.margin > OVERRULED_STDS * self.uncertainty
+        square = segment_sum((self.values - self.vote[item]) ** 2, item, self.n_items)
+        self.disagreement = np.sqrt(square / np.maximum(n, 1))
 
     def consensus_columns(self) -> Table:
         """Consensus, mean of the labels, and standard deviation."""

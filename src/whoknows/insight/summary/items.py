@@ -132,7 +132,7 @@ def review_lists(
 def _most_overruled(fit: FittedModel) -> Rows:
     """Clearest contradictions first, then the most certain consensus."""
     rows = np.flatnonzero(fit.overruled)
-    return rows[np.lexsort((fit.uncertainty[rows], -fit.margin(rows)))][:MAX_OVERRULED]
+    return rows[np.lexsort((fit.uncertainty[rows], -fit.margin[rows]))][:MAX_OVERRULED]
 
 
 def _least_certain(fit: FittedModel) -> Rows:
@@ -146,7 +146,7 @@ def _most_disputed(fit: FittedModel) -> Rows:
     """Items whose labels disagree most, those with most labels first."""
     n = fit.annotations.labels_per_item
     several = np.flatnonzero(n > 1)
-    disagreement = fit.disagreement()[several]
+    disagreement = fit.disagreement[several]
     order = np.lexsort((-n[several], -disagreement))
     return several[order[disagreement[order] > 0]][:MAX_REVIEW]
 

@@ -107,7 +107,6 @@ class CategoricalText:
     """Text about classes; skill is a probability."""
 
     measure: ClassVar[str] = "Probability of being right"
-    skill_column: ClassVar[str] = "expertise"
 
     def skill(self, value: float) -> str:
         """Probability of being right."""
@@ -135,7 +134,6 @@ class NumericText:
     """Text about numbers; skill is a typical error."""
 
     measure: ClassVar[str] = "Typical error"
-    skill_column: ClassVar[str] = "typical_error"
 
     def skill(self, value: float) -> str:
         """Typical error."""
