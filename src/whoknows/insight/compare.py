@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from whoknows._array import Array, segment_sum
@@ -187,7 +187,7 @@ def _counter(progress: Progress | None, total: int) -> Callable[[HeldOutHits], H
 
 
 def _methods(model: Any, annotations: Annotations) -> dict[str, Any]:
-    """Methods by name, not fitted; None is the most frequent label."""
+    """Methods by name, not fitted."""
     constant = ml_original()
     if annotations.n_classes > 2:
         constant = CrowdClassifier("id", ConfusionAnnotators(varies_with_x=False), "linear")
@@ -197,14 +197,25 @@ def _methods(model: Any, annotations: Annotations) -> dict[str, Any]:
         SKENE: DawidSkene(smoothing=1.0),
         CONSTANT: constant,
         SINGLE: SingleAnnotatorClassifier(),
-        FREQUENT: None,
+        FREQUENT: _MostFrequentLabel(),
     }
+
+
+class _MostFrequentLabel(BaseEstimator):  # type: ignore[misc]
+    """Predicts the most frequent label, whatever x."""
+
+    def fit(self, X: Array, y: Annotations) -> Self:
+        code = int(np.bincount(y.label, minlength=y.n_classes).argmax())
+        self.label_ = y.labels[code]
+        self.posterior_ = np.tile(np.eye(y.n_classes)[code], (len(X), 1))
+        return self
+
+    def predict(self, X: Array) -> Array:
+        return np.full(len(X), self.label_)
 
 
 def _fit(method: Any, X: Array, annotations: Annotations) -> Any:
     """Fit a clone; the single annotator is the one who agrees most with the others."""
-    if method is None:
-        return None
     method = clone(method)
     if isinstance(method, SingleAnnotatorClassifier):
         method.annotator = best_annotator(annotations)
@@ -228,15 +239,8 @@ def _on_new_items(
 ) -> HeldOutHits:
     """Predict the labels of items that were held out."""
     train_labels, held = annotations[train], annotations[test]
-    hits = []
-    for method in methods.values():
-        fitted = _fit(method, X[train], train_labels)
-        predicted = (
-            fitted.predict(X[test])
-            if fitted
-            else np.full(len(test), train_labels.labels[_most_frequent(train_labels)])
-        )
-        hits.append(predicted[held.item] == held.labels[held.label])
+    fitted = [_fit(method, X[train], train_labels) for method in methods.values()]
+    hits = [each.predict(X[test])[held.item] == held.labels[held.label] for each in fitted]
     return HeldOutHits(np.array(hits, dtype=float), test[held.item], held.counts)
 
 
@@ -247,20 +251,9 @@ def _on_labelled_items(
     train_labels, held = annotations[train], annotations[test]
     held = held.only(train_labels.labelled[test][held.item])
     item = test[held.item]
-    hits = []
-    for name, method in methods.items():
-        fitted = _fit(method, X, train_labels)
-        code = (
-            _consensus(name, fitted, X, train_labels)
-            if fitted
-            else np.full(len(X), _most_frequent(train_labels))
-        )
-        hits.append(code[item] == held.label)
+    fitted = {name: _fit(method, X, train_labels) for name, method in methods.items()}
+    hits = [_consensus(*each, X, train_labels)[item] == held.label for each in fitted.items()]
     return HeldOutHits(np.array(hits, dtype=float), item, held.counts)
-
-
-def _most_frequent(annotations: Annotations) -> int:
-    return int(np.bincount(annotations.label, minlength=annotations.n_classes).argmax())
 
 
 def _consensus(name: str, fitted: Any, X: Array, train_labels: Annotations) -> Codes:

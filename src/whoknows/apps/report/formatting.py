@@ -29,6 +29,11 @@ def signed(value: float | None) -> str:
     return NOTHING if value is None else f"{'+' if value > 0 else ''}{number(value)}"
 
 
+def plus_minus(value: float | None) -> str:
+    """Size of an error."""
+    return NOTHING if value is None else f"±\u202f{number(value)}"
+
+
 def ordinal(n: int) -> str:
     """1st, 2nd, 3rd, 4th, …, 11th.
 

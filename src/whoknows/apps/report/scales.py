@@ -14,6 +14,7 @@ from whoknows.apps.report.formatting import (
     note,
     number,
     percent,
+    plus_minus,
     quoted,
     signed,
     table,
@@ -51,17 +52,10 @@ class CategoricalScale:
     )
     script = "probability"  # name of this scale in map.js
 
-    def label(self, value: Any) -> str:
-        """Label or consensus."""
-        return name(value)
-
-    def skill(self, value: float | None) -> str:
-        """Probability of being right."""
-        return percent(value)
-
-    def edge(self, value: float) -> str:
-        """Edge of the histogram."""
-        return percent(value)
+    label = staticmethod(name)  # formats of a label or the consensus, of skill, …
+    skill = staticmethod(percent)
+    agreement = staticmethod(percent)  # with the consensus
+    edge = staticmethod(percent)  # of the histogram
 
     def certainty(self, case: Facts) -> str:
         """Probability of the consensus."""
@@ -132,10 +126,6 @@ class CategoricalScale:
         between = f"{percent(columns['low'][i])} to {percent(columns['high'][i])}"
         return [self.skill(columns["expertise"][i]), el("td", between, cls="num roomy")]
 
-    def agreement(self, value: float | None) -> str:
-        """Agreement with the consensus."""
-        return percent(value)
-
     def rank_axis(self, columns: Table) -> tuple[tuple[float, float], list[str]]:
         """Ends of the axis of the ranking, and its labels."""
         start = min(int(min(columns["low"]) * 10) / 10, 0.8)
@@ -186,17 +176,10 @@ class NumericScale(CategoricalScale):
     )
     script = "error"
 
-    def label(self, value: Any) -> str:
-        """Label or consensus."""
-        return number(value)
-
-    def skill(self, value: float | None) -> str:
-        """Typical error."""
-        return NOTHING if value is None else f"±\u202f{number(value)}"
-
-    def edge(self, value: float) -> str:
-        """Edge of the histogram."""
-        return number(value)
+    label = staticmethod(number)
+    skill = staticmethod(plus_minus)
+    agreement = staticmethod(number)
+    edge = staticmethod(number)
 
     def certainty(self, case: Facts) -> str:
         """Standard deviation of the consensus."""
@@ -243,10 +226,6 @@ class NumericScale(CategoricalScale):
     def rank_cells(self, columns: Table, i: int) -> list[Any]:
         """Typical error and bias of one annotator."""
         return [self.skill(columns["typical_error"][i]), signed(columns["bias"][i])]
-
-    def agreement(self, value: float | None) -> str:
-        """Correlation with the consensus."""
-        return number(value)
 
     def rank_axis(self, columns: Table) -> tuple[tuple[float, float], list[str]]:
         """Ends of the axis of the ranking, and its labels."""

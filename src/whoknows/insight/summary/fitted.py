@@ -51,6 +51,9 @@ class FittedModel(ABC):
     X : (n_items, n_features)
     annotations : Annotations
         In the codes of the model: annotators as in ``annotators_``, labels as in ``classes_``.
+    n_items, n_annotators : int
+    n_members : int
+        Number of models that are averaged.
     kind : {"classes", "levels", "numbers"}
     level : {"nominal", "ordinal", "interval"}
         Measurement scale of the labels.
@@ -103,28 +106,15 @@ class FittedModel(ABC):
         labels = getattr(model, "classes_", annotations.labels)  # numbers have no classes
         self.model, self.X = model, X
         self.annotations = annotations.recode(model.annotators_, labels)
+        self.n_items, self.n_annotators = self.annotations.shape
+        self.n_members = len(getattr(model, "members_", [model]))
 
     # --- data --------------------------------------------------------------------------------------
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.annotations.n_items
-
-    @property
-    def n_annotators(self) -> int:
-        """Number of annotators."""
-        return self.annotations.n_annotators
 
     @property
     def n_outcomes(self) -> int:
         """Number of classes, 1 for numbers."""
         return max(len(self.classes), 1)
-
-    @property
-    def n_members(self) -> int:
-        """Number of models that are averaged."""
-        return len(getattr(self.model, "members_", [self.model]))
 
     def features(self, rows: Rows) -> Any:
         """Features of some items, for the methods of the model, which all get them here."""
