@@ -141,10 +141,9 @@ class Selection:
 
     def __str__(self) -> str:
         """Say in words and numbers what carries the weight."""
-        return "\n".join([*self.sentences(), "", *self._table()])
+        return "\n".join([*self._sentences(), "", *self._table()])
 
-    def sentences(self) -> Iterator[str]:
-        """Findings in words; a report shows them too."""
+    def _sentences(self) -> Iterator[str]:
         if not len(self.log_lik):
             yield "No selection: no label was held out, and every member has the same weight."
             return

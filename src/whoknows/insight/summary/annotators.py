@@ -9,8 +9,7 @@ import numpy as np
 from whoknows._array import Array, Rows
 from whoknows.insight.agreement import krippendorff_alpha
 from whoknows.insight.summary.fitted import FittedModel
-from whoknows.insight.summary.item_map import ItemMap
-from whoknows.insight.summary.regions import Regions
+from whoknows.insight.summary.regions import ItemMap, Regions
 from whoknows.insight.summary.text import Facts, Table, json_ids
 
 MAX_PROFILES = 40

@@ -18,10 +18,9 @@ from whoknows.insight.summary.annotators import (
 from whoknows.insight.summary.categorical import CategoricalFit, OrdinalFit
 from whoknows.insight.summary.fitted import FittedModel
 from whoknows.insight.summary.gaussian import GaussianFit
-from whoknows.insight.summary.item_map import ItemMap
 from whoknows.insight.summary.items import ItemDescriptions, question_facts, review_lists
 from whoknows.insight.summary.labels_overview import overview
-from whoknows.insight.summary.regions import Regions
+from whoknows.insight.summary.regions import ItemMap, Regions
 from whoknows.insight.summary.summary import Summary
 from whoknows.insight.summary.text import Facts, Table, json_ids, json_value
 

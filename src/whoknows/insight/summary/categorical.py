@@ -15,13 +15,14 @@ from scipy.stats import hypergeom
 from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Ids, elements, show
+from whoknows.estimators.ask.suggestions import Suggestions
 from whoknows.estimators.baselines.base import votes
 from whoknows.estimators.inputs.gold import gold_codes, with_classes_of
 from whoknows.insight.agreement import fleiss_kappa, percent_agreement
 from whoknows.insight.copying import copying_suspects
 from whoknows.insight.measurement_scale import Level
 from whoknows.insight.pairwise import pairwise_agreement
-from whoknows.insight.summary.fitted import BINS, FittedModel, Questions
+from whoknows.insight.summary.fitted import BINS, FittedModel
 from whoknows.insight.summary.text import (
     Facts,
     Table,
@@ -67,6 +68,7 @@ class CategoricalFit(FittedModel):
         self.posterior = np.asarray(model.posterior_)
         self.consensus = self.posterior.argmax(axis=1)
         self.uncertainty = 1 - self.posterior.max(axis=1)
+        self.entropy = entr(self.posterior).sum(axis=1)
         self.is_uncertain = self.uncertainty > 1 - CERTAIN
         counts = votes(replace(self.annotations, confidence=None))  # labels of each class, as a reader counts
         most = counts.max(axis=1)
@@ -212,14 +214,9 @@ class CategoricalFit(FittedModel):
 
     # --- items -------------------------------------------------------------------------------------
 
-    def questions(self, n: int, pool: int, costs: Any) -> tuple[Questions, int]:
-        """Choose among the items of the highest entropy, by the model's own `suggest`."""
-        entropy = entr(self.posterior).sum(axis=1)
-        rows = np.sort(np.argsort(-entropy, kind="stable")[: self.affordable(pool)])
-        chosen = self.model.suggest(self.features(rows), self.annotations[rows], n, costs=costs)
-        row_of = dict(zip(self.annotations.items[rows].tolist(), rows.tolist(), strict=True))
-        found = np.array([row_of[item] for item in chosen.item.tolist()], dtype=np.intp)
-        return Questions(found, chosen.annotator, chosen.information, chosen.cost, chosen.why), len(rows)
+    def suggest(self, rows: Rows, n: int, costs: Any) -> Suggestions:
+        """Choose by the model's own `suggest`."""
+        return self.model.suggest(self.features(rows), self.annotations[rows], n, costs=costs)
 
     def predictions(self, rows: Rows) -> list[Facts]:
         """Classes predicted from the features; a graph over the items has no such prediction."""

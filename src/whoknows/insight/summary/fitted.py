@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.utils.validation import _num_samples
 from whoknows._array import Array, Rows, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Ids
+from whoknows.estimators.ask.suggestions import Suggestions
 from whoknows.estimators.inputs.validation import check_annotations, row_ids
 from whoknows.insight.measurement_scale import Level
 from whoknows.insight.summary.text import Facts, Table
@@ -26,20 +26,6 @@ BLOCK = 4_000_000  # numbers held in memory at once
 ANSWERS = 8_000_000  # items × annotators × members × classes at which skill is computed
 MIN_ITEMS = 500  # items in any case
 BINS = 10  # of a histogram
-
-
-@dataclass(frozen=True)
-class Questions:
-    """Labels to collect next, most informative first: rows of X, annotators, bits and costs.
-
-    ``why_no_more`` says why there are fewer than asked for.
-    """
-
-    rows: Rows
-    annotators: Ids
-    information: Array
-    costs: Array
-    why_no_more: str
 
 
 class FittedModel(ABC):
@@ -75,6 +61,8 @@ class FittedModel(ABC):
         Whether the consensus contradicts the vote.
     margin : (n_items,)
         How clearly it does: difference in number of labels, or distance.
+    entropy : (n_items,)
+        Entropy of the posterior, or its standard deviation, which grows with it.
     disagreement : (n_items,)
         Entropy of the labels of each item in bits, or their standard deviation.
     """
@@ -93,6 +81,7 @@ class FittedModel(ABC):
     vote: Array
     overruled: NDArray[np.bool_]
     margin: Array
+    entropy: Array
     disagreement: Array
 
     def __init__(self, model: Any, X: Any, y: Any) -> None:
@@ -182,8 +171,8 @@ class FittedModel(ABC):
         """Why the consensus contradicts the vote, in sentences."""
 
     @abstractmethod
-    def questions(self, n: int, pool: int, costs: Any) -> tuple[Questions, int]:
-        """Labels to collect next, and the number of items they were chosen from."""
+    def suggest(self, rows: Rows, n: int, costs: Any) -> Suggestions:
+        """Choose n labels of some items to collect next."""
 
     # --- annotators --------------------------------------------------------------------------------
 

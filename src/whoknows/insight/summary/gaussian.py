@@ -11,9 +11,10 @@ from whoknows._array import Array, Rows, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Ids
 from whoknows.estimators.ask.checks import check_costs
+from whoknows.estimators.ask.suggestions import Suggestions
 from whoknows.estimators.inputs.gold import check_gold_numbers
 from whoknows.insight.pairwise import pairwise_correlation
-from whoknows.insight.summary.fitted import BINS, FittedModel, Questions
+from whoknows.insight.summary.fitted import BINS, FittedModel
 from whoknows.insight.summary.text import Facts, Table, amounts, three_digits
 
 OVERRULED_STDS = 2.0  # distance of a mean from the consensus, in standard deviations
@@ -40,6 +41,7 @@ class GaussianFit(FittedModel):
         self.classes = []
         self.values = self.annotations.labels[self.annotations.label].astype(float)
         self.consensus, self.uncertainty = np.asarray(model.posterior_mean_), np.asarray(model.posterior_std_)
+        self.entropy = self.uncertainty
         self.is_uncertain = np.ones(self.n_items, dtype=bool)
         with np.errstate(invalid="ignore"):  # 0 / 0: no labels
             self.vote = segment_sum(self.values, item, self.n_items) / n
@@ -128,21 +130,19 @@ class GaussianFit(FittedModel):
 
     # --- items -------------------------------------------------------------------------------------
 
-    def questions(self, n: int, pool: int, costs: Any) -> tuple[Questions, int]:
-        """I(z; y) = ½ log₂(1 + var z / σ²) for Gaussian truth and labels; one question per item."""
-        widest = np.argsort(-self.uncertainty, kind="stable")
-        rows = np.sort(widest[: self.affordable(pool)])
-        ids = self.annotations.annotators
+    def suggest(self, rows: Rows, n: int, costs: Any) -> Suggestions:
+        """I(z; y) = ½ log₂(1 + var z / σ²) for Gaussian truth and labels; at most one label per item."""
+        given, ids = self.annotations[rows], self.annotations.annotators
         cost = check_costs(costs, ids.tolist(), np.arange(len(ids)))
         bits = 0.5 * np.log2(1 + (self.uncertainty[rows, None] / self.skill(rows)) ** 2)
-        per_cost, given = bits / cost, self.annotations[rows]
+        per_cost = bits / cost
         per_cost[given.item, given.annotator] = -1.0
         best, worth = per_cost.argmax(axis=1), per_cost.max(axis=1)
         order = np.argsort(-worth, kind="stable")
         order = order[worth[order] > 0][:n]
         who = best[order]
         why = "" if len(order) == n else "all other pairs of these items and annotators have a label"
-        return Questions(rows[order], ids[who], bits[order, who], cost[who], why), len(rows)
+        return Suggestions(given.items[order], ids[who], bits[order, who], cost[who], worth[order], why)
 
     def predictions(self, rows: Rows) -> list[Facts]:
         """Expected values given the features."""

@@ -184,17 +184,19 @@ def _voices(fit: FittedModel, skill: Array, annotators: Any, labels: Any) -> Fac
 
 def question_facts(fit: FittedModel, descriptions: ItemDescriptions, costs: Any) -> Facts:
     """Labels with the highest expected information per cost."""
-    chosen, n_candidates = fit.questions(N_QUESTIONS, QUESTION_POOL, costs)
-    annotators = json_ids(chosen.annotators)
-    columns = zip(chosen.rows, annotators, chosen.information.tolist(), chosen.costs.tolist(), strict=True)
+    pool = np.argsort(-fit.entropy, kind="stable")[: fit.affordable(QUESTION_POOL)]
+    chosen = fit.suggest(np.sort(pool), N_QUESTIONS, costs)
+    row_of = dict(zip(fit.annotations.items[pool].tolist(), pool.tolist(), strict=True))
+    annotators = json_ids(chosen.annotator)
+    columns = (chosen.item.tolist(), annotators, chosen.information.tolist(), chosen.cost.tolist())
     return {
         "questions": [
-            descriptions.describe(int(row)) | {"annotator": annotator, "information": bits, "cost": cost}
-            for row, annotator, bits, cost in columns
+            descriptions.describe(row_of[item]) | {"annotator": annotator, "information": bits, "cost": cost}
+            for item, annotator, bits, cost in zip(*columns, strict=True)
         ],
         "by_annotator": dict(Counter(map(str, annotators)).most_common()),
-        "n_candidates": n_candidates,
+        "n_candidates": len(pool),
         "n_items": fit.n_items,
         "costs_given": costs is not None,
-        "why_no_more": chosen.why_no_more,
+        "why_no_more": chosen.why,
     }
