@@ -18,6 +18,10 @@ class Html(str):
     """Markup; any other text is escaped."""
 
 
+class Cell(Html):
+    """Cell of a table."""
+
+
 def el(name: str, /, *children: Any, **attributes: Any) -> Html:
     """Return an element. Attributes: ``cls`` is class, None and False are left out, _ is -.
 
@@ -27,7 +31,8 @@ def el(name: str, /, *children: Any, **attributes: Any) -> Html:
     given = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in VOID and not children:
         return Html(f"<{name}{given}/>")
-    return Html(f"<{name}{given}>{join(children)}</{name}>")
+    kind = Cell if name in ("td", "th") else Html
+    return kind(f"<{name}{given}>{join(children)}</{name}>")
 
 
 def join(parts: Iterable[Any], between: str = "") -> Html:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from whoknows.apps.charts import Html, el, join
+from whoknows.apps.charts import Cell, Html, el, join
 from whoknows.insight.summary.text import Facts, annotator_name, thousands, three_digits
 
 NOTHING = "–"
@@ -87,12 +87,12 @@ def note(*parts: Any) -> Html:
 def table(
     head: Sequence[Any], rows: Iterable[Sequence[Any]], numeric: Iterable[int] = (), cls: str | None = None
 ) -> Html:
-    """Table; columns in ``numeric`` are right-aligned. Cells that are elements stay as they are."""
+    """Table; columns in ``numeric`` are right-aligned. Values that are cells already stay as they are."""
     right = set(numeric)
     stacked = cls == "cases"  # narrow pages show the cells of such rows below each other, with their heading
 
     def cell(j: int, value: Any, kind: str) -> Html:
-        if isinstance(value, Html) and value.startswith(("<td", "<th")):
+        if isinstance(value, Cell):
             return value
         heading = head[j] if stacked and kind == "td" else None
         value = el("div", value) if heading else value

@@ -22,10 +22,11 @@ MAP = {
     "clusters": "The features matter only through the cluster that an item belongs to.",
 }
 MEMBERS_NOTE = (
-    "Each row is a model. The weights say how much it contributes to the expertise of annotators, to the "
-    "consensus of unlabelled items and to that of labelled items. Held-out score: average log-probability "
-    "that the model gives to the labels of an item it was not fitted to; closer to 0 is better."
+    "Each row is a model. Weight: its contribution to the expertise of annotators; unlabelled, labelled: its "
+    "contribution to the consensus of unlabelled and of labelled items. Held-out score: average "
+    "log-probability of the labels of an item that the model was not fitted to; closer to 0 is better."
 )
+WORDS = {"map", "expertise", "accuracy", ""}  # columns of the table of models that are not numbers
 
 
 def overview(summary: Summary) -> Html:
@@ -113,17 +114,18 @@ def _model(facts: Facts) -> Html:
 
 def _members(facts: Facts) -> Html:
     members = facts["members"]
-    words = {"map": members["map"], "expertise": members["expertise"]}
-    if len(set(members["coins"])) > 1:
-        words["accuracies per annotator"] = members["coins"]
-    numbers = {
+    differ = len(set(members["coins"])) > 1
+    columns = {
+        "map": members["map"],
         "prior variance": map(number, members["variance"]),
-        "weight: expertise": [percent(weight, 1) for weight in members["weight"]],
-        "unlabelled items": [percent(weight, 1) for weight in members["on_truth"]],
-        "labelled items": [percent(weight, 1) for weight in members["on_labelled"]],
+        "expertise": members["expertise"],
+        **({"accuracy": members["coins"]} if differ else {}),
+        "": map(bar, members["weight"]),
+        "weight": [percent(weight, 1) for weight in members["weight"]],
+        "unlabelled": [percent(weight, 1) for weight in members["on_truth"]],
+        "labelled": [percent(weight, 1) for weight in members["on_labelled"]],
         "held-out score": map(number, members["held_out"]),
     }
-    columns = {**words, "": map(bar, members["weight"]), **numbers}
+    numeric = [j for j, heading in enumerate(columns) if heading not in WORDS]
     rows = list(zip(*columns.values(), strict=True))
-    numeric = range(len(words) + 1, len(columns))
     return join([table(tuple(columns), rows, numeric, cls="bars members"), note(MEMBERS_NOTE)])
