@@ -155,7 +155,7 @@ def _with_several_labels(annotations: Annotations) -> Annotations:
     if not several.any():
         raise ValueError(
             f"Agreement needs an item with two labels; none of the {int(annotations.labelled.sum())} "
-            "labelled items has more than one. Let several annotators label the same items."
+            "labelled items has more than one. Let annotators label some items together."
         )
     return annotations[several]
 

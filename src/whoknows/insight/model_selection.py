@@ -96,7 +96,7 @@ class ItemFolds:
     def _check_enough(self, found: int, what: str, annotations: Annotations) -> None:
         if found < self.n_splits:
             raise ValueError(
-                f"ItemFolds(n_splits={self.n_splits}) needs at least as many {what}; y has {found} "
+                f"ItemFolds(n_splits={self.n_splits}) needs as many {what}; y has {found} "
                 f"({annotations.n_annotations} labels on {annotations.n_items} items). Use fewer splits, or "
                 "more labels."
             )
@@ -160,7 +160,7 @@ class AnnotationFolds:
             )
         if annotations.n_annotations < self.n_splits:
             raise ValueError(
-                f"AnnotationFolds(n_splits={self.n_splits}) needs at least as many labels; y has "
+                f"AnnotationFolds(n_splits={self.n_splits}) needs as many labels; y has "
                 f"{annotations.n_annotations}. Use fewer splits, or more labels."
             )
         _check_labels_survive()
