@@ -6,7 +6,16 @@ import pytest
 from tests.apps.cli import as_json, make_crowd, run, table
 from whoknows import Annotations, CrowdClassifier
 from whoknows.data.simulate import cluster_experts, hide
-from whoknows.insight.compare import FREQUENT, OURS, SINGLE, VOTE, Judged, Part, best_annotator, compare
+from whoknows.insight.compare import (
+    FREQUENT,
+    OURS,
+    SINGLE,
+    VOTE,
+    HeldOutAccuracy,
+    HeldOutHits,
+    best_annotator,
+    compare,
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +51,7 @@ def test_expertise_by_item_improves_held_out_accuracy(crowd, compared):
     assert steps == [(k, 6) for k in range(1, 7)]
     text = str(found)
     assert max(map(len, text.splitlines())) <= 96
-    assert "Annotators err" in text
+    assert "Annotators make mistakes" in text
 
 
 def test_held_out_labels_are_not_used_in_training(crowd):
@@ -67,7 +76,7 @@ def test_standard_errors_are_over_items():
     """Ten labels of one item are one observation, and a method compared with itself has no error."""
     hits = np.array([[1.0] * 20, [1.0] * 10 + [0.0] * 10])
     item = np.repeat([0, 1], 10)
-    judged = Judged.of([Part(hits, item, np.ones(20))], n_items=2)
+    judged = HeldOutAccuracy.of([HeldOutHits(hits, item, np.ones(20))], n_items=2)
     np.testing.assert_allclose(judged.share, [1.0, 0.5])
     np.testing.assert_allclose(judged.behind, [0.0, 0.5])
     # Two items with leads 0 and 1, each half of the weight: sqrt(2 · (0.5 · 0.5)²).

@@ -1,10 +1,13 @@
 """The report: one file, readable without script, safe with any text."""
 
 import base64
+import gzip
 import hashlib
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,13 +18,14 @@ from whoknows.apps.report import page, write
 from whoknows.insight.summary import Summary, summarize
 from whoknows.io.labels import FileError
 
+STORED = Path(__file__).parents[1] / "insight" / "summaries_format_1.json.gz"
 HOSTILE = "<script>window.pwned = 1</script><img src=x onerror=alert(1)>\"'&"
 SECTIONS = [
-    "What was given",
-    "The answer",
+    "Data and model",
+    "Consensus",
     "Who knows what",
     "Agreement",
-    "Items to adjudicate",
+    "Items to review",
     "Whom to ask next",
     "Method and citation",
 ]
@@ -151,7 +155,7 @@ def test_a_large_crowd_is_folded():
     columns = {key: (column * n)[:n] for key, column in summary.annotators.items()}
     columns["annotator"] = [f"worker-{i}" for i in range(n)]
     text = page(replace(summary, annotators=columns))
-    assert "The 25 at the top and the 25 at the bottom of 2\u202f000." in text
+    assert "The first 25 and the last 25 of 2\u202f000 annotators." in text
     assert all(f"worker-{i}<" in text for i in range(n))
     assert len(text) < 3_000_000
 
@@ -159,6 +163,16 @@ def test_a_large_crowd_is_folded():
 def test_a_summary_from_a_file_gives_the_same_report():
     summary = summary_of("auto")
     assert page(Summary.from_json(summary.to_json())) == page(summary)
+
+
+@pytest.mark.parametrize("kind", ["alone", "levels", "numbers"])
+def test_summaries_of_earlier_versions_still_give_a_report(kind):
+    """Stored by the version before the modules of summary and report were renamed."""
+    stored = json.loads(gzip.decompress(STORED.read_bytes()))[kind]
+    summary = Summary.from_json(json.dumps(stored))
+    assert Reader(page(summary)).headings == SECTIONS
+    assert summary.lines()[0] == summary_of(kind).lines()[0]
+    assert summary.consensus == summary_of(kind).consensus
 
 
 def test_words_fit_the_kind():
@@ -169,9 +183,9 @@ def test_words_fit_the_kind():
     assert "Models that were averaged" in page(summary_of("auto"))
 
 
-def test_what_is_said_of_the_map_holds_of_expertise_too():
+def test_the_map_is_described_for_expertise_too():
     summary = summary_of("alone")
-    both = "of truth and expertise both"
+    both = "Truth and expertise may be any smooth function of the features."
     for own, is_said in (("None", True), ("clusters", False)):
         settings = summary.given["settings"] | {"map": "rbf", "annotator_map": own}
         given = summary.given | {"settings": settings, "chosen": []}
@@ -189,38 +203,40 @@ def test_warnings_stand_out_and_notes_do_not():
     assert "How the files were read" not in text
 
 
-def test_members_are_told_apart_by_their_coins():
+def test_members_are_distinguished_by_their_accuracies():
     (table,) = (table for table in Reader(page(summary_of("auto"))).tables if "prior variance" in table)
     assert "varies with x|one|" in table
     assert "varies with x|one for each class|" in table
 
 
 @pytest.mark.parametrize(("varies", "words"), [
-    (None, "held out as a check cannot tell yet"), (False, "are foretold no better for it"), (True, None),
+    (None, "held-out labels cannot confirm this yet"),
+    (False, "held-out labels are not predicted better this way"),
+    (True, None),
 ])  # fmt: skip
-def test_regions_are_told_with_care_where_held_out_labels_do_not_show_them(varies, words):
+def test_regions_come_with_a_caution_if_held_out_labels_do_not_confirm_them(varies, words):
     summary = summary_of("auto")
     assert any(profile["varies"] for profile in summary.profiles)
     text = page(replace(summary, given=summary.given | {"varies": varies}))
-    assert ("held out as a check" in text) == (words is not None)
+    assert ("treat the regions below with caution" in text) == (words is not None)
     assert words is None or words in text
 
 
-def test_coins_that_are_alike_are_not_shown():
+def test_accuracies_that_are_alike_are_not_shown():
     summary = summary_of("auto")
     members = summary.given["members"]
     alike = members | {"coins": ["one for each class"] * len(members["coins"])}
     text = page(replace(summary, given=summary.given | {"members": alike}))
     assert "one for each class" in page(summary)
     assert "one for each class" not in text
-    assert re.search('<th class="num" scope="col">held out</th>', text)
+    assert re.search('<th class="num" scope="col">held-out score</th>', text)
 
 
 def test_features_made_of_texts_are_not_named():
     model, X, said = fitted("classes")
     text = page(summarize(model, X, said, features=["text_0", "text_7"], text=["no word"] * len(X)))
     assert not re.search(r"text_\d", text)
-    assert "Left to right: what sets texts apart most (" in text
+    assert "Left to right: the main difference between the texts (" in text
     assert "<b>Strong</b> on some texts: " in text
     assert "No words stand out." in text
     assert "<summary>Examples</summary>" in text

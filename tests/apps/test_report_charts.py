@@ -48,7 +48,7 @@ def test_small_maps_are_one_path_a_colour_and_the_first_line_is_below():
 
 
 def test_small_errors_are_strong():
-    assert 'class="f8"' in small_map([0], [1.0], (1, 1), (1.0, 5.0), higher_is_better=False)
+    assert 'class="f8"' in small_map([0], [1.0], (1, 1), (5.0, 1.0))
 
 
 def test_heat_tells_more_from_less_than_chance():

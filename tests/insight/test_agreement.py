@@ -13,11 +13,10 @@ from whoknows.data import Annotations
 from whoknows.insight import (
     agreement_table,
     cohen_kappa,
-    copying,
     copying_suspects,
     fleiss_kappa,
     krippendorff_alpha,
-    meetings,
+    pairwise,
     pairwise_agreement,
     percent_agreement,
 )
@@ -201,9 +200,9 @@ def test_pairwise_agreement_is_cohen_kappa_of_each_pair(said):
 
 
 def test_pairwise_agreement_is_the_same_in_small_blocks(monkeypatch):
-    monkeypatch.setattr(meetings, "_PAIRS_AT_ONCE", 20)
+    monkeypatch.setattr(pairwise, "_PAIRS_PER_BLOCK", 20)
     said = random_crowd(2, n_annotators=30, missing=0.8)
-    assert len(meetings.Meetings(said)._blocks) > 5
+    assert len(pairwise.AnnotatorPairs(said)._blocks) > 5
     check_pairs(said, pairwise_agreement(said))
 
 
@@ -303,13 +302,13 @@ def test_with_one_label_throughout_kappa_and_alpha_are_nan():
 
 def test_annotators_without_common_items_have_no_kappa():
     said = Annotations.from_matrix([[0, None], [None, 1]], annotators=["anna", "bob"])
-    with pytest.raises(ValueError, match="both 'anna' and 'bob' labelled; they share none"):
+    with pytest.raises(ValueError, match="both 'anna' and 'bob' labelled; there are none"):
         cohen_kappa(said, "anna", "bob")
     assert len(pairwise_agreement(said)) == 0
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("ana", "The nearest: 'anna'."), ("zoe", "There are 'anna', 'bob'.")]
+    ("name", "hint"), [("ana", "The closest are 'anna'."), ("zoe", "There are 'anna', 'bob'.")]
 )
 def test_an_unknown_annotator_is_told_the_nearest_names(name, hint):
     with pytest.raises(ValueError, match=re.escape(f"one of the 2 annotators, got {name!r}. {hint}")):
@@ -442,15 +441,14 @@ def test_one_accuracy_an_annotator_is_the_same_on_all_items():
 
 
 def test_adjusted_p_values_are_those_of_benjamini_and_hochberg():
-    """Benjamini and Hochberg (1995), sec. 3.2: of these fifteen, four are rejected at 0.05."""
-    p = [
-        *(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344),
-        *(0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.000),
-    ]
-    adjusted = copying._benjamini_hochberg(np.array(p))
-    assert np.sum(adjusted < 0.05) == 4
-    assert adjusted[:2] == pytest.approx([0.0015, 0.003])
-    assert np.all(np.diff(adjusted) >= 0)
+    """p times the number of pairs over the rank, made monotone from the largest down."""
+    said, posterior, _ = world_with(0.3, n_items=40)
+    suspects = copying_suspects(said, posterior, np.full(8, 0.5), level=1 - 1e-9)  # all agree more than that
+    n, rank = suspects.n_tested, np.arange(1, len(suspects) + 1)
+    assert len(suspects) > 5
+    ratio = np.append(suspects.p * n / rank, 1.0)  # the pairs that are left out have p = 1
+    expected = np.minimum.accumulate(ratio[::-1])[::-1][:-1]
+    np.testing.assert_allclose(suspects.p_adjusted, expected)
 
 
 # --- At a glance -----------------------------------------------------------------------------------------
@@ -473,8 +471,8 @@ def test_the_printed_table_names_who_stands_out():
     labels[::2, 5] = 1 - labels[::2, 5]
     names = ["anna", "bob", "cleo", "dan", "eve", "liar", "gus", "hal"]
     text = str(agreement_table(Annotations.from_matrix(labels, annotators=names)))
-    assert "480 labels of 8 annotators on 60 items, 60 of them with two labels or more" in text
-    assert re.search(r"Agreement with the others, lowest 5 of 8:\n  'liar'\s+0\.50", text)
+    assert "480 labels by 8 annotators on 60 items, 60 of them with at least two labels" in text
+    assert re.search(r"Agreement with the other annotators, lowest 5 of 8:\n  'liar'\s+0\.50", text)
     assert "  'anna', 'liar'  kappa" in text
     assert "  …" in text
 

@@ -219,8 +219,10 @@ class TestNothingHeldOutIsLearntFrom:
             return [y[rows.astype(np.intp), ...] for rows in cv[0]]
 
         monkeypatch.setattr(select, "cross_val_score", casting)
-        select._check_meaning_arrives.cache_clear()
-        with pytest.raises(RuntimeError, match=r"held-out labels would be learnt from\. Use ItemFolds\."):
+        select._check_labels_survive.cache_clear()
+        with pytest.raises(
+            RuntimeError, match=r"held-out labels would be used in training\. Use ItemFolds\."
+        ):
             next(AnnotationFolds().split(*sparse))
 
 
@@ -393,8 +395,8 @@ class TestErrors:
     )
     def test_a_matrix_is_refused(self, sparse, cv, y, got):
         message = (
-            f"Expected y to be Annotations, got {got}. Only they can be cut label by label, and a part of "
-            "them still knows every class and annotator. Pass Annotations.from_matrix(y)."
+            f"Expected y to be Annotations, got {got}. Only these can be split by label, and a "
+            "subset still knows every class and annotator. Pass Annotations.from_matrix(y)."
         )
         with refused(TypeError, message):
             next(cv.split(sparse[0], y))
@@ -405,9 +407,7 @@ class TestErrors:
         model = CrowdClassifier(map="linear").fit(X, y)
         with pytest.raises(TypeError, match="Expected y to be Annotations, got ndarray"):
             scorer(model, X, y)
-        with pytest.raises(
-            ValueError, match="None of the 40 items in y has a label: there is nothing to score"
-        ):
+        with pytest.raises(ValueError, match="None of the 40 items in y has a label: nothing can be scored"):
             scorer(model, X, said_in(np.full((40, 3), np.nan)))
 
     def test_scorers_say_what_an_estimator_needs(self):
@@ -421,28 +421,29 @@ class TestErrors:
 
     @pytest.mark.parametrize("splitter", [ItemFolds, AnnotationFolds])
     @pytest.mark.parametrize("n_splits", [1, 0, -3, 2.5, "3", None])
-    def test_fewer_than_two_parts_are_refused(self, splitter, n_splits):
-        message = f"n_splits must be a whole number, 2 or more; got {n_splits!r}."
+    def test_fewer_than_two_folds_are_refused(self, splitter, n_splits):
+        message = f"n_splits must be an integer of at least 2; got {n_splits!r}."
         with refused(ValueError, message):
             splitter(n_splits)
 
-    def test_more_parts_than_there_is_to_part(self):
+    def test_more_folds_than_labels_are_refused(self):
         said = said_in([[0, 1], [1, np.nan], [np.nan, np.nan]])
         few = "(3 labels on 3 items). Use fewer splits, or more labels."
         with refused(ValueError, f"ItemFolds(n_splits=3) needs as many labelled items; y has 2 {few}"):
             next(ItemFolds(3).split(None, said))
         with refused(
-            ValueError, f"ItemFolds(n_splits=2) needs as many groups of labelled items; y has 1 {few}"
+            ValueError,
+            f"ItemFolds(n_splits=2) needs as many groups of labelled items; y has 1 {few}",
         ):
             next(ItemFolds(2).split(None, said, groups=["a", "a", "b"]))
-        few = "AnnotationFolds(n_splits=4) needs as many labels; y has 3. Use fewer splits, or more labels."
-        with refused(ValueError, few):
+        few = "Use fewer splits, or more labels."
+        with refused(ValueError, f"AnnotationFolds(n_splits=4) needs as many labels; y has 3. {few}"):
             next(AnnotationFolds(4).split(None, said))
 
-    def test_labels_cannot_be_cut_by_groups_of_items(self, sparse):
+    def test_groups_of_items_cannot_be_held_out_by_label(self, sparse):
         message = (
-            "AnnotationFolds has labels of one item on both sides, so it cannot keep groups of items apart. "
-            "Use ItemFolds."
+            "AnnotationFolds has every item in training, so it cannot hold out groups of items. Use "
+            "ItemFolds."
         )
         with refused(ValueError, message):
             next(AnnotationFolds().split(*sparse, groups=np.arange(60)))

@@ -10,8 +10,7 @@ from tests.insight.summary_worlds import FEATURES, KINDS, NAMES, fitted, split_c
 from whoknows import CrowdClassifier
 from whoknows.insight import cohen_kappa, copying_suspects, krippendorff_alpha, percent_agreement
 from whoknows.insight.summary import Summary, summarize
-from whoknows.insight.summary.answer import to_twelve_digits
-from whoknows.insight.summary.plain import names
+from whoknows.insight.summary.text import amounts, json_ids
 
 CLASSES = tuple(kind for kind in KINDS if kind != "numbers")
 
@@ -203,7 +202,7 @@ def test_gold_measures_annotators():
 
 def test_gold_of_a_class_nobody_knows_is_refused():
     model, X, said = fitted("classes")
-    with pytest.raises(ValueError, match="gold has labels that the fit does not know: 'perhaps'"):
+    with pytest.raises(ValueError, match="gold has labels that the model does not know: 'perhaps'"):
         summarize(model, X, said, gold={0: "perhaps"})
 
 
@@ -242,7 +241,7 @@ def test_pairs_of_numbers_are_correlated():
 def test_one_annotator_has_nobody_to_agree_with():
     summary = summary_of("alone")
     assert not summary.agreement["possible"]
-    assert "one annotator" in summary.given["warnings"][0]
+    assert "only one annotator" in summary.given["warnings"][0]
 
 
 def test_least_sure_items_come_first():
@@ -314,7 +313,7 @@ def test_matrices_will_do():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"X": np.zeros((3, 2))}, "it had 240, X has 3 rows"),
+        ({"X": np.zeros((3, 2))}, "it had 240 items, X has 3 rows"),
         ({"ids": ["a"]}, "one entry for each of the 240 items; got 1"),
         ({"features": ["depth"]}, "each of the 2 columns of X; got 1"),
         ({"text": ["a", "b"]}, "text= must have one entry for each of the 240 items"),
@@ -323,16 +322,16 @@ def test_matrices_will_do():
 def test_what_does_not_fit_is_refused(change, message):
     model, X, said = fitted("classes")
     with pytest.raises(ValueError, match=message):
-        summarize(model, **({"X": X, "said": said} | change))
+        summarize(model, **({"X": X, "y": said} | change))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "this is none"),
+        ("{", "this is not JSON"),
         ("[1]", "something else"),
         ('{"whoknows_summary": 99}', "format 99; this version of whoknows reads format 1"),
-        ('{"whoknows_summary": 1, "given": {}}', "not whole: answer, consensus"),
+        ('{"whoknows_summary": 1, "given": {}}', "incomplete: answer, consensus"),
     ],
 )
 def test_other_json_is_refused(text, message):
@@ -342,10 +341,10 @@ def test_other_json_is_refused(text, message):
 
 def test_ids_that_are_large_numbers_stay_apart():
     ids = [10000001.0, 10000002.0, 0.1 + 0.2]
-    assert names(np.array(ids)) == ids
-    assert names([float("nan"), (1, 2)]) == [None, "(1, 2)"]
+    assert json_ids(np.array(ids)) == ids
+    assert json_ids([float("nan"), (1, 2)]) == [None, "(1, 2)"]
 
 
 def test_amounts_keep_their_digits_whatever_their_size():
-    amounts = np.array([13345786.333333333, 1.7e9 + 1, 2.5e-9, np.nan])
-    assert to_twelve_digits(amounts) == [13345786.3333, 1700000001.0, 2.5e-9, None]
+    values = np.array([13345786.333333333, 1.7e9 + 1, 2.5e-9, np.nan])
+    assert amounts(values) == [13345786.3333, 1700000001.0, 2.5e-9, None]

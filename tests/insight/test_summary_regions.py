@@ -8,8 +8,10 @@ import pytest
 from tests.insight.summary_worlds import FEATURES, fitted, split_crowd, summary_of
 from whoknows import Annotations, BernoulliAnnotators, CrowdClassifier
 from whoknows.insight.summary import summarize
-from whoknows.insight.summary.places import ITEMS, domain, project
-from whoknows.insight.summary.words import embed
+from whoknows.insight.summary.categorical import CategoricalFit
+from whoknows.insight.summary.gaussian import GaussianFit
+from whoknows.insight.summary.items import embed
+from whoknows.insight.summary.regions import MAX_ITEMS, project
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(50)
 
@@ -54,7 +56,9 @@ def test_where_nothing_varies_it_is_said():
     assert not profile["varies"]
     assert profile["strong"] is None
     np.testing.assert_allclose(profile["range"], np.quantile(model.expertise(X), [0.05, 0.95]), atol=1e-5)
-    assert "No sign that anyone is better on some items than on others." in summary_of("alone").lines()
+    assert (
+        "There is no sign that anyone is better on some items than on others." in summary_of("alone").lines()
+    )
 
 
 def test_errors_vary_too():
@@ -90,7 +94,7 @@ def test_features_made_of_texts_are_never_named():
         (line,) = (line for line in summary.lines() if line.startswith("anna is strong"))
         such = ", ".join(str(case["item"]) for case in region["examples"])
         assert (f"strong on texts such as {such} (" in line) == (given is None)
-        assert ("strong where it mentions" in line) == (given is not None)
+        assert ("strong on texts with the words" in line) == (given is not None)
         assert not any("text_" in line for line in summary.lines())
 
 
@@ -143,10 +147,11 @@ def test_projection_of_hardly_anything(X):
 
 
 def test_colours_span_most_of_the_skill():
-    assert domain(np.array([[0.52, 0.93]]), numbers=False) == pytest.approx([0.5, 0.95])
-    low, high = domain(np.full((4, 2), 0.99), numbers=False)
+    probability = CategoricalFit(*fitted("classes"))
+    assert probability.color_domain(np.array([[0.52, 0.93]])) == pytest.approx([0.5, 0.95])
+    low, high = probability.color_domain(np.full((4, 2), 0.99))
     assert high - low >= 0.1 - 1e-9
-    low, high = domain(np.full((4, 2), 3.0), numbers=True)
+    low, high = GaussianFit(*fitted("numbers")).color_domain(np.full((4, 2), 3.0))
     assert high > low
 
 
@@ -157,9 +162,9 @@ def test_many_items_are_sampled_and_all_have_a_consensus():
     X, said = split_crowd(3000)
     model = CrowdClassifier("id", BernoulliAnnotators(varies_with_x=False), "linear", tol=1e-3).fit(X, said)
     summary = summarize(model, X, said)
-    assert len(summary.map["item"]) == ITEMS
+    assert len(summary.map["item"]) == MAX_ITEMS
     assert summary.map["n_items"] == len(summary.consensus["item"]) == 3000
-    assert len(set(summary.map["item"])) == ITEMS
+    assert len(set(summary.map["item"])) == MAX_ITEMS
 
 
 def test_large_crowds_show_their_ends_and_their_busiest():

@@ -16,7 +16,7 @@ from whoknows import (
     LogisticTruth,
     SpectralMap,
 )
-from whoknows.apps.report.given import given
+from whoknows.apps.report.overview import overview
 from whoknows.estimators.auto.members import Member
 from whoknows.insight.summary import summarize
 from whoknows.model.graph import AutoGraph, GaussianGraph, PrecomputedGraph, auto
@@ -156,6 +156,6 @@ class TestTold:
     def test_in_the_summary_and_the_report(self, model, told):
         summary = summarize(clone(model).fit(X, Y), X, Y)
         assert summary.given["graph"] == told
-        page = str(given(summary))
-        assert page.count("Graph of the items") == len(told)
-        assert all(f"Graph of the items: {words}." in page for words in told)
+        page = str(overview(summary))
+        assert page.count("Similarity graph of the items") == len(told)
+        assert all(f"Similarity graph of the items: {words}." in page for words in told)

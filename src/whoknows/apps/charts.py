@@ -1,7 +1,7 @@
-"""Charts as plain HTML and SVG: they need no JavaScript, take the page's colours, and print.
+"""Charts as plain HTML and SVG, which need no JavaScript and can be printed.
 
-Everything that is not made here is escaped on its way into a page. Colours are of the page's style sheet:
-nine steps from orange, weak, to blue, strong, which colour-blind readers tell apart too.
+All text is escaped. Colours come from the style sheet of the page: nine steps from orange (weak) to blue
+(strong), which colour-blind readers can distinguish.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ VOID = frozenset({"img", "br", "meta", "rect", "path", "line", "circle"})
 
 
 class Html(str):
-    """Markup that is safe as it is; any other text is escaped."""
+    """Markup; any other text is escaped."""
+
+
+class Cell(Html):
+    """Cell of a table."""
 
 
 def el(name: str, /, *children: Any, **attributes: Any) -> Html:
-    """Make an element. Attributes: ``cls`` is class, None and False are left out, _ is -.
+    """Return an element. Attributes: ``cls`` is class, None and False are left out, _ is -.
 
     >>> el("td", "a < b", cls="num")
     '<td class="num">a &lt; b</td>'
@@ -27,11 +31,12 @@ def el(name: str, /, *children: Any, **attributes: Any) -> Html:
     given = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in VOID and not children:
         return Html(f"<{name}{given}/>")
-    return Html(f"<{name}{given}>{join(children)}</{name}>")
+    kind = Cell if name in ("td", "th") else Html
+    return kind(f"<{name}{given}>{join(children)}</{name}>")
 
 
 def join(parts: Iterable[Any], between: str = "") -> Html:
-    """Put parts one after the other, escaping those that are text; None is nothing."""
+    """Concatenate parts, escaping text; None is left out."""
     return Html(escape(between).join(_markup(part) for part in parts if part is not None))
 
 
@@ -53,29 +58,28 @@ def _attribute(key: str, value: Any) -> str:
 # --- colours ---------------------------------------------------------------------------------------
 
 
-def step(value: float, domain: Sequence[float], higher_is_better: bool = True) -> int:
-    """Which of the nine colours a value has: 0 weak, 8 strong.
+def step(value: float, domain: Sequence[float]) -> int:
+    """Return the colour of a value, 0 to 8; ``domain`` has the worst and the best value.
 
-    >>> step(0.4, [0.5, 1.0]), step(0.75, [0.5, 1.0]), step(1.0, [0.5, 1.0])
-    (0, 4, 8)
+    >>> step(0.4, [0.5, 1.0]), step(0.75, [0.5, 1.0]), step(1.0, [0.5, 1.0]), step(1.0, [5.0, 1.0])
+    (0, 4, 8, 8)
     """
-    low, high = domain
-    place = min(max((value - low) / (high - low), 0.0), 1.0)
-    place = place if higher_is_better else 1 - place
+    worst, best = domain
+    place = min(max((value - worst) / (best - worst), 0.0), 1.0)
     return min(int(place * STEPS), STEPS - 1)
 
 
-def scale(domain: Sequence[str], caption: str) -> Html:
-    """Legend of the nine colours, from the first of two values to the second."""
-    bar = el("span", [el("i", cls=f"b{k}") for k in range(STEPS)], cls="ramp")
-    return el("p", el("span", caption), " ", domain[0], " ", bar, " ", domain[1], cls="legend")
+def color_legend(ends: Sequence[str], caption: str) -> Html:
+    """Legend of the nine colours, from the worst to the best value."""
+    ramp = el("span", [el("i", cls=f"b{k}") for k in range(STEPS)], cls="ramp")
+    return el("p", el("span", caption), " ", ends[0], " ", ramp, " ", ends[1], cls="legend")
 
 
 # --- charts ----------------------------------------------------------------------------------------
 
 
 def bar(share: float | None, second: float | None = None) -> Html:
-    """Horizontal bar of a share between 0 and 1, and a mark at a second one."""
+    """Horizontal bar of a share between 0 and 1, with a mark at a second share."""
     parts = [el("i", style=f"width:{100 * (share or 0):.1f}%")]
     if second is not None:
         parts.append(el("b", style=f"left:{100 * second:.1f}%"))
@@ -83,7 +87,7 @@ def bar(share: float | None, second: float | None = None) -> Html:
 
 
 def interval(low: float | None, value: float, high: float | None, axis: Sequence[float]) -> Html:
-    """Dot with an interval, on an axis from the first to the second number."""
+    """Dot with an interval; ``axis`` has both ends of the axis."""
 
     def place(each: float) -> float:
         return 100 * min(max((each - axis[0]) / ((axis[1] - axis[0]) or 1.0), 0.0), 1.0)
@@ -95,18 +99,18 @@ def interval(low: float | None, value: float, high: float | None, axis: Sequence
 
 
 def ticks(labels: Sequence[str]) -> Html:
-    """Labels of an axis, evenly spaced from end to end."""
+    """Evenly spaced labels of an axis."""
     return el("span", [el("span", label) for label in labels], cls="ticks", aria_hidden="true")
 
 
 def histogram(counts: Sequence[Sequence[int]], labels: Sequence[str], names: Sequence[str]) -> Html:
-    """Columns of counts, series on top of each other; ``labels`` stand under the edges of the columns.
+    """Stacked histogram; ``labels`` are below the edges of the columns.
 
     Parameters
     ----------
     counts : n_series of n_columns
     labels : n_columns + 1
-        Empty where nothing should stand.
+        Empty for no label.
     names : n_series
         For the legend.
     """
@@ -135,12 +139,16 @@ def histogram(counts: Sequence[Sequence[int]], labels: Sequence[str], names: Seq
         for i, label in enumerate(labels)
         if label
     ]
-    said = f"Histogram: {'; '.join(_series(name, row) for name, row in zip(names, counts, strict=True))}"
-    drawn = el("svg", shapes, viewBox=f"0 0 {width} {height}", cls="histogram", role="img", aria_label=said)
-    key = [
+    description = (
+        f"Histogram: {'; '.join(_series(name, row) for name, row in zip(names, counts, strict=True))}"
+    )
+    drawn = el(
+        "svg", shapes, viewBox=f"0 0 {width} {height}", cls="histogram", role="img", aria_label=description
+    )
+    legend = [
         el("span", el("i", cls=f"series{k}"), f" {name} ") for k, name in enumerate(names) if any(counts[k])
     ]
-    return el("div", drawn, el("p", key, cls="legend"), cls="chart")
+    return el("div", drawn, el("p", legend, cls="legend"), cls="chart")
 
 
 def _series(name: str, counts: Sequence[int]) -> str:
@@ -152,29 +160,29 @@ def small_map(
     values: Sequence[float],
     grid: tuple[int, int],
     domain: Sequence[float],
-    higher_is_better: bool = True,
 ) -> Html:
-    """Map of squares coloured by their values: one path a colour, so it stays small.
+    """Map of squares coloured by their values, with one path per colour to keep the file small.
 
     Parameters
     ----------
     cells : n_cells
-        Line · columns + column, the first line at the bottom.
+        line · columns + column, counted from the bottom left.
     values : n_cells
     grid : (columns, lines)
+    domain : (worst, best)
     """
     columns, lines = grid
     drawn: dict[int, list[str]] = {}
     for cell, value in zip(cells, values, strict=True):
         line, column = divmod(cell, columns)
         shape = f"M{column} {lines - 1 - line}h1v1h-1z"
-        drawn.setdefault(step(value, domain, higher_is_better), []).append(shape)
+        drawn.setdefault(step(value, domain), []).append(shape)
     paths = [el("path", d="".join(shapes), cls=f"f{k}") for k, shapes in sorted(drawn.items())]
     return el("svg", paths, viewBox=f"0 0 {columns} {lines}", cls="smallmap", aria_hidden="true")
 
 
 def heat(value: float | None, text: str, title: str | None = None) -> Html:
-    """Cell of a table, the bluer the nearer its value is to 1, the more orange the nearer to −1."""
+    """Cell of a table, blue for values near 1 and orange for values near −1."""
     if value is None:
         return el("td", text, cls="heat none", title=title)
     side = "plus" if value >= 0 else "minus"

@@ -1,6 +1,12 @@
-"""What labels and fits say: agreement, copying, and the settings that held-out labels favour."""
+"""Agreement between annotators, copying, and cross-validation on annotations."""
 
-from whoknows.insight.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, percent_agreement
+from whoknows.insight.agreement import (
+    Agreement,
+    agreement_table,
+    fleiss_kappa,
+    krippendorff_alpha,
+    percent_agreement,
+)
 from whoknows.insight.copying import CopyingSuspects, copying_suspects
 from whoknows.insight.model_selection import (
     AnnotationFolds,
@@ -8,8 +14,7 @@ from whoknows.insight.model_selection import (
     label_log_lik,
     label_log_lik_given_others,
 )
-from whoknows.insight.pairwise import PairwiseAgreement, pairwise_agreement
-from whoknows.insight.table import Agreement, agreement_table
+from whoknows.insight.pairwise import PairwiseAgreement, cohen_kappa, pairwise_agreement
 
 __all__ = [
     "Agreement",

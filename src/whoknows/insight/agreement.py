@@ -1,37 +1,37 @@
-"""Coefficients of agreement: how far annotators say the same, corrected for chance.
+"""Agreement of all annotators, corrected for chance: coefficients, and a table to print.
 
-Everything is a sum over labels, or over pairs of labels on one item; no table of items by annotators is made.
+Everything is a sum over labels, or over pairs of labels on one item; no matrix of items by annotators is
+built.
 """
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import Any, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
-from whoknows.data.vocabulary import elements, show
-from whoknows.insight.cells import count_cells
-from whoknows.insight.scales import positions, refuse_unordered
+from whoknows.data.vocabulary import Ids, elements
+from whoknows.insight.measurement_scale import Level, positions
+from whoknows.insight.pairwise import PairwiseAgreement, item_label_counts, pair_names, pairwise_agreement
 
-Level = Literal["nominal", "ordinal", "interval"]
-Weights = Literal["linear", "quadratic"]
-
-
-# --- The whole crowd -------------------------------------------------------------------------------------
+_SHOWN = 5  # annotators in the printed table, and pairs at either end
+_MIN_COMMON_ITEMS = 10  # below which the kappa of a pair is mostly chance
 
 
-def percent_agreement(said: Annotations) -> float:
+# --- Coefficients ----------------------------------------------------------------------------------------
+
+
+def percent_agreement(annotations: Annotations) -> float:
     """Share of pairs of labels on one item that agree: Σ_ik n_ik (n_ik − 1) / Σ_i n_i (n_i − 1).
 
     n_ik of the n_i labels of item i are k. An item with many labels counts more than one with two.
 
     Parameters
     ----------
-    said : Annotations
+    annotations : Annotations
         At least one item with two labels; items with fewer do not count.
 
     Returns
@@ -46,27 +46,27 @@ def percent_agreement(said: Annotations) -> float:
     >>> percent_agreement(Annotations.from_matrix([[0, 0], [1, 1], [0, 1], [1, None]]))
     0.6666666666666666
     """
-    said = _compared(said)
-    n, n_ik = said.labels_per_item, count_cells(said).n_ik
+    annotations = _with_several_labels(annotations)
+    n, (_, n_ik, _) = annotations.labels_per_item, item_label_counts(annotations)
     return float((n_ik * (n_ik - 1)).sum() / (n * (n - 1)).sum())
 
 
-def fleiss_kappa(said: Annotations) -> float:
+def fleiss_kappa(annotations: Annotations) -> float:
     """Fleiss' kappa: agreement of any two labels of an item beyond chance, whoever gave them.
 
-    (P − Σ_k p_k²) / (1 − Σ_k p_k²). P is the mean over items with two labels or more of the share of their
+    (P − Σ_k p_k²) / (1 − Σ_k p_k²). P is the mean, over items with at least two labels, of the share of their
     pairs that agree, p_k the mean over all labelled items of the share of label k. Where items differ in
     their number of labels, this is Gwet's generalisation.
 
     Parameters
     ----------
-    said : Annotations
+    annotations : Annotations
         At least one item with two labels.
 
     Returns
     -------
     float
-        At most 1; 0 is chance. NaN if only one label was ever used: there is nothing to agree about.
+        At most 1; 0 is chance. NaN if only one label was ever used: agreement is then not defined.
 
     References
     ----------
@@ -80,33 +80,34 @@ def fleiss_kappa(said: Annotations) -> float:
     >>> round(fleiss_kappa(Annotations.from_matrix([[0, 0], [1, 1], [0, 1], [1, 1]])), 3)
     0.467
     """
-    _compared(said)
-    if _is_unanimous(said):
+    _with_several_labels(annotations)
+    if _is_unanimous(annotations):
         return np.nan
-    n, several = said.labels_per_item, said.labels_per_item > 1
-    item, n_ik, _ = count_cells(said)
-    agreeing = segment_sum(n_ik * (n_ik - 1), item, said.n_items)[several]
+    n, several = annotations.labels_per_item, annotations.labels_per_item > 1
+    item, n_ik, _ = item_label_counts(annotations)
+    agreeing = segment_sum(n_ik * (n_ik - 1), item, annotations.n_items)[several]
     P = np.mean(agreeing / (n * (n - 1))[several])
-    p = segment_sum(1 / n[said.item], said.label, said.n_classes) / np.sum(said.labelled)
+    p = segment_sum(1 / n[annotations.item], annotations.label, annotations.n_classes)
+    p = p / np.sum(annotations.labelled)
     return float((P - p @ p) / (1 - p @ p))
 
 
-def krippendorff_alpha(said: Annotations, level: Level = "nominal") -> float:
-    """Krippendorff's alpha: one minus the disagreement observed over that expected by chance.
+def krippendorff_alpha(annotations: Annotations, level: Level = "nominal") -> float:
+    """Krippendorff's alpha: one minus the observed disagreement over that expected by chance.
 
     The mean δ² over pairs of labels is twice a variance, so
 
         α = 1 − [Σ_i n_i S_i / (n_i − 1) / n] / [S / (n − 1)],
 
-    S_i and S being the sums of squares around the mean within item i and over all n labels.
+    where S_i and S are the sums of squares around the mean, within item i and over all n labels.
 
     Parameters
     ----------
-    said : Annotations
-        At least one item with two labels; items with fewer are dropped, as the definition has it.
+    annotations : Annotations
+        At least one item with two labels; items with fewer are dropped, as in the definition.
     level : {"nominal", "ordinal", "interval"}
-        How far labels are apart. "nominal": equal or not. "ordinal": by how many labels lie between, in the
-        order of ``said.labels``. "interval": their difference; labels must be numbers.
+        Distance between labels. "nominal": equal or not. "ordinal": by the number of labels in between, in
+        the order of ``annotations.labels``. "interval": their difference; labels must be numbers.
 
     Returns
     -------
@@ -121,119 +122,181 @@ def krippendorff_alpha(said: Annotations, level: Level = "nominal") -> float:
     --------
     >>> from whoknows import Annotations
     >>> from whoknows.insight import krippendorff_alpha
-    >>> said = Annotations.from_matrix([[1, 1, None], [2, 3, 3], [3, 3, 3], [1, None, None]])
-    >>> [round(krippendorff_alpha(said, level), 3) for level in ("nominal", "ordinal", "interval")]
+    >>> annotations = Annotations.from_matrix([[1, 1, None], [2, 3, 3], [3, 3, 3], [1, None, None]])
+    >>> [round(krippendorff_alpha(annotations, level), 3) for level in ("nominal", "ordinal", "interval")]
     [0.588, 0.75, 0.851]
     """
     if level not in ("nominal", "ordinal", "interval"):
         raise ValueError(f"level= must be 'nominal', 'ordinal' or 'interval'; got {level!r}.")
-    said = _compared(said)
-    n, n_i = said.n_annotations, said.labels_per_item
-    within, total = _sums_of_squares(said, level)
-    if _is_unanimous(said):
+    annotations = _with_several_labels(annotations)
+    n, n_i = annotations.n_annotations, annotations.labels_per_item
+    within, total = _sums_of_squares(annotations, level)
+    if _is_unanimous(annotations):
         return np.nan
     return float(1 - np.sum(n_i * within / (n_i - 1)) / n / (total / (n - 1)))
 
 
-def _sums_of_squares(said: Annotations, level: Level) -> tuple[Array, float]:
+def _sums_of_squares(annotations: Annotations, level: Level) -> tuple[Array, float]:
     """Sums of squares around the mean, within each item and over all labels."""
-    n, n_i = said.n_annotations, said.labels_per_item
+    n, n_i, n_items = annotations.n_annotations, annotations.labels_per_item, annotations.n_items
     if level == "nominal":  # labels as corners of a simplex: n_i S_i = n_i² − Σ_k n_ik²
-        item, n_ik, _ = count_cells(said)
-        within = n_i - segment_sum(n_ik**2, item, said.n_items) / n_i
-        return within, n - np.sum(np.bincount(said.label) ** 2.0) / n
-    v = positions(said, level)[said.label]
-    mean = segment_sum(v, said.item, said.n_items) / n_i
-    return segment_sum((v - mean[said.item]) ** 2, said.item, said.n_items), np.sum((v - v.mean()) ** 2)
+        item, n_ik, _ = item_label_counts(annotations)
+        within = n_i - segment_sum(n_ik**2, item, n_items) / n_i
+        return within, n - np.sum(np.bincount(annotations.label) ** 2.0) / n
+    v = positions(annotations, level)[annotations.label]
+    mean = segment_sum(v, annotations.item, n_items) / n_i
+    within = segment_sum((v - mean[annotations.item]) ** 2, annotations.item, n_items)
+    return within, np.sum((v - v.mean()) ** 2)
 
 
-def _compared(said: Annotations) -> Annotations:
-    """Items with two labels or more; it is an error if there are none."""
-    several = said.labels_per_item > 1
+def _with_several_labels(annotations: Annotations) -> Annotations:
+    """Items with at least two labels; an error if there are none."""
+    several = annotations.labels_per_item > 1
     if not several.any():
         raise ValueError(
-            f"Agreement needs an item with two labels; none of the {int(said.labelled.sum())} labelled items "
-            "has more than one. Let annotators label some items together."
+            f"Agreement needs an item with two labels; none of the {int(annotations.labelled.sum())} "
+            "labelled items has more than one. Let annotators label some items together."
         )
-    return said[several]
+    return annotations[several]
 
 
-def _is_unanimous(said: Annotations) -> bool:
-    """Whether one label was given throughout."""
-    return bool(np.all(said.label == said.label[0]))
+def _is_unanimous(annotations: Annotations) -> bool:
+    return bool(np.all(annotations.label == annotations.label[0]))
 
 
-# --- Two annotators --------------------------------------------------------------------------------------
+# --- Table -----------------------------------------------------------------------------------------------
 
 
-def cohen_kappa(said: Annotations, first: Any, second: Any, weights: Weights | None = None) -> float:
-    """Cohen's kappa of two annotators, on the items both labelled.
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Agreement overall, of each annotator and of each pair. `print` it.
 
-    1 − Σ w O / Σ w E, with O the table of what one says by what the other says, E the same if they labelled
-    independently, each with their own shares of labels, and w_kl = 1 off the diagonal, |k − l| or (k − l)².
+    Attributes
+    ----------
+    n_items, n_compared, n_labels : int
+        Items with a label, items with at least two labels, and labels.
+    percent, fleiss, alpha : float
+        `percent_agreement`, `fleiss_kappa` and nominal `krippendorff_alpha`.
+    labels, label_shares : (n_classes,)
+        The labels, and how often each was given.
+    annotators : ids of shape (n_annotators,)
+    with_others : (n_annotators,)
+        Share of an annotator's pairs of labels with others that agree, NaN without common items.
+    pairwise : PairwiseAgreement
+    """
+
+    n_items: int
+    n_compared: int
+    n_labels: int
+    percent: float
+    fleiss: float
+    alpha: float
+    labels: Ids
+    label_shares: Array
+    annotators: Ids
+    with_others: Array
+    pairwise: PairwiseAgreement
+
+    def __repr__(self) -> str:
+        """Return the overall numbers."""
+        return f"Agreement(percent={self.percent:.3f}, fleiss={self.fleiss:.3f}, alpha={self.alpha:.3f})"
+
+    def __str__(self) -> str:
+        """Return the numbers and how to read them."""
+        top = int(np.argmax(self.label_shares))
+        most = elements(self.labels)[top]
+        return "\n".join(
+            [
+                f"{self.n_labels} labels by {len(self.annotators)} annotators on {self.n_items} items, "
+                f"{self.n_compared} of them with at least two labels",
+                f"  two labels of one item agree   {self.percent:.2f}",
+                f"  Krippendorff's alpha           {_number(self.alpha)}",
+                f"  Fleiss' kappa                  {_number(self.fleiss)}",
+                f"  most frequent label            {most!r}, {self.label_shares[top]:.2f} of all labels",
+                "Alpha and kappa: 1 is perfect agreement, 0 is the agreement expected by chance.",
+                *self._annotator_lines(),
+                *self._pair_lines(),
+            ]
+        )
+
+    def _annotator_lines(self) -> Iterator[str]:
+        """Annotators by their agreement with the others, lowest first."""
+        order = np.argsort(self.with_others, kind="stable")  # NaN comes last
+        order = order[~np.isnan(self.with_others[order])]
+        lowest = f", lowest {_SHOWN} of {len(order)}" if len(order) > _SHOWN else ""
+        yield f"Agreement with the other annotators{lowest}:"
+        names = [repr(name) for name in elements(self.annotators[order[:_SHOWN]])]
+        for name, share in zip(names, self.with_others[order], strict=False):
+            yield f"  {name:<{max(map(len, names))}}  {share:.2f}"
+
+    def _pair_lines(self) -> Iterator[str]:
+        """All pairs by kappa if they are few, else both ends."""
+        pairs = self.pairwise
+        known = np.flatnonzero((pairs.n_items >= _MIN_COMMON_ITEMS) & ~np.isnan(pairs.kappa))
+        order = known[np.argsort(pairs.kappa[known], kind="stable")]
+        enough = f"at least {_MIN_COMMON_ITEMS} common items"
+        if not len(order):
+            yield f"None of {len(pairs)} pairs has {enough}."
+            return
+        yield f"Pairs by Cohen's kappa ({len(order)} of {len(pairs)} have {enough}):"
+        many = len(order) > 2 * _SHOWN
+        shown = np.concatenate([order[:_SHOWN], order[-_SHOWN:]]) if many else order
+        names = pair_names(pairs.first[shown], pairs.second[shown])
+        width = max(map(len, names), default=0)
+        lines = [
+            f"  {name:<{width}}  kappa {pairs.kappa[j]:5.2f}, "
+            f"agree on {pairs.agreement[j]:.2f} of {pairs.n_items[j]} items"
+            for j, name in zip(shown, names, strict=True)
+        ]
+        yield from [*lines[:_SHOWN], "  …", *lines[_SHOWN:]] if many else lines
+
+
+def agreement_table(annotations: Annotations) -> Agreement:
+    """Agreement overall, of each annotator and of each pair, to print and read.
 
     Parameters
     ----------
-    said : Annotations
-    first, second : ids
-        Two of ``said.annotators``.
-    weights : {"linear", "quadratic"}, optional
-        How much worse it is to be further apart, in steps of ``said.labels``, labels nobody used included.
-        Strings are in alphabetical order unless you gave labels= when making the annotations.
+    annotations : Annotations
+        At least one item with two labels.
 
     Returns
     -------
-    float
-        At most 1; 0 is chance. NaN if both gave one and the same label to all of these items.
-
-    References
-    ----------
-    J. Cohen (1960), A coefficient of agreement for nominal scales; (1968), Weighted kappa.
+    Agreement
 
     Examples
     --------
     >>> from whoknows import Annotations
-    >>> from whoknows.insight import cohen_kappa
-    >>> said = Annotations.from_matrix([[0, 0], [1, 1], [0, 1], [1, None]], annotators=["anna", "bob"])
-    >>> round(cohen_kappa(said, "anna", "bob"), 3)
-    0.4
+    >>> from whoknows.insight import agreement_table
+    >>> agreement_table(Annotations.from_matrix([[0, 0], [1, 1], [0, 1], [1, 1]]))
+    Agreement(percent=0.750, fleiss=0.467, alpha=0.533)
     """
-    if weights not in (None, "linear", "quadratic"):
-        raise ValueError(f"weights= must be None, 'linear' or 'quadratic'; got {weights!r}.")
-    if weights is not None:
-        refuse_unordered(said, f"weights={weights!r}")
-    mine, theirs = _common_labels(said, first, second)
-    K = said.n_classes
-    observed = np.bincount(mine.astype(np.intp) * K + theirs, minlength=K * K).reshape(K, K)
-    expected = np.outer(observed.sum(axis=1), observed.sum(axis=0)) / len(mine)
-    apart = np.abs(np.subtract.outer(np.arange(K), np.arange(K)))
-    w = apart > 0 if weights is None else apart if weights == "linear" else apart**2
-    chance = np.sum(w * expected)
-    return float(1 - np.sum(w * observed) / chance) if chance else np.nan
-
-
-def _common_labels(said: Annotations, first: Any, second: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Labels of two annotators on the items both labelled."""
-    mine, theirs = (np.flatnonzero(said.annotator == _code(said, name)) for name in (first, second))
-    if first == second:
-        raise ValueError(f"Expected two different annotators, got {first!r} twice.")
-    _, left, right = np.intersect1d(
-        said.item[mine], said.item[theirs], assume_unique=True, return_indices=True
+    percent, pairs = percent_agreement(annotations), pairwise_agreement(annotations)
+    counts = np.bincount(annotations.label, minlength=annotations.n_classes)
+    return Agreement(
+        n_items=int(annotations.labelled.sum()),
+        n_compared=int((annotations.labels_per_item > 1).sum()),
+        n_labels=annotations.n_annotations,
+        percent=percent,
+        fleiss=fleiss_kappa(annotations),
+        alpha=krippendorff_alpha(annotations),
+        labels=annotations.labels,
+        label_shares=counts / annotations.n_annotations,
+        annotators=annotations.annotators,
+        with_others=_agreement_with_others(annotations),
+        pairwise=pairs,
     )
-    if not len(left):
-        raise ValueError(
-            f"Expected items that both {first!r} and {second!r} labelled; they share none. "
-            "pairwise_agreement lists the pairs that do."
-        )
-    return said.label[mine[left]], said.label[theirs[right]]
 
 
-def _code(said: Annotations, name: Any) -> int:
-    """Position of an annotator in the vocabulary."""
-    names = elements(said.annotators)
-    if name in names:
-        return names.index(name)
-    by_text = {str(known): known for known in names}
-    near = [by_text[text] for text in get_close_matches(str(name), by_text)]
-    hint = f"The nearest: {show(near)}." if near else f"There are {show(names)}."
-    raise ValueError(f"Expected one of the {len(names)} annotators, got {name!r}. {hint}")
+def _agreement_with_others(annotations: Annotations) -> Array:
+    """Share of each annotator's pairs of labels with others that agree: (n_annotators,)."""
+    who, n_annotators = annotations.annotator, annotations.n_annotators
+    _, n_ik, place = item_label_counts(annotations)
+    others = annotations.labels_per_item[annotations.item].astype(float) - 1
+    with np.errstate(invalid="ignore"):  # 0 / 0: no common items
+        agreeing = segment_sum(n_ik[place] - 1, who, n_annotators)
+        return np.asarray(agreeing / segment_sum(others, who, n_annotators))
+
+
+def _number(value: float) -> str:
+    """Two digits, or why there are none."""
+    return "not defined: only one label was used" if np.isnan(value) else f"{value:.2f}"

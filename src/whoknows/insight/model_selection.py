@@ -1,6 +1,6 @@
-"""Settings chosen without truth: ways to hold labels out, and scores that ask for them.
+"""Model selection without ground truth: splitters that hold labels out, and scorers on held-out labels.
 
-A splitter goes to ``cv=``, a scorer to ``scoring=`` of GridSearchCV, cross_val_score and the like.
+Pass a splitter as ``cv=`` and a scorer as ``scoring=`` to GridSearchCV, cross_val_score and similar.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class ItemFolds:
-    """Hold out items: each labelled item is in one test part, items without a label always in training.
+    """K-fold over labelled items: each is in one test set; items without a label are always in training.
 
-    Asks how well a model does on items it has never seen. `sklearn.model_selection.KFold` would ask about
-    unlabelled items too, which have nothing to answer, and would not learn from those it asks about.
+    Measures how well a model does on new items. `sklearn.model_selection.KFold` would hold out unlabelled
+    items too: they add nothing to the score, and the model could not learn from them.
 
     Parameters
     ----------
     n_splits : int
-        Parts the labelled items are cut into.
+        Number of folds.
     shuffle : bool
-        Cut at random. If not, in the order of the items.
+        Assign items to folds at random; otherwise in their order.
     random_state : int, RandomState or None
-        The same number, the same parts.
+        Pass an int for reproducible folds.
 
     Examples
     --------
@@ -65,11 +65,11 @@ class ItemFolds:
         _check_n_splits(self.n_splits)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return how many parts there are."""
+        """Return the number of folds."""
         return self.n_splits
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
-        """Give the rows of the training and of the test part, part by part.
+        """Yield the rows of the training and of the test set of each fold.
 
         Parameters
         ----------
@@ -78,45 +78,47 @@ class ItemFolds:
         groups : (n_items,), optional
             Labelled items of one group are held out together.
         """
-        said = _check_said(y)
-        check_consistent_length(X, said, groups)
-        labelled = np.flatnonzero(said.labelled)
+        annotations = _check_annotations(y)
+        check_consistent_length(X, annotations, groups)
+        labelled = np.flatnonzero(annotations.labelled)
         group = None if groups is None else np.asarray(groups)[labelled]
         if group is None:
-            self._check_enough(len(labelled), "labelled items", said)
+            self._check_enough(len(labelled), "labelled items", annotations)
         else:
-            self._check_enough(len(np.unique(group)), "groups of labelled items", said)
+            self._check_enough(len(np.unique(group)), "groups of labelled items", annotations)
         seed = self.random_state if self.shuffle else None
         kind = KFold if group is None else GroupKFold
         folds = kind(self.n_splits, shuffle=self.shuffle, random_state=seed)
         for _, part in folds.split(labelled, groups=group):
             test = labelled[part]
-            yield np.setdiff1d(np.arange(said.n_items), test), test
+            yield np.setdiff1d(np.arange(annotations.n_items), test), test
 
-    def _check_enough(self, found: int, what: str, said: Annotations) -> None:
+    def _check_enough(self, found: int, what: str, annotations: Annotations) -> None:
         if found < self.n_splits:
             raise ValueError(
                 f"ItemFolds(n_splits={self.n_splits}) needs as many {what}; y has {found} "
-                f"({said.n_annotations} labels on {said.n_items} items). Use fewer splits, or more labels."
+                f"({annotations.n_annotations} labels on {annotations.n_items} items). Use fewer splits, or "
+                "more labels."
             )
 
 
 @dataclass(frozen=True)
 class AnnotationFolds:
-    """Hold out labels: each label is in one test part, the item's other labels stay in training.
+    """K-fold over single labels: each is in one test set; the item's other labels stay in training.
 
-    Every item is in every training part, with the labels that are left; a test part has the items whose
-    labels are asked for, and only these labels. Every annotator's labels are spread evenly over the parts.
+    Every item is in every training set, with its remaining labels; a test set has the items with held-out
+    labels, and only these labels. The labels of each annotator are spread evenly over the folds.
 
-    The rows it gives mean certain labels, and tell the `Annotations` they index so. Pass them on as they
-    are: put together with others, or cast to another type of integer, they are mere rows, with all labels.
+    The row numbers it yields carry, in their dtype, which labels are meant; `Annotations` indexed with them
+    keep only these. Pass them on unchanged: concatenated with others, or cast to another integer type, they
+    are plain rows, with all labels.
 
     Parameters
     ----------
     n_splits : int
-        Parts the labels are cut into, at random.
+        Number of folds; labels are assigned at random.
     random_state : int, RandomState or None
-        The same number, the same parts.
+        Pass an int for reproducible folds.
 
     Examples
     --------
@@ -136,82 +138,85 @@ class AnnotationFolds:
         _check_n_splits(self.n_splits)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return how many parts there are."""
+        """Return the number of folds."""
         return self.n_splits
 
     def split(self, X: Any, y: Any = None, groups: None = None) -> Iterator[tuple[Rows, Rows]]:
-        """Give the rows, and with them the labels, of the training and of the test part, part by part.
+        """Yield the rows, which carry their labels, of the training and of the test set of each fold.
 
         Parameters
         ----------
         X : (n_items, n_features) or None
         y : Annotations
         groups : None
-            Labels of one item are on both sides, so groups of items cannot be held out; see `ItemFolds`.
+            Groups of items cannot be held out, as every item is in training; see `ItemFolds`.
         """
-        said = _check_said(y)
-        check_consistent_length(X, said)
+        annotations = _check_annotations(y)
+        check_consistent_length(X, annotations)
         if groups is not None:
             raise ValueError(
-                "AnnotationFolds has labels of one item on both sides, so it cannot keep groups of items "
-                "apart. Use ItemFolds."
+                "AnnotationFolds has every item in training, so it cannot hold out groups of items. Use "
+                "ItemFolds."
             )
-        if said.n_annotations < self.n_splits:
+        if annotations.n_annotations < self.n_splits:
             raise ValueError(
                 f"AnnotationFolds(n_splits={self.n_splits}) needs as many labels; y has "
-                f"{said.n_annotations}. Use fewer splits, or more labels."
+                f"{annotations.n_annotations}. Use fewer splits, or more labels."
             )
-        _check_meaning_arrives()
-        part = self._part_of_each_label(said)
+        _check_labels_survive()
+        fold = self._fold_of_each_label(annotations)
         for k in range(self.n_splits):
-            asked = part == k
-            yield _meaning(~asked, np.arange(said.n_items)), _meaning(asked, np.unique(said.item[asked]))
+            held_out = fold == k
+            yield (
+                _rows_of_labels(~held_out, np.arange(annotations.n_items)),
+                _rows_of_labels(held_out, np.unique(annotations.item[held_out])),
+            )
 
-    def _part_of_each_label(self, said: Annotations) -> Rows:
-        """Deal the labels out like cards, annotator after annotator, each in random order."""
-        order = check_random_state(self.random_state).permutation(said.n_annotations)
-        order = order[np.argsort(said.annotator[order], kind="stable")]
-        part = np.empty(len(order), dtype=np.intp)
-        part[order] = np.arange(len(order)) % self.n_splits
-        return part
+    def _fold_of_each_label(self, annotations: Annotations) -> Rows:
+        """Assign labels to folds in turn, annotator by annotator, each in random order."""
+        order = check_random_state(self.random_state).permutation(annotations.n_annotations)
+        order = order[np.argsort(annotations.annotator[order], kind="stable")]
+        fold = np.empty(len(order), dtype=np.intp)
+        fold[order] = np.arange(len(order)) % self.n_splits
+        return fold
 
 
-def _meaning(labels: Mask, rows: Rows) -> Rows:
-    """Row numbers that also say which labels are meant: `Annotations` heed it, all others see integers.
+def _rows_of_labels(labels: Mask, rows: Rows) -> Rows:
+    """Row numbers whose dtype says which labels are meant: `Annotations` read it, all others see integers.
 
-    scikit-learn hands y nothing but the rows, and makes plain arrays of them first. What goes through every
-    view, copy and pickle of a plain array is its dtype, which has room for metadata.
+    scikit-learn indexes y with the rows alone, and makes plain arrays of them first. The dtype, which can
+    hold metadata, survives every view, copy and pickle of a plain array.
     """
     return rows.astype(np.dtype(np.intp, metadata={"labels": labels}))
 
 
 @cache
-def _check_meaning_arrives() -> None:
-    """Refuse to split if what the rows mean would be lost on the way to y: all labels would be learnt from.
+def _check_labels_survive() -> None:
+    """Raise if the metadata of the rows would be lost on the way to y: held-out labels would be trained on.
 
-    Tried out on scikit-learn itself, once, since no later step could tell.
+    Tested on scikit-learn itself, once, since no later step could detect it.
     """
-    rows = pickle.loads(pickle.dumps(_meaning(np.ones(1, dtype=bool), np.arange(3))))
-    y = _Listener()
+    rows = pickle.loads(pickle.dumps(_rows_of_labels(np.ones(1, dtype=bool), np.arange(3))))
+    y = _Probe()
     cross_val_score(DummyRegressor(), np.zeros((3, 1)), y, cv=[(rows, rows)], error_score="raise")
-    if not (y.understood and all(y.understood)):
+    if not (y.arrived and all(y.arrived)):
         raise RuntimeError(
             f"AnnotationFolds does not work with scikit-learn {sklearn.__version__} and numpy "
-            f"{np.__version__}: held-out labels would be learnt from. Use ItemFolds."
+            f"{np.__version__}: held-out labels would be used in training. Use ItemFolds."
         )
 
 
-class _Listener:
-    """A y of three items that notes whether it was told which labels are meant."""
+class _Probe:
+    """A y of three items that records whether the metadata arrives."""
 
     shape = (3,)
 
     def __init__(self) -> None:
-        self.understood: list[bool] = []
+        self.arrived: list[bool] = []
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         rows = key[0] if isinstance(key, tuple) else key
-        self.understood.append("labels" in (rows.dtype.metadata or {}))
+        self.arrived.append("labels" in (rows.dtype.metadata or {}))
         return np.zeros(len(rows))
 
 
@@ -219,10 +224,10 @@ class _Listener:
 
 
 def label_log_lik(estimator: Any, X: Any, y: Any) -> float:
-    """Mean over labels of log p(labels of an item | x): what `score` is on annotations.
+    """Held-out log-likelihood per label, log p(labels of an item | x): `score` on annotations.
 
-    Labels of one item are foretold together, from x alone. Greater is better; log(1 / n_classes) is what
-    guessing gets.
+    The labels of one item are predicted jointly, from x alone. Greater is better; random guessing has
+    log(1 / n_classes).
 
     Parameters
     ----------
@@ -230,41 +235,43 @@ def label_log_lik(estimator: Any, X: Any, y: Any) -> float:
         Such as `CrowdClassifier`.
     X : (n_items, n_features)
     y : Annotations
-        Labels the estimator was not fitted on.
+        Labels the estimator was not fitted to.
     """
-    said = _check_said(y)
-    model, X = _open(estimator, X)
-    _check_some_labels(said)
-    return float(model.log_predictive(X, said).sum() / said.counts.sum())
+    annotations = _check_annotations(y)
+    model, X = _last_step(estimator, X)
+    _check_some_labels(annotations)
+    return float(model.log_predictive(X, annotations).sum() / annotations.counts.sum())
 
 
 def label_log_lik_given_others(estimator: Any, X: Any, y: Any) -> float:
-    """Mean over labels of log p(y_it | x_i, the other labels of item i in y).
+    """Held-out log-likelihood per label given the others: log p(y_it | x_i, the other labels of item i in y).
 
-    The others tell the truth better than x does, so this asks first of all who is right when, and less of
-    the classifier. Each term is log p(all labels) − log p(all but this one). Where no item of y has two
-    labels it is `label_log_lik`.
+    The other labels say more about the truth than x does, so this depends more on the annotator model and
+    less on the classifier. Each term is log p(all labels) − log p(all but this one). If no item of y has two
+    labels, it equals `label_log_lik`.
 
     Parameters
     ----------
     estimator, X, y
         As in `label_log_lik`.
     """
-    said = _check_said(y)
-    model, X = _open(estimator, X)
-    _check_some_labels(said)
-    n = said.labels_per_item
-    place = np.arange(said.n_annotations) - np.repeat(np.cumsum(n) - n, n)  # of each label in its item
-    total = float(n @ model.log_predictive(X, said))
-    for left_out in range(n.max(where=n > 1, initial=0)):  # a label alone has no others: log p(nothing) = 0
+    annotations = _check_annotations(y)
+    model, X = _last_step(estimator, X)
+    _check_some_labels(annotations)
+    n = annotations.labels_per_item
+    place = np.arange(annotations.n_annotations) - np.repeat(
+        np.cumsum(n) - n, n
+    )  # of each label within its item
+    total = float(n @ model.log_predictive(X, annotations))
+    for left_out in range(n.max(where=n > 1, initial=0)):  # a single label has no others: log p(nothing) = 0
         rows = np.flatnonzero(n > max(left_out, 1))
-        others = said.only(place != left_out)[rows]
+        others = annotations.only(place != left_out)[rows]
         total -= float(model.log_predictive(_safe_indexing(X, rows), others).sum())
-    return float(total / said.counts.sum())
+    return float(total / annotations.counts.sum())
 
 
-def _open(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """Return what foretells labels, and X as it sees it: of a pipeline, the last step."""
+def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """Return the estimator and its X: for a pipeline, the last step and the transformed X."""
     if isinstance(estimator, Pipeline):
         estimator, X = estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
     if not hasattr(estimator, "log_predictive"):
@@ -280,19 +287,19 @@ def _open(estimator: Any, X: Any) -> tuple[Any, Any]:
 
 def _check_n_splits(n_splits: Any) -> None:
     if not isinstance(n_splits, Integral) or n_splits < 2:
-        raise ValueError(f"n_splits must be a whole number, 2 or more; got {n_splits!r}.")
+        raise ValueError(f"n_splits must be an integer of at least 2; got {n_splits!r}.")
 
 
-def _check_said(y: Any) -> Annotations:
+def _check_annotations(y: Any) -> Annotations:
     if not isinstance(y, Annotations):
         raise TypeError(
-            f"Expected y to be Annotations, got {'None' if y is None else type(y).__name__}. Only they can "
-            "be cut label by label, and a part of them still knows every class and annotator. Pass "
+            f"Expected y to be Annotations, got {'None' if y is None else type(y).__name__}. Only these can "
+            "be split by label, and a subset still knows every class and annotator. Pass "
             "Annotations.from_matrix(y)."
         )
     return y
 
 
-def _check_some_labels(said: Annotations) -> None:
-    if not said.counts.any():
-        raise ValueError(f"None of the {said.n_items} items in y has a label: there is nothing to score.")
+def _check_some_labels(annotations: Annotations) -> None:
+    if not annotations.counts.any():
+        raise ValueError(f"None of the {annotations.n_items} items in y has a label: nothing can be scored.")

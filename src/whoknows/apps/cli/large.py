@@ -225,13 +225,9 @@ def _watched(X: Any, update: Update) -> Any:
 
 def consensus(model: Any, said: Any, ids: Any, rows: slice) -> dict[str, Any]:
     """Columns of the consensus of some items, as a summary has them."""
-    from whoknows.insight.summary.answer import Vote, consensus_table
-    from whoknows.insight.summary.fitted import Fit
-    from whoknows.insight.summary.words import Words
+    from whoknows.insight.summary import consensus_table
 
-    some = said[rows]
-    fit = Fit.of(part_of_model(model, rows), range(some.n_items), some)
-    return consensus_table(fit, Vote.of(fit), Words.of(ids_at(ids, rows), None, None, None))
+    return consensus_table(part_of_model(model, rows), said[rows], ids_at(ids, rows))
 
 
 # --- fitting ----------------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ def _predict_many(model: Any, features: Features, out: Path, say: Say) -> None:
 
 def _table(model: Any, features: Features) -> dict[str, Any]:
     """Columns of the table of predictions."""
-    from whoknows.insight.summary.answer import class_columns
+    from whoknows.insight.summary.text import class_columns
 
     if not hasattr(model, "predict_proba"):
         value, std = model.predict(features.X, return_std=True)

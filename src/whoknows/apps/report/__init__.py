@@ -1,4 +1,4 @@
-"""The report: a Summary as one HTML file that opens anywhere and asks nothing of the network."""
+"""The report: a Summary as one HTML file that needs no network."""
 
 from whoknows.apps.report.page import page, write
 

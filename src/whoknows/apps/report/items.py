@@ -1,89 +1,66 @@
-"""What to do next: items a person should look at, and labels worth asking for."""
+"""What to do next: items to review, and labels to collect."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from whoknows.apps.charts import Html, bar, el, join
-from whoknows.apps.report.answer import OPEN, trust, verdict
-from whoknows.apps.report.words import (
+from whoknows.apps.report.consensus import OPEN, labels_of, verdict
+from whoknows.apps.report.formatting import (
+    bold_name,
+    counted,
     first_few,
     item,
+    lead,
     listed,
-    many,
-    name,
+    note,
     number,
-    percent,
-    person,
     table,
-    voices,
     whole,
 )
+from whoknows.apps.report.scales import CategoricalScale, scale_of
 from whoknows.insight.summary import Summary
-from whoknows.insight.summary.plain import Facts
+from whoknows.insight.summary.text import Facts
+
+NAMED = 5  # annotators named in a sentence
 
 
-def adjudicate(summary: Summary) -> Html:
-    """Items the model is least sure of, and those annotators dispute most."""
-    numbers = summary.given["kind"] == "numbers"
-    unsure, disputed = summary.adjudicate["least_sure"], summary.adjudicate["disputed"]
-    lead = (
-        "If someone who knows can look at a few items, let it be these: labelled, and still open. "
-        "What they decide can be given to the next fit as gold."
+def review(summary: Summary) -> Html:
+    """Items with the least certain consensus, and those with the most disputed labels."""
+    scale, disputed = scale_of(summary), summary.adjudicate["disputed"]
+    return join(
+        [
+            lead(
+                "If an expert can review some items, choose these: they have labels, but the consensus is "
+                "uncertain. Pass the expert's decisions to the next fit as gold labels."
+            ),
+            el("h3", "Least certain"),
+            _cases(summary.adjudicate["least_sure"], scale),
+            el("h3", "Most disputed") if disputed else el("p", "No item has labels that differ."),
+            _cases(disputed, scale) if disputed else None,
+            note(scale.skill_note),
+        ]
     )
-    parts: list[Any] = [
-        el("p", lead, cls="lead"),
-        el("h3", "Least sure"),
-        _table(unsure, numbers),
+
+
+def _cases(cases: list[Facts], scale: CategoricalScale) -> Html:
+    """The first few cases, the others folded."""
+    head = ("item", "consensus", "labels", "features alone")
+    rows = [
+        (item(case), verdict(case, scale), labels_of(case, scale), scale.prediction(case)) for case in cases
     ]
-    if disputed:
-        parts += [el("h3", "Most disputed"), _table(disputed, numbers)]
-    else:
-        parts.append(el("p", "No item has two labels that differ."))
-    return join([*parts, el("p", trust(numbers), cls="note")])
-
-
-def _table(cases: list[Facts], numbers: bool) -> Html:
-    """The first few cases, the others to open."""
-    head = ("item", "consensus", "who said what", "features alone")
-    rows = [_row(case, numbers) for case in cases]
     return first_few(rows, OPEN, lambda some: table(head, some, cls="cases"))
 
 
-def _row(case: Facts, numbers: bool) -> tuple[Any, ...]:
-    alone: Any = "–"
-    if numbers:
-        alone = number(case["from_features"])
-    elif "from_features" in case:
-        alone = join([name(case["from_features"]), " ", el("small", percent(case["p_from_features"]))])
-    return item(case), verdict(case, numbers), voices(case, numbers), alone
-
-
-def ask(summary: Summary) -> Html:
-    """The labels expected to say most."""
+def questions(summary: Summary) -> Html:
+    """Labels with the highest expected information."""
     facts = summary.ask
     questions = facts["questions"]
     if not questions:
-        return el("p", f"There is no label left to ask for: {facts['why_no_more']}.", cls="lead")
-    shares = [join([person(who), f" {whole(n)}"]) for who, n in list(facts["by_annotator"].items())[:5]]
-    rest = len(facts["by_annotator"]) - len(shares)
-    among = (
-        f" Chosen among the {whole(facts['n_candidates'])} least sure of {many(facts['n_items'], 'item')}."
-        if facts["n_candidates"] < facts["n_items"]
-        else ""
-    )
-    lead = [
-        f"These {len(questions)} labels are expected to say most about the truth",
-        " for what they cost" if facts["costs_given"] else "",
-        ": questions for ",
-        listed(shares) if not rest else join([join(shares, ", "), f" and {whole(rest)} more"]),
-        f".{among}",
-    ]
+        return lead(f"There are no more labels to ask for: {facts['why_no_more']}.")
     most = max(question["information"] for question in questions) or 1.0
     rows = [
         (
             str(place),
-            person(question["annotator"]),
+            bold_name(question["annotator"]),
             item(question),
             bar(question["information"] / most),
             f"{question['information']:.2f}",
@@ -92,10 +69,23 @@ def ask(summary: Summary) -> Html:
         for place, question in enumerate(questions, 1)
     ]
     head = ["", "ask", "about", "", "bits", *(["cost"] if facts["costs_given"] else [])]
-    note = (
-        "Bits: what the label is expected to tell about its item; one bit settles a yes-no question that was "
-        "wholly open. Ask, add the answers to the labels, fit again."
+    bits = (
+        "Bits: expected information about the truth of the item; one bit settles a yes-no question that was "
+        "completely open. Collect these labels, add them to the others and fit again."
     )
-    return join(
-        [el("p", lead, cls="lead"), table(head, rows, (0, 4, 5), cls="bars ask"), el("p", note, cls="note")]
+    return join([_questions_lead(facts), table(head, rows, (0, 4, 5), cls="bars ask"), note(bits)])
+
+
+def _questions_lead(facts: Facts) -> Html:
+    by_annotator = list(facts["by_annotator"].items())
+    named = [join([bold_name(who), f" ({whole(n)})"]) for who, n in by_annotator[:NAMED]]
+    rest = [f"{len(by_annotator) - NAMED} more"] if len(by_annotator) > NAMED else []
+    candidates, total = facts["n_candidates"], counted(facts["n_items"], "item")
+    least_certain = f" They were chosen among the {whole(candidates)} least certain of {total}."
+    return lead(
+        f"These {len(facts['questions'])} labels are expected to be the most informative",
+        " for their cost" if facts["costs_given"] else "",
+        ". Annotators to ask: ",
+        listed([*named, *rest]),
+        f".{least_certain if candidates < facts['n_items'] else ''}",
     )

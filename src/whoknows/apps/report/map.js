@@ -1,5 +1,5 @@
 "use strict";
-/* The map of expertise: dots on a canvas, coloured by an annotator; a region dragged over them is listed beside. */
+/* The map of expertise: dots on a canvas, coloured by the skill of an annotator; a selected region is listed beside it. */
 (function () {
   document.documentElement.classList.add("script");
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -16,10 +16,20 @@
   function digits(value) { return Math.abs(value) >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(3))); }
   function whole(n) { return String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f"); }
   function percent(value) { return Math.round(100 * value) + "%"; }
-  function skill(value) { return data.numbers ? "±\u202f" + digits(value) : percent(value); }
-  function sure(i) { return data.numbers ? "±\u202f" + digits(data.doubt[i]) : percent(1 - data.doubt[i]); }
+  function plusMinus(value) { return "±\u202f" + digits(value); }
   function called(name) { return typeof name === "string" ? name : "annotator " + name; }
-  function named(value) { return typeof value === "number" && data.numbers ? digits(value) : String(value); }
+
+  /* Skill is a probability of being right, or a typical error. */
+  const scale = {
+    probability: {
+      skill: percent, certainty: (doubt) => percent(1 - doubt), value: String, bar: (mean) => mean,
+      better: (a, b) => b - a, head: "right", certaintyHead: "probability", least: () => 0,
+    },
+    error: {
+      skill: plusMinus, certainty: plusMinus, value: digits, bar: (mean, most) => mean / most,
+      better: (a, b) => a - b, head: "typical error", certaintyHead: "uncertainty", least: (doubt) => Math.min(...doubt),
+    },
+  }[data.scale];
 
   function element(name, text, cls) {
     const made = document.createElement(name);
@@ -59,18 +69,17 @@
     return Array.from({ length: STEPS }, (_, k) => style.getPropertyValue("--s" + k).trim());
   }
 
-  function step(value, low, high, better) {
-    let place = Math.min(Math.max((value - low) / (high - low), 0), 1);
-    if (!better) place = 1 - place;
+  function step(value, worst, best) {
+    const place = Math.min(Math.max((value - worst) / (best - worst), 0), 1);
     return Math.min(Math.floor(place * STEPS), STEPS - 1);
   }
 
   function steps() {
     if (who.value === "sure") {
-      const least = Math.min(...data.doubt), most = Math.max(...data.doubt) || 1;
-      return data.doubt.map((value) => step(value, data.numbers ? least : 0, most > least ? most : least + 1, false));
+      const least = scale.least(data.doubt), most = Math.max(...data.doubt) || 1;
+      return data.doubt.map((value) => step(value, most > least ? most : least + 1, least));
     }
-    return data.skill[Number(who.value)].map((value) => step(value, data.domain[0], data.domain[1], !data.numbers));
+    return data.skill[Number(who.value)].map((value) => step(value, data.domain[0], data.domain[1]));
   }
 
   function at(i) { return [PAD + data.x[i] * (width - 2 * PAD), height - PAD - data.y[i] * (height - 2 * PAD)]; }
@@ -118,17 +127,17 @@
       const mean = rows.reduce((sum, i) => sum + data.skill[t][i], 0) / n;
       return { name: called(name), mean, count: rows.filter((i) => labelled[t].has(i)).length };
     });
-    people.sort((a, b) => (data.numbers ? a.mean - b.mean : b.mean - a.mean));
+    people.sort((a, b) => scale.better(a.mean, b.mean));
     const most = Math.max(...people.map((each) => each.mean)) || 1;
-    ranking.append(table(["annotator", "", data.numbers ? "typical error" : "right", "labels here"],
-      people.map((each) => [each.name, bar(data.numbers ? each.mean / most : each.mean), amount(skill(each.mean)), amount(whole(each.count))])));
+    ranking.append(table(["annotator", "", scale.head, "labels here"],
+      people.map((each) => [each.name, bar(scale.bar(each.mean, most)), amount(scale.skill(each.mean)), amount(whole(each.count))])));
     const unsure = [...rows].sort((a, b) => data.doubt[b] - data.doubt[a]).slice(0, LISTED);
-    if (n > unsure.length) items.append(element("p", "The " + unsure.length + " least sure of " + whole(n) + ":", "note"));
-    items.append(table(["item", "consensus", data.numbers ? "±" : "sure", "labels"], unsure.map((i) => {
+    if (n > unsure.length) items.append(element("p", "The " + unsure.length + " least certain of " + whole(n) + ":", "note"));
+    items.append(table(["item", "consensus", scale.certaintyHead, "labels"], unsure.map((i) => {
       const cell = element("div", undefined, "item");
       cell.append(element("b", String(data.item[i]), "id"));
       if (data.text && data.text[i]) cell.append(element("span", data.text[i], "text"));
-      return [cell, named(data.consensus[i]), amount(sure(i)), amount(String(data.n_labels[i]))];
+      return [cell, scale.value(data.consensus[i]), amount(scale.certainty(data.doubt[i])), amount(String(data.n_labels[i]))];
     })));
   }
 
@@ -157,8 +166,8 @@
       const [x, y] = at(i), far = (x - px * width) ** 2 + (y - py * height) ** 2;
       if (far < near) { near = far; best = i; }
     });
-    canvas.title = best === null ? "" : data.item[best] + ": " + named(data.consensus[best]) + " (" + sure(best) + ")"
-      + (who.value === "sure" ? "" : "\n" + called(data.annotators[Number(who.value)]) + ": " + skill(data.skill[Number(who.value)][best]));
+    canvas.title = best === null ? "" : data.item[best] + ": " + scale.value(data.consensus[best]) + " (" + scale.certainty(data.doubt[best]) + ")"
+      + (who.value === "sure" ? "" : "\n" + called(data.annotators[Number(who.value)]) + ": " + scale.skill(data.skill[Number(who.value)][best]));
   }
 
   function forget() { brush = null; draw(); list(); }

@@ -1,4 +1,4 @@
-"""The page: sections in their order, style and script inside, nothing fetched from anywhere."""
+"""The page: all sections in one HTML file, with style and script, that loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -6,40 +6,82 @@ import base64
 import hashlib
 import json
 from importlib.resources import files
-from typing import Any
 
 from whoknows.apps.charts import Html, el, join
 from whoknows.apps.report.agreement import agreement
-from whoknows.apps.report.answer import answer
-from whoknows.apps.report.given import given
-from whoknows.apps.report.items import adjudicate, ask
-from whoknows.apps.report.method import method
-from whoknows.apps.report.people import people
-from whoknows.apps.report.words import percent, whole
+from whoknows.apps.report.annotators import annotators
+from whoknows.apps.report.consensus import consensus
+from whoknows.apps.report.formatting import lead, whole
+from whoknows.apps.report.items import questions, review
+from whoknows.apps.report.overview import overview
+from whoknows.apps.report.scales import scale_of
 from whoknows.insight.summary import Summary
 from whoknows.io.atomic import replace
 from whoknows.io.errors import Path
 
+CAVEATS = (
+    "No true labels were used unless gold labels were given: expertise is what best explains who disagrees "
+    "with whom, and the features. If most annotators make the same mistake, so does the model. Intervals and "
+    "probabilities are those of the model, and only as good as its assumptions."
+)
+DETAILS = (
+    "Regions are the best and the worst leaf of a decision tree of depth two, fitted to the expertise of "
+    "each annotator on a sample of items. The map shows the first two principal components of the features. "
+    "Labels to collect are chosen by expected information gain."
+)
+PAPERS = (
+    "Y. Yan, R. Rosales, G. Fung, J. Dy (2010). Modeling Multiple Annotator Expertise in the Semi-Supervised "
+    "Learning Scenario. Proceedings of the 26th Conference on Uncertainty in Artificial Intelligence (UAI). "
+    "arXiv:1203.3529.",
+    "K. Krippendorff (2011). Computing Krippendorff's alpha-reliability. University of Pennsylvania.",
+)
+BIBTEX = """@inproceedings{yan2010modeling,
+  title     = {Modeling Multiple Annotator Expertise in the Semi-Supervised Learning Scenario},
+  author    = {Yan, Yan and Rosales, R{\\'o}mer and Fung, Glenn and Dy, Jennifer},
+  booktitle = {Proceedings of the Twenty-Sixth Conference on Uncertainty in Artificial Intelligence},
+  year      = {2010}
+}"""
+
+
+def method(summary: Summary) -> Html:
+    """The model in a few sentences, its limits, and the papers to cite."""
+    unlabelled = summary.given["n_items"] > summary.given["n_labelled"]
+    return join(
+        [
+            lead(
+                scale_of(summary).method,
+                " Truth and annotators are estimated jointly from the labels",
+                "; unlabelled items show which items are similar." if unlabelled else ".",
+            ),
+            el("p", CAVEATS),
+            el("p", DETAILS),
+            el("p", f"Created with whoknows {summary.method['version']}. If you use it, please cite:"),
+            el("ul", [el("li", paper) for paper in PAPERS]),
+            el("pre", BIBTEX),
+        ]
+    )
+
+
 SECTIONS = (
-    ("given", "What was given", given),
-    ("answer", "The answer", answer),
-    ("people", "Who knows what", people),
+    ("overview", "Data and model", overview),
+    ("consensus", "Consensus", consensus),
+    ("annotators", "Who knows what", annotators),
     ("agreement", "Agreement", agreement),
-    ("adjudicate", "Items to adjudicate", adjudicate),
-    ("ask", "Whom to ask next", ask),
+    ("review", "Items to review", review),
+    ("ask", "Whom to ask next", questions),
     ("method", "Method and citation", method),
 )
 
 
 def write(summary: Summary, path: Path, title: str | None = None) -> None:
-    """Write the report of a fit: one HTML file, whole or not at all.
+    """Write the report of a fit as one HTML file, completely or not at all.
 
     Parameters
     ----------
     summary : Summary
         From `whoknows.insight.summary.summarize`.
     path : str or path
-        A file of that name is replaced.
+        An existing file is replaced.
     title : str, optional
         Heading of the report.
     """
@@ -81,28 +123,25 @@ def page(summary: Summary, title: str | None = None) -> Html:
 
 
 def _tiles(summary: Summary) -> Html:
-    """The five numbers to see first."""
-    given, answer, agreed = summary.given, summary.answer, summary.agreement
-    alpha = agreed.get("alpha")
+    """Numbers to see first."""
+    given, scale = summary.given, scale_of(summary)
+    alpha = summary.agreement.get("alpha")
     tiles = [
         (whole(given["n_items"]), f"items, {whole(given['n_labelled'])} with labels"),
         (whole(given["n_annotators"]), "annotator" if given["n_annotators"] == 1 else "annotators"),
         (whole(given["n_labels"]), "labels"),
+        *scale.tiles(summary),
+        (whole(summary.answer["n_overruled"]), scale.overruled),
     ]
-    if given["kind"] != "numbers":
-        tiles.append((percent(answer["n_sure"] / given["n_items"]), "of the items settled"))
-    tiles.append(
-        (whole(answer["n_overruled"]), "votes overruled" if given["kind"] != "numbers" else "means overruled")
-    )
     if alpha is not None:
         tiles.append((f"{alpha:.2f}", "agreement (alpha)"))
     return el("dl", [el("div", el("dd", value), el("dt", what)) for value, what in tiles], cls="tiles")
 
 
 def _data(summary: Summary) -> Html:
-    """What the map needs, as JSON that cannot end the script it stands in."""
-    kind = summary.given["kind"]
-    facts: dict[str, Any] = {**summary.map, "numbers": kind == "numbers"}
+    """Data of the map as JSON that cannot close its script element."""
+    scale = scale_of(summary)
+    facts = {**summary.map, "domain": scale.domain(summary.map["domain"]), "scale": scale.script}
     text = json.dumps(facts, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Html(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
@@ -112,7 +151,7 @@ def _asset(name: str) -> str:
 
 
 def _policy(script: str) -> str:
-    """Content-Security-Policy: nothing from the network, no script but ours."""
+    """Content-Security-Policy: nothing from the network, no script but our own."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "

@@ -1,6 +1,6 @@
-"""Summary: the plain numbers and words of a fit, JSON-able; all that apps may show."""
+"""Summary: the numbers and sentences of a fit, for JSON; all that apps may show."""
 
-from whoknows.insight.summary.make import summarize
-from whoknows.insight.summary.record import Summary
+from whoknows.insight.summary.builder import consensus_table, summarize
+from whoknows.insight.summary.summary import Summary
 
-__all__ = ["Summary", "summarize"]
+__all__ = ["Summary", "consensus_table", "summarize"]

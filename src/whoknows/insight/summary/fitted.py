@@ -1,163 +1,229 @@
-"""One face over every fitted model: what it says of the items it was fitted to, a few rows at a time."""
+"""A fitted model and its data: one interface, with a categorical and a Gaussian implementation.
+
+Everything a summary asks of a model is asked here, so no other module distinguishes classes from numbers.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
-from whoknows._array import Array, Rows
+from whoknows._array import Array, Rows, segment_sum
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.inputs.validation import check_annotations, row_ids
-from whoknows.model.truth import GraphTruth
+from whoknows.data.vocabulary import Ids
+from whoknows.estimators.ask.suggestions import Suggestions
+from whoknows.estimators.inputs.validation import CheckedFeatures, check_annotations, checked, row_ids
+from whoknows.insight.measurement_scale import Level
+from whoknows.insight.summary.text import Facts, Table
 
-Kind = Literal["classes", "levels", "numbers"]
-
-AT_ONCE = 4_000_000  # numbers held at once
-WORK = 1_000_000  # items × annotators × classes² that a ranking may take
-ANSWERS = 8_000_000  # items × annotators × members × classes at which skill is looked at
-FEWEST_ASKED = 500  # items in any case
-FEWEST_RANKED, MOST_RANKED = 50, 1_000  # items that a ranking is averaged over
+BLOCK = 4_000_000  # numbers held in memory at once
+ANSWERS = 8_000_000  # items × annotators × members × classes at which skill is computed
+MIN_ITEMS = 500  # items in any case
+BINS = 10  # of a histogram
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A fitted model and what it was fitted to.
+class FittedModel(ABC):
+    """A fitted model and the data it was fitted to.
 
     Attributes
     ----------
     model : CrowdClassifier, AutoCrowdClassifier or CrowdRegressor
     X : (n_items, n_features)
-    said : Annotations
+    annotations : Annotations
         In the codes of the model: annotators as in ``annotators_``, labels as in ``classes_``.
+    n_items, n_annotators : int
+    n_members : int
+        Number of models that are averaged.
     kind : {"classes", "levels", "numbers"}
+    level : {"nominal", "ordinal", "interval"}
+        Measurement scale of the labels.
+    sign : {1, -1}
+        1 if a higher skill is better (a probability), −1 if a lower one is (an error).
+    map_decimals : (int, int)
+        Decimals of uncertainty and skill on a map.
+    classes : list
+        For JSON; empty for numbers.
+    consensus : (n_items,)
+        Code of the most probable class, or expected value.
+    uncertainty : (n_items,)
+        Probability that the consensus is wrong, or its standard deviation.
+    is_uncertain : bool array of shape (n_items,)
+        Whether an item may need review.
+    vote : (n_items,)
+        Code of the most frequent label, or mean; NaN for ties and without labels.
+    overruled : bool array of shape (n_items,)
+        Whether the consensus contradicts the vote.
+    margin : (n_items,)
+        How clearly it does: difference in number of labels, or distance.
+    entropy : (n_items,)
+        Entropy of the posterior, or its standard deviation, which grows with it.
+    disagreement : (n_items,)
+        Entropy of the labels of each item in bits, or their standard deviation.
     """
 
-    model: Any
-    X: Any
-    said: Annotations
-    kind: Kind
+    kind: ClassVar[str]
+    level: ClassVar[Level]
+    sign: ClassVar[int]
+    pair_measure: ClassVar[str]
+    map_decimals: ClassVar[tuple[int, int]]
+    posterior_attribute: ClassVar[str]
 
-    @classmethod
-    def of(cls, model: Any, X: Any, said: Any) -> Fit:
-        """Check that these are the items of the fit."""
-        check_is_fitted(model)
-        kind: Kind = (
-            "numbers"
-            if hasattr(model, "posterior_mean_")
-            else "levels"
-            if hasattr(model, "annotator_severity_")
-            else "classes"
-        )
-        n_items, known = (
-            _num_samples(X),
-            len(model.posterior_mean_ if kind == "numbers" else model.posterior_),
-        )
-        if n_items != known:
+    classes: list[Any]
+    consensus: NDArray[Any]
+    uncertainty: Array
+    is_uncertain: NDArray[np.bool_]
+    vote: Array
+    overruled: NDArray[np.bool_]
+    margin: Array
+    entropy: Array
+    disagreement: Array
+
+    def __init__(self, model: Any, X: Any, y: Any) -> None:
+        n_items, n_fitted = _num_samples(X), len(getattr(model, self.posterior_attribute))
+        if n_items != n_fitted:
             raise ValueError(
-                f"A summary is of the items of the fit: it had {known}, X has {n_items} rows. Pass the X and "
-                "the labels that were given to fit, in the same order."
+                f"A summary needs the data of the fit: it had {n_fitted} items, X has {n_items} rows. Pass "
+                "the same X and y as to fit, in the same order."
             )
-        said = check_annotations(said, n_items, model.annotators_, row_ids(X))
-        return cls(
-            model,
-            X,
-            said.recode(model.annotators_, said.labels if kind == "numbers" else model.classes_),
-            kind,
-        )
+        annotations = check_annotations(y, n_items, model.annotators_, row_ids(X))
+        labels = getattr(model, "classes_", annotations.labels)  # numbers have no classes
+        self.model, self.X = model, X
+        self.annotations = annotations.recode(model.annotators_, labels)
+        self.n_items, self.n_annotators = self.annotations.shape
+        self.n_members = len(getattr(model, "pairs_", [model]))
+
+    # --- data --------------------------------------------------------------------------------------
 
     @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.said.n_items
+    def n_outcomes(self) -> int:
+        """Number of classes, 1 for numbers."""
+        return max(len(self.classes), 1)
 
-    @property
-    def n_annotators(self) -> int:
-        """Number of annotators."""
-        return self.said.n_annotators
+    def features(self, rows: Rows) -> Any:
+        """Features of some items, for the methods of the model, which all get them here."""
+        return CheckedFeatures(self._checked.X[rows], None)
 
     @cached_property
-    def posterior(self) -> Array:
-        """p(z | x, labels): (n_items, n_classes)."""
-        return np.asarray(self.model.posterior_)
+    def _checked(self) -> CheckedFeatures:
+        """All features, validated once for every question to the model."""
+        return checked(self.model, self.X)
 
-    @cached_property
-    def consensus(self) -> NDArray[Any]:
-        """Likeliest class of each item, as its code; of numbers the expected one: (n_items,)."""
-        return np.asarray(
-            self.model.posterior_mean_ if self.kind == "numbers" else self.posterior.argmax(axis=1)
-        )
-
-    @cached_property
-    def doubt(self) -> Array:
-        """Probability that the consensus is wrong; of numbers its standard deviation: (n_items,)."""
-        if self.kind == "numbers":
-            return np.asarray(self.model.posterior_std_)
-        return np.asarray(1 - self.posterior.max(axis=1))
-
-    @property
-    def higher_is_better(self) -> bool:
-        """Whether a higher skill is a better one: a probability is, an error is not."""
-        return self.kind != "numbers"
-
-    @property
-    def knows_features_alone(self) -> bool:
-        """Whether the model says what the features say without the item's own labels."""
-        truth = getattr(self.model, "truth", None)
-        return self.kind != "numbers" and not (truth == "gp" or isinstance(truth, GraphTruth))
-
-    def rows(self, rows: Rows) -> Any:
-        """Features of some items, in the type of X."""
-        return _safe_indexing(self.X, rows)
-
-    def numbers(self, rows: Rows) -> Array:
-        """Features of some items as an array: (n_rows, n_features)."""
-        return np.asarray(self.rows(rows), dtype=float)
-
-    def skill(self, rows: Rows, people: Rows | None = None) -> Array:
-        """Probability of being right on these items; of numbers the typical error: (n_rows, n_people).
-
-        A few items at a time: members of an average each have a table of their own.
-        """
-        chosen = np.arange(self.n_annotators) if people is None else people
-        classes = 1 if self.kind == "numbers" else self.said.n_classes
-        a_row = (self.n_annotators + 1) * classes + self.n_members * len(chosen)
-        parts = np.array_split(rows, 1 + len(rows) * a_row // AT_ONCE)
-        return np.vstack(
-            [self._skill(part, chosen) for part in parts if len(part)] or [np.zeros((0, len(chosen)))]
-        )
-
-    def _skill(self, rows: Rows, people: Rows) -> Array:
-        if self.kind == "numbers":
-            return np.asarray(self.model.annotator_scale(self.rows(rows))[:, people])
-        return np.asarray(self.model.expertise(self.rows(rows), annotators=self.said.annotators[people]))
-
-    def affordable(self, most: int) -> int:
-        """How many items everybody's skill may be asked at: ``most``, fewer of large crowds and averages."""
-        classes = 1 if self.kind == "numbers" else self.said.n_classes
-        n = ANSWERS // (self.n_annotators * self.n_members * classes)
-        return min(most, max(n, FEWEST_ASKED))
-
-    @property
-    def n_members(self) -> int:
-        """How many models are averaged."""
-        return len(getattr(self.model, "members_", [self.model]))
-
-    def ranking(self) -> Any:
-        """Expertise averaged over items, with limits; over fewer items where limits take long to find."""
-        n = WORK // (self.n_annotators * self.said.n_classes**2)
-        if n >= MOST_RANKED:
-            return self.model.ranking()
-        return self.model.ranking(self.rows(self.sample(max(n, FEWEST_RANKED))))
+    def feature_array(self, rows: Rows | None = None) -> Array:
+        """Features of some or all items as an array: (n_rows, n_features)."""
+        return np.asarray(self.X if rows is None else _safe_indexing(self.X, rows), dtype=float)
 
     def sample(self, n: int, among: Rows | None = None) -> Rows:
-        """At most n items, drawn at random, the same ones every time; in order."""
+        """At most n items in order, drawn at random, the same ones every time."""
         rows = np.arange(self.n_items) if among is None else among
         if len(rows) <= n:
             return rows
         return np.sort(np.random.default_rng(0).choice(rows, n, replace=False))
+
+    def affordable(self, most: int) -> int:
+        """Number of items to compute all skills at: ``most``, fewer for many annotators or members."""
+        n = ANSWERS // (self.n_annotators * self.n_members * self.n_outcomes)
+        return min(most, max(n, MIN_ITEMS))
+
+    def skill(self, rows: Rows, annotators: Rows | None = None) -> Array:
+        """Probability of being correct on some items, or typical error: (n_rows, n_annotators).
+
+        Computed in blocks: each member of an ensemble has a table of its own.
+        """
+        chosen = np.arange(self.n_annotators) if annotators is None else annotators
+        width = (self.n_annotators + 1) * self.n_outcomes + self.n_members * len(chosen)
+        blocks = np.array_split(rows, 1 + len(rows) * width // BLOCK)
+        skills = [self.skill_block(block, chosen) for block in blocks if len(block)]
+        return np.vstack(skills or [np.zeros((0, len(chosen)))])
+
+    def annotator_mean(self, values: Array, where: Any = slice(None)) -> Array:
+        """Mean over the labels of each annotator, NaN without labels: (n_annotators,)."""
+        annotator = self.annotations.annotator[where]
+        n = np.bincount(annotator, minlength=self.n_annotators)
+        return np.asarray(segment_sum(values[where], annotator, self.n_annotators) / np.where(n, n, np.nan))
+
+    def histogram(self, values: Array, edges: Array) -> Facts:
+        """Counts of labelled and of unlabelled items between the edges."""
+        bins = np.clip(np.digitize(values, edges) - 1, 0, BINS - 1)
+        on = self.annotations.labelled
+        return {
+            "edges": edges,
+            "labelled": np.bincount(bins[on], minlength=BINS),
+            "unlabelled": np.bincount(bins[~on], minlength=BINS),
+        }
+
+    # --- consensus ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def consensus_columns(self) -> Table:
+        """Columns of the table of consensus beside the item."""
+
+    @abstractmethod
+    def consensus_facts(self) -> Facts:
+        """Distribution of the consensus and of its certainty."""
+
+    @abstractmethod
+    def predictions(self, rows: Rows) -> list[Facts]:
+        """Predictions from the features alone, without the labels of the item."""
+
+    @abstractmethod
+    def explanation(self, row: int, case: Facts, skill: Array, annotators: Any, labels: Any) -> Iterator[str]:
+        """Why the consensus contradicts the vote, in sentences."""
+
+    @abstractmethod
+    def suggest(self, rows: Rows, n: int, costs: Any) -> Suggestions:
+        """Choose n labels of some items to collect next."""
+
+    # --- annotators --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def skill_block(self, rows: Rows, annotators: Rows) -> Array:
+        """Skill on a few items: (n_rows, n_annotators)."""
+
+    @abstractmethod
+    def skills_differ(self, low: float, high: float) -> bool:
+        """Whether two skills differ enough to mention it."""
+
+    @abstractmethod
+    def color_domain(self, skill: Array) -> list[float]:
+        """Range of skill for colours: nearly all values, rounded."""
+
+    @abstractmethod
+    def ranking(self) -> tuple[Rows, Table]:
+        """Annotators from best to worst, and their columns in that order."""
+
+    @abstractmethod
+    def check_gold(self, gold: Any) -> Array:
+        """Gold as class codes or numbers, NaN where unknown: (n_items,)."""
+
+    @abstractmethod
+    def gold_columns(self, gold: Array) -> dict[str, Array]:
+        """Comparison of annotators with gold: columns of (n_annotators,)."""
+
+    @abstractmethod
+    def pair_values(self, annotations: Annotations) -> tuple[Ids, Ids, Array, Array]:
+        """Agreement of all pairs: two ids, number of common items, value."""
+
+    # --- facts that only some models have ----------------------------------------------------------
+
+    def profiles(self, annotators: list[int], rows: Rows) -> list[Facts]:
+        """Facts about some annotators, some of them averaged over items."""
+        return [{} for _ in annotators]
+
+    def share_of_consensus(self, labels: Rows) -> float | None:
+        """Share of some labels that equal the consensus."""
+        return None
+
+    def agreement_facts(self) -> Facts:
+        """Agreement beside Krippendorff's alpha, and pairs that may have copied."""
+        return {}
+
+    def label_warnings(self) -> Iterator[str]:
+        """Warnings about the labels."""
+        yield from ()

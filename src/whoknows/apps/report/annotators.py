@@ -1,0 +1,288 @@
+"""Annotators: their ranking, the map of expertise, and a card for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from whoknows.apps.charts import Html, color_legend, el, heat, interval, join, small_map, ticks
+from whoknows.apps.report.formatting import (
+    bold_name,
+    counted,
+    first_few,
+    fold,
+    item,
+    lead,
+    listed,
+    name,
+    note,
+    number,
+    ordinal,
+    percent,
+    quoted,
+    table,
+    whole,
+)
+from whoknows.apps.report.scales import CategoricalScale, scale_of
+from whoknows.insight.summary import Summary
+from whoknows.insight.summary.text import Facts, Table, annotator_name
+
+MAX_UNFOLDED = 60  # annotators in a ranking without folded rows
+ENDS = 25  # rows shown at the top and at the bottom of a longer ranking
+MAX_FOLDED = 2_000  # folded rows; the rest is in annotators.csv
+OPEN_CARDS = 12  # cards that are not folded
+FEW_CLASSES = 3  # up to which the probability of being right is given for each
+EXTRA_COLUMNS: dict[str, tuple[str, Any]] = {  # columns that only some fits have: heading and format
+    "severity": ("severity", "{:+.2f}".format),
+    "n_gold": ("gold items", whole),
+    "right_on_gold": ("right on gold", percent),
+    "error_on_gold": ("error on gold", number),
+}
+REGION_NOTE = (
+    "Regions are where the model sees the largest differences. They are more reliable the more of the "
+    "annotator's own labels lie there, and if these agree with the consensus."
+)
+
+
+def annotators(summary: Summary) -> Html:
+    """Ranking, map and cards."""
+    scale = scale_of(summary)
+    return join(
+        [
+            _lead(summary, scale),
+            el("h3", "Ranking"),
+            _ranking(summary.annotators, scale),
+            el("h3", "Map of expertise"),
+            *_map(summary, scale),
+            el("h3", "Profiles"),
+            _cards(summary, scale),
+        ]
+    )
+
+
+def _lead(summary: Summary, scale: CategoricalScale) -> Html:
+    names, skills = summary.annotators["annotator"], summary.annotators[scale.skill_column]
+    first, last = ([bold_name(names[i]), f" ({scale.skill(skills[i])})"] for i in (0, -1))
+    if len(names) == 1:
+        words: list[Any] = ["There is one annotator, ", *first, "."]
+    else:
+        words = ["On average over all items, ", *first, f" {scale.best} and ", *last, f" {scale.worst}."]
+    varying, n = sum(profile["varies"] for profile in summary.profiles), len(summary.profiles)
+    if not varying:
+        return lead(words, " Nobody was found to be much better on some items than on others.")
+    words.append(f" For {varying} of {counted(n, 'annotator')} with a profile, skill depends on the item.")
+    varies, several = summary.given["varies"], summary.given["members"] is not None
+    if several and not varies:
+        finding = "cannot confirm this yet" if varies is None else "are not predicted better this way"
+        words.append(f" But held-out labels {finding}: treat the regions below with caution.")
+    return lead(words)
+
+
+# --- ranking ---------------------------------------------------------------------------------------
+
+
+def _ranking(columns: Table, scale: CategoricalScale) -> Html:
+    """All annotators; of many, both ends, the others folded."""
+    n, below = len(columns["annotator"]), note(scale.ranking_note, " All annotators are in annotators.csv.")
+    if n <= MAX_UNFOLDED:
+        return join([_ranking_rows(columns, scale, range(n)), below])
+    middle = range(ENDS, n - ENDS)[:MAX_FOLDED]
+    ends = _ranking_rows(columns, scale, [*range(ENDS), None, *range(n - ENDS, n)])
+    above = note(f"The first {ENDS} and the last {ENDS} of {counted(n, 'annotator')}.")
+    title = f"The {whole(len(middle))} after the first {ENDS}"
+    return join([above, ends, fold(title, _ranking_rows(columns, scale, middle)), below])
+
+
+def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | None]) -> Html:
+    """Table of some ranks; None is a gap."""
+    axis, labels = scale.rank_axis(columns)
+    extra = [key for key in EXTRA_COLUMNS if key in columns]
+    head = [
+        "",
+        "annotator",
+        el("th", ticks(labels), cls="axis", scope="col"),
+        *scale.rank_heads(),
+        "labels",
+        "agrees",
+        *(EXTRA_COLUMNS[key][0] for key in extra),
+    ]
+
+    def row(i: int) -> list[Any]:
+        skill = columns[scale.skill_column][i]
+        return [
+            whole(i + 1),
+            el("th", name(columns["annotator"][i]), scope="row"),
+            interval(columns["low"][i], skill, columns["high"][i], axis),
+            *scale.rank_cells(columns, i),
+            whole(columns["n_labels"][i]),
+            scale.agreement(columns["agreement_with_consensus"][i]),
+            *(EXTRA_COLUMNS[key][1](columns[key][i]) for key in extra),
+        ]
+
+    gap = [el("td", "⋮", colspan=len(head), cls="gap")]
+    body = [gap if i is None else row(i) for i in rows]
+    return table(head, body, (0, *range(3, len(head))), cls="ranking")
+
+
+# --- map -------------------------------------------------------------------------------------------
+
+
+def _map(summary: Summary, scale: CategoricalScale) -> list[Html]:
+    """How to read the map, the map, and lists for a region of it; without script, where to look instead."""
+    facts = summary.map
+    shown, total = len(facts["item"]), counted(facts["n_items"], "item")
+    sample = total if shown == facts["n_items"] else f"{whole(shown)} of {total}, drawn at random"
+    words = (
+        f"Each dot is an item ({sample}); similar items are close to each other. The bluer a dot, the better "
+        f"the annotator is there. {_axes(facts['axes'])}"
+    )
+    without = el("p", "The map needs JavaScript; the small maps below do not.", cls="note without-script")
+    lists = el(
+        "div",
+        el("h4", "All items", id="map-count", aria_live="polite"),
+        el("div", id="map-ranking"),
+        el("div", id="map-items"),
+        cls="region",
+    )
+    return [el("p", words), without, el("div", _canvas(summary, scale), lists, cls="map needs-script")]
+
+
+def _canvas(summary: Summary, scale: CategoricalScale) -> Html:
+    facts, first = summary.map, _most_varied(summary)
+    options = [
+        el("option", annotator_name(who), value=k, selected=k == first)
+        for k, who in enumerate(facts["annotators"])
+    ]
+    options.append(el("option", "certainty of the consensus", value="sure"))
+    tools = [
+        el("label", "Coloured by ", el("select", options, id="map-who")),
+        el("button", "Show all items", id="map-clear", type="button", disabled=True),
+    ]
+    return el(
+        "div",
+        el("p", tools, cls="tools"),
+        el("canvas", id="map", tabindex="0", role="img", aria_label="Map of the items"),
+        color_legend([scale.skill(end) for end in scale.domain(facts["domain"])], scale.measure),
+        el("p", "Drag over the map to select a region.", cls="note", id="map-hint"),
+    )
+
+
+def _most_varied(summary: Summary) -> int:
+    """Position of the annotator whose regions differ most: the map to see first."""
+    gaps = [
+        abs(profile["strong"]["skill"] - profile["weak"]["skill"]) if profile["varies"] else 0.0
+        for profile in summary.profiles
+    ]
+    return gaps.index(max(gaps))
+
+
+def _axes(axes: list[Facts]) -> str:
+    """What the axes of the map stand for."""
+    first, second = (f"{percent(axis['share'])} of the variance" for axis in axes)
+    if axes[0]["share"] and not axes[0]["features"]:
+        return (
+            f"Left to right: the main difference between the texts ({first}); bottom to top: the second "
+            f"({second})."
+        )
+    parts = [
+        f"{where} mostly {' and '.join(axis['features'][:2])} ({share})"
+        for where, axis, share in zip(("left to right", "bottom to top"), axes, (first, second), strict=True)
+        if axis["features"] and axis["share"]
+    ]
+    return f"Axes: {'; '.join(parts)}." if parts else ""
+
+
+# --- cards -----------------------------------------------------------------------------------------
+
+
+def _cards(summary: Summary, scale: CategoricalScale) -> Html:
+    """A card for each annotator with a profile."""
+    cards = [_card(summary, profile, scale) for profile in summary.profiles]
+    half = OPEN_CARDS // 2
+    if len(cards) > OPEN_CARDS:  # both ends first
+        cards = [*cards[:half], *cards[-half:], *cards[half:-half]]
+    total, selection = len(summary.annotators["annotator"]), None
+    if len(cards) < total:
+        which = "the best, the worst and those with most labels"
+        selection = note(f"{len(cards)} of {counted(total, 'annotator')}: {which}.")
+    ends = [scale.skill(end) for end in scale.domain(summary.map["domain"])]
+    care = note(REGION_NOTE) if any(profile["varies"] for profile in summary.profiles) else None
+    shown = first_few(cards, OPEN_CARDS, lambda some: el("div", some, cls="cards"))
+    return join([selection, care, color_legend(ends, f"small maps: {scale.measure}"), shown])
+
+
+def _card(summary: Summary, profile: Facts, scale: CategoricalScale) -> Html:
+    facts, total = summary.map, whole(len(summary.annotators["annotator"]))
+    grid = facts["grid"]["columns"], facts["grid"]["lines"]
+    drawn = small_map(facts["grid"]["cell"], profile["map"], grid, scale.domain(facts["domain"]))
+    limits = "" if profile["low"] is None else f" ({percent(profile['low'])} to {percent(profile['high'])})"
+    place = f", {ordinal(profile['place'])} of {total}, {counted(profile['n_labels'], 'label')}"
+    skill = el("b", scale.skill(profile[scale.skill_column]))
+    head = el("div", el("h4", annotator_name(profile["annotator"])), el("p", skill, limits, place))
+    return el(
+        "article",
+        el("div", drawn, head, cls="who"),
+        _regions(profile, scale),
+        scale.tendency(profile),
+        _confusion(profile, summary.given["classes"]),
+        cls="card",
+    )
+
+
+def _regions(profile: Facts, scale: CategoricalScale) -> list[Html]:
+    if profile["varies"]:
+        return [_region(side, profile[side], scale) for side in ("strong", "weak")]
+    low, high = (scale.skill(end) for end in profile["range"])
+    span = f"{low} on nearly all items" if low == high else f"{low} to {high} on 90% of the items"
+    finding = "No region stands out" if profile["uneven"] else "About equally good everywhere"
+    return [el("p", f"{finding}: {span}.")]
+
+
+def _region(side: str, region: Facts, scale: CategoricalScale) -> Html:
+    """Conditions, skill, size and examples of a region."""
+    where = [" where ", listed([el("span", condition, cls="where") for condition in region["where"]])]
+    words = el("p", "Typical words: ", el("i", ", ".join(region["words"]))) if region["words"] else None
+    if not region["where"]:  # features derived from texts have no readable names
+        where, words = [" on some texts"], words or el("p", "No words stand out.")
+    own = f"{counted(region['n_labels'], 'own label')} there"
+    if region["agreement"] is not None:
+        own += f", {percent(region['agreement'])} of them equal to the consensus"
+    return el(
+        "div",
+        el("p", el("b", side.capitalize()), where, ": ", el("b", scale.skill(region["skill"]))),
+        words,
+        note(f"{percent(region['share'])} of the items; {own}."),
+        _examples(region["examples"]),
+        cls=f"where-{side}",
+    )
+
+
+def _examples(cases: list[Facts]) -> Html:
+    """Items with the most extreme skill, folded if there are texts or images."""
+    if not any("text" in case or "image" in case for case in cases):
+        return note(f"For example {', '.join(name(case['item']) for case in cases)}.")
+    return fold("Examples", el("ul", [el("li", item(case)) for case in cases], cls="examples"))
+
+
+def _confusion(profile: Facts, classes: list[Any]) -> Html | None:
+    """Confusion matrix, or the most frequent mistakes of many classes."""
+    if "mistakes" not in profile:
+        return None
+    if profile["confusion"] is None:
+        mistakes = [
+            el("li", quoted(one["says"]), " for ", quoted(one["truth"]), f": {percent(one['share'])}")
+            for one in profile["mistakes"]
+        ]
+        return fold("Most frequent mistakes", el("ul", mistakes))
+    head = [el("th"), *(el("th", name(each), scope="col") for each in classes)]
+    rows = [
+        [el("th", name(truth), scope="row"), *(heat(value, f"{100 * value:.0f}") for value in row)]
+        for truth, row in zip(classes, profile["confusion"], strict=True)
+    ]
+    how_to_read = note("Rows: true class. Columns: label given, in percent of the row.")
+    matrix = fold("Confusion matrix", how_to_read, table(head, rows, cls="square"))
+    right = [percent(profile["confusion"][k][k]) for k in range(len(classes))]
+    if len(classes) > FEW_CLASSES or len(set(right)) == 1:
+        return matrix
+    shares = [join([quoted(label), f" {share}"]) for label, share in zip(classes, right, strict=True)]
+    return join([el("p", "Right by true class: ", join(shares, ", "), "."), matrix])

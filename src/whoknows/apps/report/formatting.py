@@ -1,0 +1,129 @@
+"""Numbers, names, tables and items as HTML, the same in every section."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from whoknows.apps.charts import Cell, Html, el, join
+from whoknows.insight.summary.text import Facts, annotator_name, thousands, three_digits
+
+NOTHING = "–"
+IMAGE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
+MAX_PATH = 200  # characters
+
+
+def percent(value: float | None, places: int = 0) -> str:
+    """Share as a percentage."""
+    return NOTHING if value is None else f"{100 * value:.{places}f}%"
+
+
+def number(value: float | None) -> str:
+    """Number with three digits; for labels and ids use `name`."""
+    return NOTHING if value is None else three_digits(value).replace("-", "−")
+
+
+def signed(value: float | None) -> str:
+    """Number with its sign."""
+    return NOTHING if value is None else f"{'+' if value > 0 else ''}{number(value)}"
+
+
+def plus_minus(value: float | None) -> str:
+    """Size of an error."""
+    return NOTHING if value is None else f"±\u202f{number(value)}"
+
+
+def ordinal(n: int) -> str:
+    """1st, 2nd, 3rd, 4th, …, 11th.
+
+    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 22)]
+    ['1st', '2nd', '3rd', '4th', '11th', '22nd']
+    """
+    last = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{whole(n)}{last}"
+
+
+def whole(n: int) -> str:
+    """Integer with narrow no-break spaces between thousands."""
+    return thousands(n).replace(" ", "\u202f")
+
+
+def counted(n: int, noun: str) -> str:
+    """Return "1 item", "20 000 items"."""
+    return f"{whole(n)} {noun}{'' if n == 1 else 's'}"
+
+
+def name(value: Any) -> str:
+    """Label or id; numbers with enough digits to distinguish them."""
+    return NOTHING if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def quoted(value: Any) -> Html:
+    """Label within a sentence."""
+    return el("q", name(value))
+
+
+def bold_name(annotator: Any) -> Html:
+    """Annotator within a sentence."""
+    return el("b", annotator_name(annotator))
+
+
+def listed(parts: Sequence[Any]) -> Html:
+    """Enumeration: "a, b and c"."""
+    return join(parts) if len(parts) < 2 else join([join(parts[:-1], ", "), " and ", parts[-1]])
+
+
+def lead(*parts: Any) -> Html:
+    """First paragraph of a section."""
+    return el("p", *parts, cls="lead")
+
+
+def note(*parts: Any) -> Html:
+    """Paragraph in small print."""
+    return el("p", *parts, cls="note")
+
+
+def table(
+    head: Sequence[Any], rows: Iterable[Sequence[Any]], numeric: Iterable[int] = (), cls: str | None = None
+) -> Html:
+    """Table; columns in ``numeric`` are right-aligned. Values that are cells already stay as they are."""
+    right = set(numeric)
+    stacked = cls == "cases"  # narrow pages show the cells of such rows below each other, with their heading
+
+    def cell(j: int, value: Any, kind: str) -> Html:
+        if isinstance(value, Cell):
+            return value
+        heading = head[j] if stacked and kind == "td" else None
+        value = el("div", value) if heading else value
+        scope = "col" if kind == "th" else None
+        return el(kind, value, cls="num" if j in right else None, scope=scope, data_what=heading)
+
+    header = el("thead", el("tr", [cell(j, value, "th") for j, value in enumerate(head)]))
+    body = el("tbody", [el("tr", [cell(j, value, "td") for j, value in enumerate(row)]) for row in rows])
+    return el("div", el("table", header, body, cls=cls), cls="scroll", tabindex="0")
+
+
+def fold(title: Any, *content: Any) -> Html:
+    """Content that a reader can open."""
+    return el("details", el("summary", title), *content)
+
+
+def first_few(parts: Sequence[Any], n: int, make: Callable[[Sequence[Any]], Html]) -> Html:
+    """The first n parts, and the others folded."""
+    rest = fold(f"{whole(len(parts) - n)} more", make(parts[n:])) if len(parts) > n else None
+    return join([make(parts[:n]), rest])
+
+
+def item(case: Facts) -> Html:
+    """Item with its image, id and text."""
+    image, text = case.get("image"), case.get("text")
+    shown, embedded = [], image is not None and IMAGE.fullmatch(image)
+    if embedded:
+        shown.append(el("img", src=image, alt=f"image of {name(case['item'])}"))
+    shown.append(el("b", name(case["item"]), cls="id"))
+    if text:
+        shown.append(el("span", text, cls="text"))
+    if image is not None and not embedded:
+        shown.append(el("code", image if len(image) <= MAX_PATH else f"{image[:MAX_PATH]}…"))
+    return el("div", shown, cls="item pictured" if embedded else "item")

@@ -1,0 +1,131 @@
+"""The data and the model: counts, coverage, warnings, settings."""
+
+from __future__ import annotations
+
+from whoknows.apps.charts import Html, bar, el, join
+from whoknows.apps.report.formatting import counted, fold, lead, name, note, number, percent, table, whole
+from whoknows.apps.report.scales import scale_of
+from whoknows.insight.summary import Summary
+from whoknows.insight.summary.text import Facts
+
+SHOWN = 12  # classes listed
+TRUTH = {
+    "lgp": "The truth is modelled as a smooth function of the features; unlabelled items help to shape it.",
+    "id": "The truth is modelled as a smooth function of the features.",
+    "gp": "Similar items are assumed to have the same truth.",
+    "ordered": "The truth is one of the levels, modelled as a smooth function of the features.",
+}
+MAP = {
+    "rbf": "Truth and expertise may be any smooth function of the features.",
+    "linear": "Truth and expertise are linear in the features.",
+    "spectral": "The features matter only through which items are similar.",
+    "clusters": "The features matter only through the cluster that an item belongs to.",
+}
+MEMBERS_NOTE = (
+    "Each row is a model. Weight: its contribution to the expertise of annotators; unlabelled, labelled: its "
+    "contribution to the consensus of unlabelled and of labelled items. Held-out score: average "
+    "log-probability of the labels of an item that the model was not fitted to; closer to 0 is better."
+)
+WORDS = {"map", "expertise", "accuracy", ""}  # columns of the table of models that are not numbers
+
+
+def overview(summary: Summary) -> Html:
+    """Counts, coverage, warnings, settings chosen and why."""
+    facts = summary.given
+    return join(
+        [
+            _counts(facts, scale_of(summary).data),
+            _warnings(facts),
+            el("div", _coverage(facts), _model(facts), cls="columns"),
+            None if facts["members"] is None else fold("Models that were averaged", _members(facts)),
+            fold("Settings", table(("setting", "value"), list(facts["settings"].items()))),
+            _notes(facts),
+        ]
+    )
+
+
+def _counts(facts: Facts, data: str) -> Html:
+    rest = facts["n_items"] - facts["n_labelled"]
+    classes = [name(each) for each in facts["classes"]]
+    more = f" and {len(classes) - SHOWN} more" if len(classes) > SHOWN else ""
+    features = f"described by {counted(facts['n_features'], 'feature')}."
+    return lead(
+        f"{counted(facts['n_annotators'], 'annotator')} gave {counted(facts['n_labels'], 'label')} on "
+        f"{whole(facts['n_labelled'])} of {counted(facts['n_items'], 'item')}. {data}",
+        f"{', '.join(classes[:SHOWN])}{more}." if classes else "",
+        f" The other {counted(rest, 'item')} have no label." if rest else " Every item has a label.",
+        f" Gold labels were given for {counted(facts['n_gold'], 'item')}." if facts["n_gold"] else "",
+        f" Each item is {features}" if facts["n_features"] else " There are no features.",
+    )
+
+
+def _warnings(facts: Facts) -> Html | None:
+    if not facts["warnings"]:
+        return None
+    warnings = [el("li", text) for text in facts["warnings"]]
+    return el("aside", el("h3", "Warnings"), el("ul", warnings), cls="warn")
+
+
+def _notes(facts: Facts) -> Html | None:
+    if not facts["notes"]:
+        return None
+    return fold("How the files were read", el("ul", [el("li", text) for text in facts["notes"]]))
+
+
+def _coverage(facts: Facts) -> Html:
+    """Number of labels per item and per annotator."""
+    labels, items = facts["coverage"]["labels"], facts["coverage"]["items"]
+    rows = [
+        (label, bar(n / max(items)), whole(n), percent(n / facts["n_items"]))
+        for label, n in zip(labels, items, strict=True)
+        if n
+    ]
+    least, median, most = facts["labels_per_annotator"]
+    per_annotator = f"Each annotator gave {counted(most, 'label')}."
+    if least < most:
+        per_annotator = f"Labels per annotator: {whole(least)} to {whole(most)}, median {number(median)}."
+    return el(
+        "div",
+        el("h3", "Labels per item"),
+        table(("labels", "", "items", "share"), rows, (2, 3), cls="bars"),
+        note(per_annotator),
+    )
+
+
+def _model(facts: Facts) -> Html:
+    """Class of the model, and what was selected and why."""
+    settings = facts["settings"]
+    shares_map = settings.get("annotator_map", "None") == "None"
+    known = ((TRUTH, settings.get("truth")), (MAP, settings.get("map") if shares_map else None))
+    sentences = facts["chosen"] or [words[choice] for words, choice in known if choice in words]
+    graphs = [f"Similarity graph of the items: {words}." for words in facts.get("graph", [])]
+    iterations = counted(facts["iterations"], "iteration")
+    fitted = f"One model was fitted, in {iterations}."
+    if facts["members"] is not None:
+        fitted = f"Several models were fitted and averaged. The slowest took {iterations}."
+    listed = [el("li", sentence) for sentence in [*sentences, *graphs]]
+    return el(
+        "div",
+        el("h3", "Model"),
+        el("p", fitted, " ", el("small", facts["model"])),
+        el("ul", listed) if listed else None,
+    )
+
+
+def _members(facts: Facts) -> Html:
+    members = facts["members"]
+    differ = len(set(members["coins"])) > 1
+    columns = {
+        "map": members["map"],
+        "prior variance": map(number, members["variance"]),
+        "expertise": members["expertise"],
+        **({"accuracy": members["coins"]} if differ else {}),
+        "": map(bar, members["weight"]),
+        "weight": [percent(weight, 1) for weight in members["weight"]],
+        "unlabelled": [percent(weight, 1) for weight in members["on_truth"]],
+        "labelled": [percent(weight, 1) for weight in members["on_labelled"]],
+        "held-out score": map(number, members["held_out"]),
+    }
+    numeric = [j for j, heading in enumerate(columns) if heading not in WORDS]
+    rows = list(zip(*columns.values(), strict=True))
+    return join([table(tuple(columns), rows, numeric, cls="bars members"), note(MEMBERS_NOTE)])

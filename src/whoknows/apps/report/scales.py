@@ -1,0 +1,247 @@
+"""What a report says about classes, about ordered levels and about numbers: one class for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from whoknows.apps.charts import Html, bar, el, join
+from whoknows.apps.report.formatting import (
+    NOTHING,
+    counted,
+    lead,
+    name,
+    note,
+    number,
+    percent,
+    plus_minus,
+    quoted,
+    signed,
+    table,
+    whole,
+)
+from whoknows.insight.summary import Summary
+from whoknows.insight.summary.text import Facts, Table
+
+FEW_CLASSES = 8  # whose probabilities all have a column
+NAMED = 3  # classes in a sentence
+
+
+class CategoricalScale:
+    """Classes; the skill of an annotator is the probability of being right."""
+
+    data = "The labels are classes: "
+    method = (
+        "The true class of an item depends on its features. Each annotator is right with a probability that "
+        "also depends on the features, and confuses classes in their own way."
+    )
+    vote = "majority"
+    overruled = "majorities overruled"
+    measure = "probability of being right"
+    skill_column = "expertise"
+    best, worst = "is right most often", "least often"
+    certainty_heading = "probability"
+    histogram_heading = "Certainty of the consensus"
+    skill_note = (
+        "In small print beside each label: how often the model expects its annotator to be right on items "
+        "like this one."
+    )
+    ranking_note = (
+        "Right: probability of being right, averaged over all items, labelled or not; the line is its 90% "
+        "interval. Agrees: share of the annotator's labels that equal the consensus."
+    )
+    script = "probability"  # name of this scale in map.js
+
+    label = staticmethod(name)  # formats of a label or the consensus, of skill, …
+    skill = staticmethod(percent)
+    agreement = staticmethod(percent)  # with the consensus
+    edge = staticmethod(percent)  # of the histogram
+
+    def certainty(self, case: Facts) -> str:
+        """Probability of the consensus."""
+        return percent(case["confidence"])
+
+    def domain(self, limits: Sequence[float]) -> list[float]:
+        """Skill of the worst and of the best colour."""
+        return list(limits)
+
+    def prediction(self, case: Facts) -> Html:
+        """Class predicted from the features alone."""
+        if "from_features" not in case:
+            return join([NOTHING])
+        return join([name(case["from_features"]), " ", el("small", percent(case["p_from_features"]))])
+
+    def tiles(self, summary: Summary) -> list[tuple[str, str]]:
+        """Numbers to see first."""
+        return [(percent(summary.answer["n_sure"] / summary.given["n_items"]), "of the items certain")]
+
+    def consensus_lead(self, summary: Summary) -> Html:
+        """Class balance and certainty in words."""
+        facts, balance, n = summary.answer, summary.answer["balance"], summary.given["n_items"]
+        shares = sorted(zip(balance["share"], balance["class"], strict=True), key=lambda pair: -pair[0])
+        top = [join([quoted(label), f" ({percent(share)})"]) for share, label in shares[:NAMED]]
+        rest = f" and {len(shares) - NAMED} more" if len(shares) > NAMED else ""
+        return lead(
+            f"{whole(facts['n_sure'])} of {counted(n, 'item')} ({percent(facts['n_sure'] / n)}) are certain: "
+            f"the consensus has a probability of at least {percent(facts['sure_above'])}. Classes: ",
+            join(top, ", "),
+            f"{rest}.",
+        )
+
+    def distribution(self, facts: Facts) -> Html:
+        """Class balance."""
+        balance = facts["balance"]
+        most = max(max(balance["share"]), max(balance["share_of_labels"])) or 1
+        rows = [
+            (name(label), bar(share / most, given / most), whole(n), percent(share), percent(given))
+            for label, n, share, given in zip(*balance.values(), strict=True)
+        ]
+        head = ("class", "", "items", "share", "share of labels")
+        return el(
+            "div",
+            el("h3", "Class balance"),
+            table(head, rows, (2, 3, 4), cls="bars"),
+            note("Bar: share of the class in the consensus. Mark: its share of the labels."),
+        )
+
+    def overruled_details(self, facts: Facts) -> tuple[str, str]:
+        """Single labels and ties among overruled votes."""
+        single, tied = facts["n_overruled_single"], facts["n_tied"]
+        return (
+            f" {whole(single)} of these have a single label." if single else "",
+            f" {counted(tied, 'item')} had a tie." if tied else "",
+        )
+
+    def probability_columns(self, columns: Table) -> list[str]:
+        """Columns of the consensus table with probabilities, unless there are many."""
+        found = [key for key in columns if key.startswith("p_")]
+        return found if len(found) <= FEW_CLASSES else []
+
+    def rank_heads(self) -> list[Any]:
+        """Headings of skill and interval in the ranking."""
+        return ["right", el("th", "90% interval", scope="col", cls="num roomy")]
+
+    def rank_cells(self, columns: Table, i: int) -> list[Any]:
+        """Skill, interval and agreement of one annotator."""
+        between = f"{percent(columns['low'][i])} to {percent(columns['high'][i])}"
+        return [self.skill(columns["expertise"][i]), el("td", between, cls="num roomy")]
+
+    def rank_axis(self, columns: Table) -> tuple[tuple[float, float], list[str]]:
+        """Ends of the axis of the ranking, and its labels."""
+        start = min(int(min(columns["low"]) * 10) / 10, 0.8)
+        return (start, 1.0), [percent(start), percent((start + 1) / 2), "100%"]
+
+    def tendency(self, profile: Facts) -> Html | None:
+        """Nothing: classes have no direction."""
+        return None
+
+
+class OrdinalScale(CategoricalScale):
+    """Ordered levels; annotators are more or less severe."""
+
+    data = "The labels are levels, from the lowest: "
+    method = (
+        "The true level of an item depends on its features. Each annotator gives a level around it, shifted "
+        "by a severity of their own, with a spread that also depends on the features."
+    )
+
+    def tendency(self, profile: Facts) -> Html | None:
+        """Severity."""
+        severity = profile["severity"]
+        shift = f"{number(abs(severity))} levels {'higher' if severity > 0 else 'lower'} than the crowd"
+        return el("p", f"Scores {shift}, with a standard deviation of {number(profile['spread'])}.")
+
+
+class NumericScale(CategoricalScale):
+    """Numbers; the skill of an annotator is a typical error."""
+
+    data = "The labels are numbers."
+    method = (
+        "The true value of an item is a function of its features plus noise. Each annotator adds a bias of "
+        "their own and an error, whose typical size also depends on the features."
+    )
+    vote = "mean"
+    overruled = "means overruled"
+    measure = "typical error"
+    skill_column = "typical_error"
+    best, worst = "has the smallest error", "the largest"
+    certainty_heading = "uncertainty"
+    histogram_heading = "Distribution of the consensus"
+    skill_note = (
+        "In small print beside each label: the typical error of its annotator on items like this one."
+    )
+    ranking_note = (
+        "Typical error: standard deviation of the labels around the truth, after correcting for bias. Bias: "
+        "how much the labels exceed the truth on average. Agrees: correlation with the consensus."
+    )
+    script = "error"
+
+    label = staticmethod(number)
+    skill = staticmethod(plus_minus)
+    agreement = staticmethod(number)
+    edge = staticmethod(number)
+
+    def certainty(self, case: Facts) -> str:
+        """Standard deviation of the consensus."""
+        return self.skill(case["std"])
+
+    def domain(self, limits: Sequence[float]) -> list[float]:
+        """Error of the worst and of the best colour."""
+        return list(limits)[::-1]
+
+    def prediction(self, case: Facts) -> Html:
+        """Value predicted from the features alone."""
+        return join([number(case["from_features"])])
+
+    def tiles(self, summary: Summary) -> list[tuple[str, str]]:
+        """No more numbers to see first."""
+        return []
+
+    def consensus_lead(self, summary: Summary) -> Html:
+        """Quartiles and uncertainty in words."""
+        facts = summary.answer
+        low, median, high = (number(facts["quartiles"][k]) for k in (1, 2, 3))
+        unlabelled = facts["std_unlabelled"]
+        return lead(
+            f"Half of the items lie between {low} and {high}; the median is {median}. The typical "
+            f"uncertainty is ± {number(facts['std_labelled'])} for labelled items",
+            f" and ± {number(unlabelled)} for unlabelled items." if unlabelled is not None else ".",
+        )
+
+    def distribution(self, facts: Facts) -> Html:
+        """Quartiles of consensus and labels."""
+        names = ("minimum", "lower quartile", "median", "upper quartile", "maximum")
+        columns = zip(names, facts["quartiles"], facts["quartiles_of_labels"], strict=True)
+        rows = [(what, number(consensus), number(labels)) for what, consensus, labels in columns]
+        return el("div", el("h3", "Quartiles"), table(("", "consensus", "labels"), rows, (1, 2)))
+
+    def overruled_details(self, facts: Facts) -> tuple[str, str]:
+        """Nothing: means have no ties."""
+        return "", ""
+
+    def rank_heads(self) -> list[Any]:
+        """Headings of skill and bias in the ranking."""
+        return ["typical error", "bias"]
+
+    def rank_cells(self, columns: Table, i: int) -> list[Any]:
+        """Typical error and bias of one annotator."""
+        return [self.skill(columns["typical_error"][i]), signed(columns["bias"][i])]
+
+    def rank_axis(self, columns: Table) -> tuple[tuple[float, float], list[str]]:
+        """Ends of the axis of the ranking, and its labels."""
+        most = max(columns["typical_error"]) * 1.05 or 1.0
+        return (0.0, most), ["0", number(most / 2), number(most)]
+
+    def tendency(self, profile: Facts) -> Html | None:
+        """Bias."""
+        bias = profile["bias"]
+        direction = "above" if bias > 0 else "below"
+        return el("p", "Labels are on average ", el("b", number(abs(bias))), f" {direction} the truth.")
+
+
+SCALES = {"classes": CategoricalScale(), "levels": OrdinalScale(), "numbers": NumericScale()}
+
+
+def scale_of(summary: Summary) -> CategoricalScale:
+    """Return the scale of the labels of a fit."""
+    return SCALES[summary.given["kind"]]

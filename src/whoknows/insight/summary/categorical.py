@@ -1,0 +1,302 @@
+"""Fitted models whose truth is one of several classes, ordered or not."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+from scipy.stats import hypergeom
+
+from whoknows._array import Array, Rows
+from whoknows.data.annotations import Annotations
+from whoknows.data.vocabulary import Ids, elements, show
+from whoknows.estimators.ask.suggestions import Suggestions
+from whoknows.estimators.baselines.base import votes
+from whoknows.estimators.inputs.gold_and_levels import gold_codes, with_classes_of
+from whoknows.insight.agreement import fleiss_kappa, percent_agreement
+from whoknows.insight.copying import copying_suspects
+from whoknows.insight.measurement_scale import Level
+from whoknows.insight.pairwise import pairwise_agreement
+from whoknows.insight.summary.fitted import BINS, FittedModel
+from whoknows.insight.summary.text import (
+    Facts,
+    Table,
+    annotator_name,
+    class_columns,
+    count,
+    json_ids,
+    probabilities,
+    thousands,
+)
+from whoknows.model.truth import GraphTruth
+
+CERTAIN = 0.9  # probability from which a consensus counts as certain
+SKILL_GAP = 0.1  # difference in the probability of being correct worth a mention
+CLEARLY_BETTER = 0.02  # the same, between those who contradict each other on an item
+RANKING_WORK = 1_000_000  # items × annotators × classes² of a ranking with intervals
+MIN_RANKED, MAX_RANKED = 50, 1_000  # items that a ranking is averaged over
+MAX_MATRIX = 10  # classes up to which a confusion matrix is readable
+MAX_CONFUSIONS = 5  # most frequent confusions to list
+COPYING_ITEMS, MAX_SUSPECTS = 4_000, 20  # items that copying is tested on, and pairs listed
+FEW_LABELS = 5  # of a class
+CONSTANT_SHARE = 0.95  # share of one label from which an annotator is suspected of not looking
+USUAL_SHARE = 0.8  # share of a label among the other annotators' from which it is normal
+FALSE_ALARM = 0.01  # probability that anyone is suspected by chance
+SHOWN = 3  # classes and annotators named in warnings
+
+
+class CategoricalFit(FittedModel):
+    """A model of classes without an order."""
+
+    kind = "classes"
+    level: ClassVar[Level] = "nominal"
+    sign = 1
+    pair_measure = "Cohen's kappa"
+    map_decimals = (2, 2)
+    posterior_attribute = "posterior_"
+
+    # --- consensus ---------------------------------------------------------------------------------
+
+    def __init__(self, model: Any, X: Any, y: Any) -> None:
+        super().__init__(model, X, y)
+        self.classes = json_ids(self.annotations.labels)
+        self.posterior = np.asarray(model.posterior_)
+        self.consensus = self.posterior.argmax(axis=1)
+        self.uncertainty = 1 - self.posterior.max(axis=1)
+        self.entropy = entr(self.posterior).sum(axis=1)
+        self.is_uncertain = self.uncertainty > 1 - CERTAIN
+        counts = votes(replace(self.annotations, confidence=None))  # labels of each class, as a reader counts
+        most = counts.max(axis=1)
+        has_majority = (most > 0) & ((counts == most[:, None]).sum(axis=1) == 1)
+        self.vote = np.where(has_majority, counts.argmax(axis=1), np.nan)
+        self.overruled = has_majority & (self.vote != self.consensus)
+        self.margin = most - counts[np.arange(len(counts)), self.consensus]
+        shares = counts / np.maximum(self.annotations.labels_per_item, 1)[:, None]
+        self.disagreement = entr(shares).sum(axis=1) / np.log(2)
+
+    def consensus_columns(self) -> Table:
+        """Consensus, its probability, the majority, and the probability of each class."""
+        columns = zip(class_columns(self.classes), self.posterior.T, strict=True)
+        return {
+            "consensus": [self.classes[k] for k in self.consensus],
+            "confidence": probabilities(1 - self.uncertainty),
+            "n_labels": self.annotations.labels_per_item.tolist(),
+            "vote": [self.classes[int(k)] if k == k else None for k in self.vote],
+            "overruled": self.overruled.tolist(),
+            **{name: probabilities(column) for name, column in columns},
+        }
+
+    def consensus_facts(self) -> Facts:
+        """Class balance, and how certain the consensus is."""
+        annotations, K = self.annotations, self.n_outcomes
+        certain = ~self.is_uncertain
+        items = np.bincount(self.consensus, minlength=K)
+        return {
+            "sure_above": CERTAIN,
+            "n_sure": int(certain.sum()),
+            "n_sure_labelled": int((certain & annotations.labelled).sum()),
+            "histogram": self.histogram(1 - self.uncertainty, np.linspace(1 / K, 1, BINS + 1)),
+            "balance": {
+                "class": self.classes,
+                "items": items.tolist(),
+                "share": items / self.n_items,
+                "share_of_labels": np.bincount(annotations.label, minlength=K) / annotations.n_annotations,
+            },
+        }
+
+    # --- annotators --------------------------------------------------------------------------------
+
+    def skill_block(self, rows: Rows, annotators: Rows) -> Array:
+        """Probability of being correct."""
+        ids = self.annotations.annotators[annotators]
+        return np.asarray(self.model.expertise(self.features(rows), annotators=ids))
+
+    def ranking(self) -> tuple[Rows, Table]:
+        """Expertise averaged over items, with limits; over fewer items where limits are expensive."""
+        n = RANKING_WORK // (self.n_annotators * self.n_outcomes**2)
+        rows = None if n >= MAX_RANKED else self.features(self.sample(max(n, MIN_RANKED)))
+        ranking = self.model.ranking(rows)
+        code = {name: t for t, name in enumerate(elements(self.annotations.annotators))}
+        order = np.array([code[name] for name in elements(ranking.annotator)], dtype=np.intp)
+        agrees = self._agrees(slice(None)).astype(float)
+        columns = {name: getattr(ranking, name).tolist() for name in ("expertise", "low", "high")}
+        return order, columns | {"agreement_with_consensus": self.annotator_mean(agrees)[order].tolist()}
+
+    def _agrees(self, labels: Any) -> NDArray[np.bool_]:
+        """Whether some labels equal the consensus."""
+        return np.asarray(self.annotations.label[labels] == self.consensus[self.annotations.item[labels]])
+
+    def share_of_consensus(self, labels: Rows) -> float | None:
+        """Share of some labels that equal the consensus."""
+        return float(self._agrees(labels).mean()) if len(labels) else None
+
+    def check_gold(self, gold: Any) -> Array:
+        """Gold as class codes."""
+        known = set(self.annotations.labels.tolist())
+        unknown = set(with_classes_of(gold, self.annotations).labels.tolist()) - known
+        if unknown:
+            raise ValueError(
+                f"gold has labels that the model does not know: {show(sorted(unknown, key=str))}. Pass gold "
+                "to fit too."
+            )
+        with warnings.catch_warnings():  # fit has warned about contradictions already
+            warnings.simplefilter("ignore")
+            return np.asarray(gold_codes(gold, self.annotations))
+
+    def gold_columns(self, gold: Array) -> dict[str, Array]:
+        """Share of correct labels."""
+        truth = gold[self.annotations.item]
+        correct = (self.annotations.label == truth).astype(float)
+        return {"right_on_gold": self.annotator_mean(correct, np.isfinite(truth))}
+
+    def profiles(self, annotators: list[int], rows: Rows) -> list[Facts]:
+        """Confusions of some annotators."""
+        return [self._confusions(t) for t in annotators]
+
+    def _confusions(self, annotator: int) -> Facts:
+        """p(label | truth): the matrix if it is readable, and the most frequent confusions."""
+        matrix = self.model.confusion(elements(self.annotations.annotators)[annotator])
+        mistakes = np.where(np.eye(len(matrix), dtype=bool), 0.0, matrix)
+        order = np.argsort(-mistakes, axis=None, kind="stable")[:MAX_CONFUSIONS]
+        truth, label = np.unravel_index(order, mistakes.shape)
+        frequent = [
+            {"truth": self.classes[z], "says": self.classes[y], "share": mistakes[z, y]}
+            for z, y in zip(truth, label, strict=True)
+            if mistakes[z, y] > 0
+        ]
+        return {"confusion": matrix if len(matrix) <= MAX_MATRIX else None, "mistakes": frequent}
+
+    def skills_differ(self, low: float, high: float) -> bool:
+        """Compare the difference of two probabilities."""
+        return bool(high - low > SKILL_GAP)
+
+    def color_domain(self, skill: Array) -> list[float]:
+        """Range of probabilities in steps of 5 %, at least 10 % wide."""
+        low, high = np.quantile(skill, [0.02, 0.98]).tolist()
+        low, high = np.floor(low * 20) / 20, np.ceil(high * 20) / 20
+        return [float(max(min(low, high - 0.1), 0.0)), float(min(max(high, low + 0.1), 1.0))]
+
+    # --- agreement ---------------------------------------------------------------------------------
+
+    def pair_values(self, annotations: Annotations) -> tuple[Ids, Ids, Array, Array]:
+        """Cohen's kappa of all pairs."""
+        pairs = pairwise_agreement(annotations)
+        return pairs.first, pairs.second, pairs.n_items.astype(float), pairs.kappa
+
+    def agreement_facts(self) -> Facts:
+        """Percent agreement, agreement expected by chance, Fleiss' kappa, and copying."""
+        labels = self.annotations
+        share = np.bincount(labels.label, minlength=labels.n_classes) / labels.n_annotations
+        return {
+            "percent": percent_agreement(labels),
+            "by_chance": share @ share,
+            "fleiss": fleiss_kappa(labels),
+            "copying": self._copying(),
+        }
+
+    def _copying(self) -> Facts:
+        """Pairs that agree more than their expertise explains, on items with several labels."""
+        several = np.flatnonzero(self.annotations.labels_per_item > 1)
+        rows = self.sample(self.affordable(COPYING_ITEMS), among=several)
+        suspects = copying_suspects(self.annotations[rows], self.posterior[rows], self.skill(rows))
+        columns = ("first", "second", "n_items", "observed", "expected", "mistakes", "p_adjusted")
+        return {
+            "n_suspects": len(suspects),
+            "n_pairs": suspects.n_tested,
+            "n_items": len(rows),
+            "suspects": {name: json_ids(getattr(suspects, name)[:MAX_SUSPECTS]) for name in columns},
+        }
+
+    # --- items -------------------------------------------------------------------------------------
+
+    def suggest(self, rows: Rows, n: int, costs: Any) -> Suggestions:
+        """Choose by the model's own `suggest`."""
+        return self.model.suggest(self.features(rows), self.annotations[rows], n, costs=costs)
+
+    def predictions(self, rows: Rows) -> list[Facts]:
+        """Classes predicted from the features; a graph over the items has no such prediction."""
+        truth = getattr(self.model, "truth", None)
+        if truth == "gp" or isinstance(truth, GraphTruth):
+            return [{}] * len(rows)
+        return [
+            {
+                "from_features": self.classes[prob.argmax()],
+                "p_from_features": prob.max(),
+                "p_consensus_from_features": prob[consensus],
+            }
+            for prob, consensus in zip(
+                self.model.predict_proba(self.features(rows)), self.consensus[rows], strict=True
+            )
+        ]
+
+    def explanation(self, row: int, case: Facts, skill: Array, annotators: Any, labels: Any) -> Iterator[str]:
+        """Who said what, how often they are correct on such items, and what the features predict."""
+        said, consensus = labels == self.vote[row], labels == self.consensus[row]
+        yield f"{thousands(said.sum())} of {thousands(len(labels))} said “{case['vote']}”."
+        against, backing = skill[said], skill[consensus]
+        if len(backing) and backing.max() > against.max() + CLEARLY_BETTER:
+            best = annotators[consensus][backing.argmax()]
+            name = annotator_name(json_ids(self.annotations.annotators[[best]])[0])
+            yield (
+                f"But {name}, who is right on {backing.max():.0%} of items like this, said "
+                f"“{case['consensus']}”; those who said “{case['vote']}” are right on at most "
+                f"{against.max():.0%}."
+            )
+        elif against.max() < 1 / self.n_outcomes:
+            yield "But on items like this they are usually wrong, so their label speaks against that class."
+        elif len(against) and against.mean() < 0.7:
+            yield f"But on items like this they are right only {against.mean():.0%} of the time."
+        probability = case.get("p_consensus_from_features", 0)
+        if probability > 0.5:
+            yield f"The features alone predict “{case['consensus']}” with probability {probability:.0%}."
+
+    def label_warnings(self) -> Iterator[str]:
+        """Rare labels, and annotators who give the same label to every item."""
+        labels = self.annotations
+        given = np.bincount(labels.label, minlength=labels.n_classes)
+        for k in np.flatnonzero(given < FEW_LABELS)[:SHOWN]:
+            how_often = "never given" if given[k] == 0 else f"given only {count(int(given[k]), 'time')}"
+            yield f"The label {self.classes[k]!r} was {how_often}, so little can be learnt about it."
+        for t, k, often in constant_annotators(labels)[:SHOWN]:
+            name, n = annotator_name(json_ids(labels.annotators)[t]), labels.labels_per_annotator[t]
+            of_all = f"all {thousands(n)}" if often == n else f"{thousands(often)} of {thousands(n)}"
+            yield f"{name} said {self.classes[k]!r} for {of_all} items they labelled."
+
+
+class OrdinalFit(CategoricalFit):
+    """A model of ordered classes (levels), where annotators are more or less severe."""
+
+    kind = "levels"
+    level = "ordinal"
+
+    def ranking(self) -> tuple[Rows, Table]:
+        """Add how many levels each annotator scores above the crowd."""
+        order, columns = super().ranking()
+        return order, columns | {"severity": self.model.annotator_severity_[order].tolist()}
+
+    def profiles(self, annotators: list[int], rows: Rows) -> list[Facts]:
+        """Add the spread of each annotator's scores, averaged over some items."""
+        spread = self.model.annotator_scale(self.features(rows)).mean(axis=0)
+        facts = super().profiles(annotators, rows)
+        return [one | {"spread": spread[t]} for one, t in zip(facts, annotators, strict=True)]
+
+
+def constant_annotators(annotations: Annotations) -> list[tuple[int, int, int]]:
+    """Annotators who nearly always give one label that others do not: (annotator, label, how often).
+
+    In a large crowd, someone meets ten items of one class by chance: nobody is named whose labels could be a
+    random draw from all labels, without replacement; corrected for the number of tests (Bonferroni).
+    """
+    table = np.zeros((annotations.n_annotators, annotations.n_classes))
+    np.add.at(table, (annotations.annotator, annotations.label), 1)
+    n, top, often = table.sum(axis=1), table.argmax(axis=1), table.max(axis=1)
+    total, alike = annotations.n_annotations, table.sum(axis=0)[top]
+    p = hypergeom.sf(often - 1, total, alike, n) * table.size
+    unusual = (alike - often < USUAL_SHARE * (total - n)) & (p < FALSE_ALARM)
+    suspected = unusual & (often >= CONSTANT_SHARE * n) & (n >= 2 * FEW_LABELS)
+    return [(int(t), int(top[t]), int(often[t])) for t in np.flatnonzero(suspected)]

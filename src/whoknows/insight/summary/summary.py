@@ -1,0 +1,238 @@
+"""Summary: what apps may show of a fit, to JSON and back, and in a few lines of text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from whoknows.insight.summary.text import (
+    Facts,
+    Table,
+    annotator_name,
+    count,
+    item_name,
+    thousands,
+    three_digits,
+)
+
+FORMAT = 1
+NAMED = 3  # classes named, and annotators at either end of the ranking
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Numbers and sentences of a fit: Python numbers, text, lists and dicts, never NaN.
+
+    Attributes
+    ----------
+    given : dict
+        The data and the model: counts, coverage, warnings, settings chosen and why.
+    answer : dict
+        Certainty of the consensus, class balance, which votes are overruled and why.
+    consensus : dict of lists
+        One row per item: item, consensus, confidence, n_labels, vote, overruled, and p_… for each class or,
+        for numbers, std. ``vote`` is None if the labels have no majority.
+    annotators : dict of lists
+        One row per annotator, best first: annotator, n_labels, expertise, low, high,
+        agreement_with_consensus, and more where known.
+    profiles : list of dict
+        Strong and weak regions and confusions of each annotator; of many annotators, a selection.
+    map : dict
+        Positions of (a sample of) the items and the expertise of annotators there.
+    agreement : dict
+        Agreement overall and of pairs, and pairs that may have copied.
+    adjudicate : dict
+        Items to review: the least certain and the most disputed.
+    ask : dict
+        Labels to collect next.
+    method : dict
+        Version of whoknows and names of the features.
+    """
+
+    given: Facts
+    answer: Facts
+    consensus: Table
+    annotators: Table
+    profiles: list[Facts]
+    map: Facts
+    agreement: Facts
+    adjudicate: Facts
+    ask: Facts
+    method: Facts
+
+    def to_json(self) -> str:
+        """Return text that `from_json` reads."""
+        record = {field.name: getattr(self, field.name) for field in fields(self)}
+        return json.dumps({"whoknows_summary": FORMAT, **record}, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Summary:
+        """Read the text of `to_json`."""
+        try:
+            record: Any = json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"Expected the summary of a fit as JSON; this is not JSON ({error}).") from None
+        if not isinstance(record, dict) or "whoknows_summary" not in record:
+            raise ValueError("Expected the summary of a fit; this JSON is something else.")
+        version = record["whoknows_summary"]
+        if version != FORMAT:
+            raise ValueError(
+                f"This summary has format {version!r}; this version of whoknows reads format {FORMAT}. "
+                "Install the version that wrote it, or fit again."
+            )
+        missing = [field.name for field in fields(cls) if field.name not in record]
+        if missing:
+            raise ValueError(f"This summary is incomplete: {', '.join(missing)} is missing. Fit again.")
+        return cls(**{field.name: record[field.name] for field in fields(cls)})
+
+    def lines(self) -> list[str]:
+        """Return the main results in 5 to 15 lines."""
+        text = TEXTS[self.given["kind"]]()
+        return [
+            *_data_lines(self.given),
+            *text.consensus_lines(self),
+            *_annotator_lines(self, text),
+            *_variation_lines(self, text),
+            *_agreement_lines(self.agreement),
+            *_question_lines(self.ask["questions"]),
+        ]
+
+
+# --- lines ------------------------------------------------------------------------------------------
+
+
+class CategoricalText:
+    """Text about classes; skill is a probability."""
+
+    measure: ClassVar[str] = "Probability of being right"
+
+    def skill(self, value: float) -> str:
+        """Probability of being right."""
+        return f"{value:.0%}"
+
+    def rank(self, table: Table, i: int) -> str:
+        """Skill of one annotator with its interval."""
+        return f"{table['expertise'][i]:.0%} ({table['low'][i]:.0%} to {table['high'][i]:.0%})"
+
+    def consensus_lines(self, summary: Summary) -> Iterator[str]:
+        """Class balance, certainty, and how often the majority is overruled."""
+        answer, balance = summary.answer, summary.answer["balance"]
+        shares = sorted(zip(balance["share"], balance["class"], strict=True), key=lambda pair: -pair[0])
+        classes = ", ".join(f"{name} ({share:.0%})" for share, name in shares[:NAMED])
+        more = ", …" if len(shares) > NAMED else ""
+        certain = answer["n_sure"] / summary.given["n_items"]
+        yield (
+            f"Consensus: {classes}{more}; for {certain:.0%} of the items it has a probability of at least "
+            f"{answer['sure_above']:.0%}."
+        )
+        yield _overruled_line(answer, "majority")
+
+
+class NumericText:
+    """Text about numbers; skill is a typical error."""
+
+    measure: ClassVar[str] = "Typical error"
+
+    def skill(self, value: float) -> str:
+        """Typical error."""
+        return f"± {three_digits(value)}"
+
+    def rank(self, table: Table, i: int) -> str:
+        """Typical error of one annotator."""
+        return self.skill(table["typical_error"][i])
+
+    def consensus_lines(self, summary: Summary) -> Iterator[str]:
+        """Quartiles, uncertainty, and how often the mean is overruled."""
+        answer = summary.answer
+        low, median, high = (three_digits(answer["quartiles"][i]) for i in (1, 2, 3))
+        yield f"Consensus: half of the items lie between {low} and {high}; the median is {median}."
+        yield f"The typical uncertainty of a labelled item is ± {three_digits(answer['std_labelled'])}."
+        yield _overruled_line(answer, "mean")
+
+
+TEXTS: dict[str, type[CategoricalText] | type[NumericText]] = {
+    "classes": CategoricalText,
+    "levels": CategoricalText,
+    "numbers": NumericText,
+}
+
+
+def _data_lines(given: Facts) -> Iterator[str]:
+    features = count(given["n_features"], "feature") if given["n_features"] else "no features"
+    yield (
+        f"{count(given['n_labels'], 'label')} by {count(given['n_annotators'], 'annotator')} on "
+        f"{thousands(given['n_labelled'])} of {count(given['n_items'], 'item')}, {features}."
+    )
+    yield from given["warnings"][:3]
+
+
+def _overruled_line(answer: Facts, vote: str) -> str:
+    overruled, voted = thousands(answer["n_overruled"]), count(answer["n_voted"], "item")
+    return f"It differs from the {vote} of the labels on {overruled} of {voted}."
+
+
+def _annotator_lines(summary: Summary, text: CategoricalText | NumericText) -> Iterator[str]:
+    table = summary.annotators
+    n = len(table["annotator"])
+    rows = range(n) if n <= 2 * NAMED else [*range(NAMED), *range(n - NAMED, n)]
+    ranks = [f"{annotator_name(table['annotator'][i])} {text.rank(table, i)}" for i in rows]
+    if n <= 2 * NAMED:
+        yield f"{text.measure}: {', '.join(ranks)}."
+    else:
+        yield f"{text.measure}, best: {', '.join(ranks[:NAMED])}."
+        yield f"Worst of {thousands(n)}: {', '.join(ranks[NAMED:])}."
+
+
+def _variation_lines(summary: Summary, text: CategoricalText | NumericText) -> Iterator[str]:
+    """Whether skill depends on the item, and the annotators for whom it does so most."""
+    varies = summary.given["varies"]
+    varying = [profile for profile in summary.profiles if profile["varies"]]
+    if varies is None and summary.given["members"] is not None:
+        yield "There are too few labels to tell whether anyone is better on some items than on others."
+        return
+    if varies is False or not (varies or varying):
+        yield "There is no sign that anyone is better on some items than on others."
+        return
+    if varies:  # confirmed on held-out labels
+        yield "Annotators are better on some items than on others."
+    for profile in sorted(varying, key=_gap)[:NAMED]:
+        strong, weak = (_region(side, profile[side], text) for side in ("strong", "weak"))
+        yield f"{annotator_name(profile['annotator'])} is {strong}, {weak}."
+
+
+def _gap(profile: Facts) -> float:
+    return -abs(float(profile["strong"]["skill"] - profile["weak"]["skill"]))
+
+
+def _region(side: str, region: Facts, text: CategoricalText | NumericText) -> str:
+    if region["words"]:
+        where = f"on texts with the words {', '.join(region['words'])}"
+    elif region["where"]:
+        where = f"where {' and '.join(region['where'])}"
+    else:
+        where = f"on texts such as {', '.join(str(case['item']) for case in region['examples'])}"
+    return f"{side} {where} ({text.skill(region['skill'])})"
+
+
+def _agreement_lines(agreement: Facts) -> Iterator[str]:
+    if agreement["possible"] and agreement["alpha"] is not None:
+        yield (
+            f"Agreement (Krippendorff's alpha) is {agreement['alpha']:.2f}, where 1 is perfect and 0 is "
+            f"chance, on {count(agreement['n_compared'], 'item')} with several labels."
+        )
+    copying = agreement.get("copying")
+    if copying and copying["n_suspects"]:
+        first, second = (annotator_name(copying["suspects"][side][0]) for side in ("first", "second"))
+        n = copying["n_suspects"]
+        yield (
+            f"{count(n, 'pair')} of annotators {'agrees' if n == 1 else 'agree'} more than their expertise "
+            f"explains, above all {first} and {second}: one may have copied from the other."
+        )
+
+
+def _question_lines(questions: list[Facts]) -> Iterator[str]:
+    if questions:
+        first = f"{annotator_name(questions[0]['annotator'])} about {item_name(questions[0]['item'])}"
+        yield f"Ask next: {first}, and {len(questions) - 1} more."
