@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from benchmarks.paper.tsvm import TransductiveSVM
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, GaussianAnnotators
 from whoknows.estimators.baselines import MajorityVoteClassifier, SingleAnnotatorClassifier, ml_original
-from whoknows.estimators.baselines.tsvm import TransductiveSVM
 
 MOST_ANNOTATORS = 6
 

@@ -111,7 +111,7 @@ def fit_files(settings: dict[str, Any], say: Say) -> Summary:
         large.take_up(checkpoint, resume, say)
         started = time.monotonic()
         _fit(model, crowd, gold, settings, checkpoint, say)
-        say.note(f"FitFolder in {time.monotonic() - started:.0f} s.")
+        say.note(f"Fitted in {time.monotonic() - started:.0f} s.")
         summary = _sum_up(model, source, crowd, {"gold": gold, "notes": notes, **shown}, say)
         with writing(out):
             _write(draft, model, crowd, summary, say)

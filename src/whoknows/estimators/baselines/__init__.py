@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from whoknows.estimators.baselines.tsvm import TransductiveSVM
 from whoknows.estimators.baselines.two_step import (
     DawidSkene,
     MajorityVoteClassifier,
@@ -15,7 +14,6 @@ __all__ = [
     "DawidSkene",
     "MajorityVoteClassifier",
     "SingleAnnotatorClassifier",
-    "TransductiveSVM",
     "ml_original",
 ]
 

@@ -193,7 +193,7 @@ def save(model: Any, path: Path) -> None:
     Parameters
     ----------
     model : CrowdClassifier, CrowdRegressor or AutoCrowdClassifier
-        Solution.
+        Fitted.
     path : str or path
         By custom with the suffix ``.whoknows``.
     """

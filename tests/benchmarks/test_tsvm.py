@@ -11,11 +11,7 @@ from sklearn.base import clone
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tests.estimators.worlds import line_world, said_in
-from whoknows import Annotations
-from whoknows._array import with_constant
-from whoknows.estimators.baselines.base import majority, votes
-from whoknows.estimators.baselines.tsvm import (
+from benchmarks.paper.tsvm import (
     COSTS,
     WEIGHTS,
     TransductiveSVM,
@@ -24,6 +20,10 @@ from whoknows.estimators.baselines.tsvm import (
     anneal,
     svm,
 )
+from tests.estimators.worlds import line_world, said_in
+from whoknows import Annotations
+from whoknows._array import with_constant
+from whoknows.estimators.baselines.base import majority, votes
 
 
 @parametrize_with_checks([TransductiveSVM(), TransductiveSVM(C=1.0, unlabelled_weight=0.5)])

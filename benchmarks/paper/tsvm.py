@@ -68,7 +68,7 @@ class TransductiveSVM(Baseline):
 
     >>> import numpy as np
     >>> from whoknows import Annotations
-    >>> from whoknows.estimators.baselines import TransductiveSVM
+    >>> from benchmarks.paper.tsvm import TransductiveSVM
     >>> X = np.array([[x, row] for row in (0, 1) for x in np.linspace(0, 1.2, 20)])
     >>> y = Annotations.from_arrays([0, 39], ["anna", "anna"], ["lower", "upper"], items=range(40))
     >>> in_row = np.repeat(["lower", "upper"], 20)
