@@ -300,6 +300,6 @@ def test_cross_fitting_needs_a_classifier():
     two = Annotations.from_matrix(np.where(SAID == 2, np.nan, SAID), labels=[0, 1])
     with pytest.raises(
         NotCompatible,
-        match="'crossfit' needs LeaveOneOutTruth.*GraphTruth does not have.*leave_one_out.*'em'",
+        match=r"'crossfit' needs LeaveOneOutTruth.*GraphTruth does not have.*leave_one_out.*'em'",
     ):
         solve(model, Items(X, FEATURES, two), None, Monitor(5, 1e-3), "crossfit")
