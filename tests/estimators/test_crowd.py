@@ -213,7 +213,7 @@ class TestCoefficients:
     def test_annotator_scale_needs_gaussian_annotators(self):
         X, y, _ = line_world()
         with pytest.raises(
-            NotCompatible, match=r"BernoulliAnnotators does not have. Use annotators='gaussian'"
+            NotCompatible, match=r"BernoulliAnnotators does not have scale. Use annotators='gaussian'"
         ):
             CrowdClassifier().fit(X, y).annotator_scale(X)
 

@@ -174,7 +174,9 @@ def test_before_a_fit_there_is_no_interval(estimator):
 
 def test_gp_says_why_it_has_no_interval_and_still_knows_its_annotators():
     model = CrowdClassifier("gp").fit(X, SAID)
-    with pytest.raises(NotCompatible, match=r"GraphTruth gives no interval: .* Use truth='id' or 'lgp'"):
+    with pytest.raises(
+        NotCompatible, match=r"interval .*GraphTruth does not have .* Use truth='id' or 'lgp'"
+    ):
         model.predict_proba(X, return_interval=True)
     assert_holds(model.expertise(X, return_interval=True), model.expertise(X), (150, 3))
     assert len(model.ranking()) == 3
@@ -187,7 +189,7 @@ def test_two_classes_go_as_far_as_the_log_odds_do():
     """Low and high are the logistic of f ± k · sd, with f = ξᵀφ and sd² = φᵀ S φ."""
     model = fitted("vb")
     Phi, S = model._pair.prepared.items(X).X_truth, model._pair.covariances.truth[0]
-    f, sd = Phi @ model._pair.solution.truth.mean, np.sqrt(np.einsum("ij,jk,ik->i", Phi, S, Phi))
+    f, sd = Phi @ model._pair.solution.truth.mean[:, 0], np.sqrt(np.einsum("ij,jk,ik->i", Phi, S, Phi))
     _, low, high = model.predict_proba(X, return_interval=True, level=0.8)
     reach = norm.ppf(0.9)
     np.testing.assert_allclose(low[:, 1], expit(f - reach * sd), rtol=1e-7)

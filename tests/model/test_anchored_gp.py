@@ -17,7 +17,7 @@ from whoknows.model.evidence import QuadraticEvidence, with_gold
 from whoknows.model.graph import AnchoredGraph
 from whoknows.model.graph.anchors import sums_over
 from whoknows.model.settings import NotCompatible
-from whoknows.model.truth.field import AnchorField
+from whoknows.model.truth.graph import AnchorField
 
 RNG = np.random.default_rng(0)
 N, LAM, JITTER = 300, 0.3, 0.02

@@ -19,7 +19,8 @@ from whoknows import (
 from whoknows.apps.report.overview import overview
 from whoknows.estimators.auto.members import Member
 from whoknows.insight.summary import summarize
-from whoknows.model.graph import AutoGraph, GaussianGraph, PrecomputedGraph, auto
+from whoknows.model import graph as auto
+from whoknows.model.graph import AutoGraph, GaussianGraph, PrecomputedGraph
 from whoknows.model.truth import LinearTruth
 from whoknows.model.truth import graph as truth_on_graph
 

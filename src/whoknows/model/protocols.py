@@ -342,7 +342,7 @@ def _missing(piece: Any, protocol: type) -> Iterator[str]:
     yield from absent
     condition = _ONLY_IF.get(protocol)
     if condition and not absent and not getattr(piece, condition):
-        yield f"{condition}=True as it is configured"
+        yield f"{condition} (False as configured)"
 
 
 def members(protocol: type) -> list[str]:

@@ -39,8 +39,7 @@ from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import GaussianPosterior
 from whoknows.model.truth import GraphTruth, LogisticTruth, OrderedTruth
-from whoknows.model.truth.field import AnchoredPosterior, AnchorField, ItemField
-from whoknows.model.truth.graph import GraphBelief
+from whoknows.model.truth.graph import AnchoredPosterior, AnchorField, GraphBelief, ItemField
 from whoknows.model.truth.linear import LinearBelief, LinearTruth
 from whoknows.model.truth.logistic import CrossFitBelief
 
