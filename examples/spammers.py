@@ -62,9 +62,9 @@ def print_more(
     others = Annotations.from_matrix(np.where(heard, None, answers), annotators=list(KIND))
     anyone = hide(others, items=0.6, per_item=1)
     fresh = CrowdClassifier(annotators=BernoulliAnnotators(two_coin=True))
-    chance = accuracy(fresh.fit(X, said.followed_by(anyone)), truth)
+    chance = accuracy(fresh.fit(X, said.updated_with(anyone)), truth)
     print(f"Right: {accuracy(model.update(X, new), truth):.1%}; with 300 answers of anyone: {chance:.1%}.")
-    iterations = fresh.fit(X, said.followed_by(new)).n_iter_
+    iterations = fresh.fit(X, said.updated_with(new)).n_iter_
     print(f"update() took {model.n_iter_} iterations, where a new fit takes {iterations}.")
 
 

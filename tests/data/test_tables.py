@@ -74,7 +74,7 @@ def test_a_column_given_to_one_role_is_not_found_for_another():
 def test_a_role_without_a_column_is_an_error_that_lists_the_columns():
     message = (
         "Expected one column for the item (item, task, example, id, item_id, task_id, example_id), "
-        "found none. The table has 'img', 'worker', 'label'. Say which one it is: columns={'item': ...}."
+        "found none. The table has 'img', 'worker', 'label'. Name it: columns={'item': ...}."
     )
     with pytest.raises(ValueError, match=exactly(message)):
         Annotations.from_frame(pd.DataFrame({"img": [1], "worker": [2], "label": [3]}))

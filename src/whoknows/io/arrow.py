@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows.data.vocabulary import Coded
+from whoknows.data.vocabulary import Factor
 from whoknows.io.errors import FileError, Path
 
 PARQUET = b"PAR1"
@@ -49,7 +49,7 @@ def import_pyarrow(path: Path) -> Any:
     return pyarrow
 
 
-def code_column(table: Any, name: str, path: Path) -> Coded:
+def code_column(table: Any, name: str, path: Path) -> Factor:
     """One column as codes into its distinct values, -1 where it is null."""
     import pyarrow as pa
 
@@ -59,4 +59,4 @@ def code_column(table: Any, name: str, path: Path) -> Coded:
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return Coded(codes.astype(np.int32), column.dictionary.to_pylist())
+    return Factor(codes.astype(np.int32), column.dictionary.to_pylist())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows.data.vocabulary import Coded, factorize, show
+from whoknows.data.vocabulary import Factor, factorize, show
 from whoknows.io import archives
 from whoknows.io.arrow import MAGIC, code_column, read_arrow
 from whoknows.io.delimited import later_header, read_columns
@@ -28,7 +28,7 @@ class Table:
     Parameters
     ----------
     names : sequence of str
-    column : function from name to Coded
+    column : function from name to Factor
         Distinct values of a column as they stand in the file, and codes into them.
     written : bool
         Values are text, as in CSV, and numbers are to be found among them.
@@ -37,15 +37,15 @@ class Table:
     """
 
     names: Sequence[str]
-    column: Callable[[str], Coded]
+    column: Callable[[str], Factor]
     written: bool
     hint: str = ""
 
-    def ids(self, name: str) -> Coded:
+    def ids(self, name: str) -> Factor:
         """Return a column of ids: integers where all are, else as they stand in the file."""
         return self._meant(name, parse_ids)
 
-    def labels(self, name: str) -> Coded:
+    def labels(self, name: str) -> Factor:
         """Return a column of labels: numbers where all are, else as they stand in the file."""
         return self._meant(name, parse_labels)
 
@@ -65,12 +65,12 @@ class Table:
             for row in zip(*codes, strict=True)
         ]
 
-    def _meant(self, name: str, parse: Callable[[list[Any]], list[Any]]) -> Coded:
+    def _meant(self, name: str, parse: Callable[[list[Any]], list[Any]]) -> Factor:
         """Code a column by what its distinct values mean."""
         column = self.column(name)
         meant = factorize(plain(parse(column.values)) if self.written else column.values, name)
         codes = np.append(meant.codes, np.int32(-1))[column.codes]
-        return Coded(codes, meant.values)
+        return Factor(codes, meant.values)
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def table_of_records(records: list[Record], path: Path) -> Table:
     """Records as a table: a key that a record lacks is missing in its row."""
     names = list(dict.fromkeys(key for record in records for key in record))
 
-    def column(name: str) -> Coded:
+    def column(name: str) -> Factor:
         values = [as_scalar(r.get(name), repr(name), n, path) for n, r in enumerate(records, 1)]
         try:
             return factorize(values, name)

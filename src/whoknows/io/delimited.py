@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from whoknows.data.dataframes import ALIASES
-from whoknows.data.vocabulary import Coded, show
+from whoknows.data.vocabulary import Factor, show
 from whoknows.io.encoding import MAX_LINE, refuse_long_lines
 from whoknows.io.errors import FileError, Path
 
@@ -97,7 +97,7 @@ def later_header(text: str) -> str:
     return ""
 
 
-def read_columns(text: str, path: Path) -> dict[str, Coded]:
+def read_columns(text: str, path: Path) -> dict[str, Factor]:
     """Columns of a text table by name, as codes into their distinct cells; blank columns are left out.
 
     Through pyarrow where it is installed, the file is large and no cell is quoted; with the same result.
@@ -120,7 +120,7 @@ def _written(cell: Any) -> bool:
     return bool(cell.strip())
 
 
-def _read_slowly(text: str, delimiter: str, width: int, path: Path) -> list[Coded]:
+def _read_slowly(text: str, delimiter: str, width: int, path: Path) -> list[Factor]:
     """Columns by the standard library."""
     positions: list[dict[str, int]] = [{} for _ in range(width)]
     codes: list[list[np.ndarray[Any, Any]]] = [[np.empty(0, np.int32)] for _ in range(width)]
@@ -130,10 +130,10 @@ def _read_slowly(text: str, delimiter: str, width: int, path: Path) -> list[Code
             for cell in dict.fromkeys(cells):
                 known.setdefault(cell, len(known))
             codes[place].append(np.fromiter(map(known.__getitem__, cells), np.int32, len(cells)))
-    return [Coded(np.concatenate(parts), list(known)) for parts, known in zip(codes, positions, strict=True)]
+    return [Factor(np.concatenate(parts), list(known)) for parts, known in zip(codes, positions, strict=True)]
 
 
-def _read_fast(text: str, delimiter: str, width: int) -> list[Coded] | None:
+def _read_fast(text: str, delimiter: str, width: int) -> list[Factor] | None:
     """Columns by pyarrow; None if it is not there or finds anything odd, which the slow way then names."""
     try:
         import pyarrow as pa
@@ -151,7 +151,7 @@ def _read_fast(text: str, delimiter: str, width: int) -> list[Coded] | None:
     except pa.ArrowException:
         return None
     encoded = [table[name].combine_chunks().dictionary_encode() for name in names]
-    return [Coded(c.indices.to_numpy().astype(np.int32), c.dictionary.to_pylist()) for c in encoded]
+    return [Factor(c.indices.to_numpy().astype(np.int32), c.dictionary.to_pylist()) for c in encoded]
 
 
 def _rows(text: str, delimiter: str, path: Path) -> Iterator[list[str]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from whoknows._array import LARGEST, too_large
 from whoknows.data.annotations import Annotations
 from whoknows.data.triples import triples
-from whoknows.data.vocabulary import Coded, Ids, factorize, show, tight_array
+from whoknows.data.vocabulary import Factor, Ids, factorize, show, tight_array
 from whoknows.io import npy
 from whoknows.io.containers import open_content
 from whoknows.io.encoding import MAX_FEATURES, decode, read_bytes
@@ -336,9 +336,9 @@ def _rows_of(
     ids = _one_spelling(features.ids.tolist(), match, how)
     kept = place[said.item] >= 0
     columns = (
-        Coded(place[said.item[kept]], ids),
-        Coded(said.annotator[kept], said.annotators.tolist()),
-        Coded(said.label[kept], said.labels.tolist()),
+        Factor(place[said.item[kept]], ids),
+        Factor(said.annotator[kept], said.annotators.tolist()),
+        Factor(said.label[kept], said.labels.tolist()),
     )
     sure = None if said.confidence is None else said.confidence[kept]
     return Annotations(*triples(columns, (ids, said.annotators, said.labels), "error", sure))

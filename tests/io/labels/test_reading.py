@@ -444,4 +444,4 @@ def test_a_long_table_with_odd_names_is_not_taken_for_a_wide_one(write):
     assert "fits none" in problem(write("l.csv", "item,who,grade\na,x,1\na,y,0\n"))
     message = problem(write("l.csv", "item,who,label\na,x,1\nb,y,0\n"))
     assert message.startswith("Expected one column for the annotator (annotator, worker, ")
-    assert "found none. The table has 'item', 'who', 'label'. Say which one it is: columns=" in message
+    assert "found none. The table has 'item', 'who', 'label'. Name it: columns=" in message

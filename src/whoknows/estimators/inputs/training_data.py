@@ -39,7 +39,7 @@ class TrainingData:
         """Return all labels, old and new; rows of X beyond those of the fit are new items."""
         self._check_same_items(new)
         more = len(X) - self.said.n_items
-        said = self.said.followed_by(new)
+        said = self.said.updated_with(new)
         return TrainingData(
             said,
             None if self.gold is None else np.append(self._gold_among(said), np.full(more, np.nan)),

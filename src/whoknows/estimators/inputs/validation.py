@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from whoknows._array import LARGEST, Array, namespace, to_numpy, too_large
 from whoknows.data.annotations import Annotations
-from whoknows.data.dataframes import counts_rows, first_not_a_number, is_frame, not_numbers
+from whoknows.data.dataframes import is_default_index, first_not_a_number, is_frame, not_numbers
 from whoknows.data.vocabulary import show
 from whoknows.estimators.inputs.device import on_device
 from whoknows.io.parquet import ParquetFeatures
@@ -174,7 +174,7 @@ def _check_size(estimator: Any, X: Array, before: int) -> None:
 def row_ids(X: Any) -> list[Any] | None:
     """Return the ids that X brings for its rows: a pandas index that does more than count them."""
     index = getattr(X, "index", None)
-    if callable(index) or not hasattr(index, "tolist") or counts_rows(index):
+    if callable(index) or not hasattr(index, "tolist") or is_default_index(index):
         return None
     return index.tolist()
 

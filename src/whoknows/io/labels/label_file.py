@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whoknows.data.annotations import Annotations, Duplicates
 from whoknows.data.triples import triples
-from whoknows.data.vocabulary import Coded, factorize, plain_labels, show
+from whoknows.data.vocabulary import Factor, factorize, plain_labels, show
 from whoknows.io.errors import FileError, Path
 from whoknows.io.parsing import looks_missing
 
@@ -52,7 +52,7 @@ class Found:
     ----------
     rows : list of (item, annotator, label)
         Of which annotator and label may be None: an item nobody labelled.
-    columns : item, annotator and label as Coded, optional
+    columns : item, annotator and label as Factor, optional
         In place of rows, where a file is a table.
     confidence : (n_rows,), optional
     text, gold : dicts by item
@@ -65,7 +65,7 @@ class Found:
     """
 
     rows: list[tuple[Hashable, Hashable, Hashable]] = field(default_factory=list)
-    columns: tuple[Coded, Coded, Coded] | None = None
+    columns: tuple[Factor, Factor, Factor] | None = None
     confidence: Any = None
     text: dict[Hashable, str] = field(default_factory=dict)
     gold: dict[Hashable, Hashable] = field(default_factory=dict)
@@ -98,13 +98,13 @@ def make(found: Found, path: Path, format: str, duplicates: Duplicates | None, m
     _check_rows(columns, label, path)
     if found.gaps:
         found.note(int((~keep).sum()), "row has no label", "rows have no label")
-    item, annotator, label = (Coded(c.codes[keep], c.values) for c in (columns[0], columns[1], label))
+    item, annotator, label = (Factor(c.codes[keep], c.values) for c in (columns[0], columns[1], label))
     sure = None if found.confidence is None else np.asarray(found.confidence)[keep]
     how = duplicates or found.duplicates
     if how == "error":  # whoever says the same twice does not contradict himself
         rows = _distinct((item, annotator, label), sure)
         found.note(len(item.codes) - len(rows), _SAME.format("row says"), _SAME.format("rows say"))
-        item, annotator, label = (Coded(c.codes[rows], c.values) for c in (item, annotator, label))
+        item, annotator, label = (Factor(c.codes[rows], c.values) for c in (item, annotator, label))
         sure = None if sure is None else sure[rows]
     said = Annotations(*triples((item, annotator, label), (None, None, None), how, sure))
     repeats = len(item.codes) - said.n_annotations
@@ -125,7 +125,7 @@ _AGAIN = "as the annotator labelled the item more than once"
 _SAME = "{} what another says in full; left out"
 
 
-def _distinct(columns: tuple[Coded, Coded, Coded], sure: NDArray[Any] | None) -> NDArray[np.intp]:
+def _distinct(columns: tuple[Factor, Factor, Factor], sure: NDArray[Any] | None) -> NDArray[np.intp]:
     """Rows in their order, without those that repeat an earlier one in every column."""
     keys = [column.codes for column in columns] + ([] if sure is None else [sure])
     order = np.lexsort(keys)  # keeps the order of equal rows
@@ -144,18 +144,18 @@ def _with_names(found: Found) -> list[tuple[Hashable, Hashable, Hashable]]:
 _NOBODY = "as the file does not say whose or of what it is"
 
 
-def _code(rows: Sequence[tuple[Hashable, Hashable, Hashable]]) -> tuple[Coded, Coded, Coded]:
+def _code(rows: Sequence[tuple[Hashable, Hashable, Hashable]]) -> tuple[Factor, Factor, Factor]:
     """Three columns of the rows."""
     item, annotator, label = zip(*rows, strict=True) if rows else ((), (), ())
     return factorize(item, "item"), factorize(annotator, "annotator"), factorize(label, "label")
 
 
-def _without(label: Coded, missing: Any) -> Coded:
+def _without(label: Factor, missing: Any) -> Factor:
     """Labels of which one value, compared as text or, of numbers, by value, means that there is none."""
     kept = [place for place, value in enumerate(label.values) if not _is_sign(value, missing)]
     code = np.full(len(label.values) + 1, -1, dtype=np.int32)
     code[kept] = np.arange(len(kept), dtype=np.int32)
-    return Coded(code[label.codes], [label.values[place] for place in kept])
+    return Factor(code[label.codes], [label.values[place] for place in kept])
 
 
 def _is_sign(value: Any, sign: Any) -> bool:
@@ -175,7 +175,7 @@ def _number(value: Any) -> float:
         return np.nan
 
 
-def _check_rows(columns: tuple[Coded, Coded, Coded], label: Coded, path: Path) -> None:
+def _check_rows(columns: tuple[Factor, Factor, Factor], label: Factor, path: Path) -> None:
     """Refuse a file without a label, and a label without an item or an annotator."""
     if not (label.codes >= 0).any():
         raise FileError(path, f"holds no label ({len(label.codes)} rows were read).")

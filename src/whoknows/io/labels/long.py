@@ -12,7 +12,7 @@ from typing import Any
 
 from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import ALIASES, CONFIDENCE, match_columns
-from whoknows.data.vocabulary import Coded, Ids, show
+from whoknows.data.vocabulary import Factor, Ids, show
 from whoknows.io.containers import Content, Table
 from whoknows.io.errors import FileError, Path
 from whoknows.io.labels.format import Format, Options, must_have
@@ -69,7 +69,7 @@ def find_columns(table: Table, options: Options, path: Path) -> dict[str, str]:
         raise FileError(path, f"{error}{hint(table)}") from None
 
 
-def text_by_item(item: Coded, text: list[Any]) -> dict[Hashable, str]:
+def text_by_item(item: Factor, text: list[Any]) -> dict[Hashable, str]:
     """Text of each item: the first that its rows hold."""
     first: dict[Hashable, str] = {}
     for code, words in zip(item.codes, text, strict=True):
@@ -101,7 +101,7 @@ def _roles(options: Options) -> dict[str, str]:
     return {role: name for role, name in options.columns.items() if role in ALIASES}
 
 
-def take_truth(found: Found, item: Coded, table: Table, path: Path) -> None:
+def take_truth(found: Found, item: Factor, table: Table, path: Path) -> None:
     """True labels of the items, in a column of their own."""
     for name in table.names:
         if name.strip().lower() in TRUTH:
@@ -132,15 +132,15 @@ def _take_gold(found: Found, table: Table, path: Path) -> None:
     people = sorted(
         {int(a) for a, marked in zip(annotator.codes, is_gold, strict=True) if not marked and a >= 0}
     )
-    found.columns = (item, _only(annotator, people), Coded(codes, label.values))
+    found.columns = (item, _only(annotator, people), Factor(codes, label.values))
 
 
-def _only(annotator: Coded, people: list[int]) -> Coded:
+def _only(annotator: Factor, people: list[int]) -> Factor:
     """Annotators who said something besides gold."""
     place = {code: position for position, code in enumerate(people)}
     codes = annotator.codes.copy()
     codes[:] = [place.get(int(code), -1) for code in annotator.codes]
-    return Coded(codes, [annotator.values[code] for code in people])
+    return Factor(codes, [annotator.values[code] for code in people])
 
 
 def _numbers(table: Table, name: str, path: Path) -> list[float]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from whoknows.data.annotations import Annotations
-from whoknows.data.vocabulary import Coded, Ids, factorize
+from whoknows.data.vocabulary import Factor, Ids, factorize
 from whoknows.io.containers import Content, Table
 from whoknows.io.errors import FileError, Path
 from whoknows.io.labels.format import Format, Options, item_column, must_have
@@ -104,12 +104,12 @@ def columns(said: Annotations) -> Mapping[Hashable, Ids]:
     return {"item": said.items} | {name: cells[:, t] for t, name in enumerate(said.annotators.tolist())}
 
 
-def _row_numbers(table: Table) -> Coded:
+def _row_numbers(table: Table) -> Factor:
     """Ids 0, 1, 2, … for the rows."""
     return factorize(np.arange(len(table.column(table.names[0]).codes)), "item")
 
 
-def _refuse_repeated(items: Coded, path: Path) -> None:
+def _refuse_repeated(items: Factor, path: Path) -> None:
     """Refuse an item that has two rows, or a row that has no item."""
     if (items.codes < 0).any():
         row = int(np.argmin(items.codes)) + 1
@@ -119,7 +119,7 @@ def _refuse_repeated(items: Coded, path: Path) -> None:
         raise FileError(path, f"has several rows for item {twice!r}; expected one row an item.")
 
 
-def _melt(table: Table, items: Coded, people: list[str]) -> tuple[Coded, Coded, Coded]:
+def _melt(table: Table, items: Factor, people: list[str]) -> tuple[Factor, Factor, Factor]:
     """One row a label. Whether labels are numbers is found over all columns together."""
     cells = [table.column(name) for name in people]
     values: list[Any] = [value for column in cells for value in column.values]
@@ -133,9 +133,9 @@ def _melt(table: Table, items: Coded, people: list[str]) -> tuple[Coded, Coded, 
         parts.append((items.codes[rows], np.full(len(rows), annotator.codes[place]), said[rows]))
     item_codes, annotator_codes, label_codes = map(np.concatenate, zip(*parts, strict=True))
     return (
-        Coded(item_codes, items.values),
-        Coded(annotator_codes, annotator.values),
-        Coded(label_codes, label.values),
+        Factor(item_codes, items.values),
+        Factor(annotator_codes, annotator.values),
+        Factor(label_codes, label.values),
     )
 
 

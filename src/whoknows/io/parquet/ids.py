@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whoknows._array import Rows
-from whoknows.data.vocabulary import Coded, elements, places
+from whoknows.data.vocabulary import Factor, elements, places
 from whoknows.io.errors import FileError
 from whoknows.io.parquet.blocks import Cursor
 from whoknows.io.parquet.layout import Layout
@@ -47,7 +47,7 @@ def rows_of(wanted: Any, ids: Any) -> Rows:
         return np.where([number is None for number in numbers], -1, found).astype(np.intp)
     texts = ids.dtype.kind == "U" or all(isinstance(name, str) for name in elements(ids))
     return (
-        Coded(np.empty(0, np.int32), [str(name) if texts else name for name in listed])
+        Factor(np.empty(0, np.int32), [str(name) if texts else name for name in listed])
         .against(ids)
         .astype(np.intp)
     )
