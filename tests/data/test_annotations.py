@@ -305,7 +305,7 @@ def test_items_not_in_items_are_named_and_counted():
 def test_annotators_and_labels_outside_their_vocabulary_are_named():
     with pytest.raises(ValueError, match="One annotator is not among the known annotators: 'x'"):
         Annotations.from_arrays([0], ["x"], [0], annotators=["y"])
-    with pytest.raises(ValueError, match="One label is not in labels=: 2"):
+    with pytest.raises(ValueError, match="One label is not among the known labels: 2"):
         Annotations.from_arrays([0, 1], [0, 0], [0, 2], labels=[0, 1])
 
 
@@ -318,9 +318,9 @@ def test_ids_of_another_kind_than_their_vocabulary_are_told_so():
         Annotations.from_arrays([1, 2], ["x", "x"], [0, 1], items=["2", "1", "0"])
     with pytest.raises(ValueError, match="They are of type str, those of the vocabulary int"):
         Annotations.from_arrays([1, 2], ["0", "1"], [0, 1]).recode([0, 1, 2], [0, 1])
-    with pytest.raises(ValueError, match="the table holds int labels, labels= holds str"):
+    with pytest.raises(ValueError, match="They are of type int, those of the vocabulary str"):
         Annotations.from_arrays([1, 2], ["x", "x"], [0, 1], labels=["0", "1"])
-    with pytest.raises(ValueError, match=r"2 items are not in items=: 1, 2\. Add to items="):
+    with pytest.raises(ValueError, match=r"2 items are not among the known items: 1, 2\. Add to items="):
         Annotations.from_arrays([1, 2], ["x", "x"], [0, 1], items=["1", "3"])
 
 

@@ -283,7 +283,7 @@ def test_an_annotation_of_no_item_is_named(folder):
     where = folder / "crowd" / "bluebirds"
     write_csv(where / "annotations.csv", {"item": ["ghost"], "annotator": ["w"], "label": [1]})
     write_csv(where / "items.csv", {"item": ids("bluebirds")})
-    with pytest.raises(ValueError, match="crowd/bluebirds: One item is not in items=: 'ghost'"):
+    with pytest.raises(ValueError, match="crowd/bluebirds: One item is not among the known items: 'ghost'"):
         load("bluebirds")
     write_csv(where / "annotations.csv", {"item": ["i1"], "annotator": ["w"], "label": [1]})
     with pytest.raises(ValueError, match=r"expected \(60, 48\) items of each class, got \(\)"):

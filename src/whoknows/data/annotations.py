@@ -15,9 +15,11 @@ from whoknows._array import Array, Groups
 from whoknows.data.dataframes import (
     name_axis,
     observed_cells,
+    observed_confidence,
     read_confidence,
     read_long,
     read_matrix,
+    with_room_for_missing,
     write_long,
 )
 from whoknows.data.errors import InputError
@@ -182,7 +184,7 @@ class Annotations:
         row, column, label = observed_cells(matrix, missing_label)
         item, items = name_axis(row, len(matrix), index, items, "item")
         annotator, annotators = name_axis(column, matrix.shape[1], columns, annotators, "annotator")
-        confidence = _observed_confidence(confidence, matrix.shape, row, column)
+        confidence = observed_confidence(confidence, matrix.shape, row, column)
         return cls(*triples((item, annotator, label), (items, annotators, labels), "error", confidence))
 
     def to_frame(self, backend: str | None = None) -> Any:
@@ -222,7 +224,7 @@ class Annotations:
             raise InputError(
                 f"missing= must not be a label; {missing!r} is one of {show(elements(self.labels))}."
             )
-        labels, fill = _with_room_for_missing(self.labels, missing)
+        labels, fill = with_room_for_missing(self.labels, missing)
         matrix = np.full(self.shape, fill, dtype=labels.dtype)
         matrix[self.item, self.annotator] = labels[self.label]
         return matrix
@@ -432,28 +434,3 @@ def _both(old: Ids, new: Ids) -> list[Any]:
     """Return the ids of both vocabularies; the old one unchanged if it has them all."""
     more = [value for value in elements(new) if value not in set(elements(old))]
     return sorted_if_possible([*elements(old), *more]) if more else elements(old)
-
-
-def _observed_confidence(
-    confidence: Any, shape: tuple[int, ...], row: NDArray[Any], column: NDArray[Any]
-) -> Array | None:
-    """Return the confidences of the cells that hold a label."""
-    if confidence is None:
-        return None
-    matrix = np.asarray(confidence)
-    matrix = matrix.reshape(-1, 1) if matrix.ndim == 1 else matrix
-    if matrix.shape != shape:
-        raise InputError(f"Expected confidence in the shape of y, {shape}; got {matrix.shape}.")
-    return np.asarray(matrix[row, column])
-
-
-def _with_room_for_missing(labels: Ids, missing: Any) -> tuple[Ids, Any]:
-    """Return label values in a type that can also hold the marker for missing, and that marker."""
-    if labels.dtype.kind in "iuf":
-        if missing is None or isinstance(missing, float):
-            floats = labels.astype(float)
-            if np.array_equal(floats.astype(labels.dtype), labels):
-                return floats, np.nan if missing is None else missing
-        elif isinstance(missing, (int, np.integer)) and not isinstance(missing, bool):
-            return labels, missing
-    return labels.astype(object), missing

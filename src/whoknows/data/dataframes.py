@@ -161,6 +161,31 @@ def observed_cells(matrix: Ids, missing_label: Any) -> tuple[Codes, Codes, Facto
     return row.astype(np.int32), column.astype(np.int32), label
 
 
+def observed_confidence(
+    confidence: Any, shape: tuple[int, ...], row: NDArray[Any], column: NDArray[Any]
+) -> Ids | None:
+    """Return the confidences of the cells that hold a label."""
+    if confidence is None:
+        return None
+    matrix = np.asarray(confidence)
+    matrix = matrix.reshape(-1, 1) if matrix.ndim == 1 else matrix
+    if matrix.shape != shape:
+        raise InputError(f"Expected confidence in the shape of y, {shape}; got {matrix.shape}.")
+    return np.asarray(matrix[row, column])
+
+
+def with_room_for_missing(labels: Ids, missing: Any) -> tuple[Ids, Any]:
+    """Return label values in a type that can also hold the marker for missing, and that marker."""
+    if labels.dtype.kind in "iuf":
+        if missing is None or isinstance(missing, float):
+            floats = labels.astype(float)
+            if np.array_equal(floats.astype(labels.dtype), labels):
+                return floats, np.nan if missing is None else missing
+        elif isinstance(missing, (int, np.integer)) and not isinstance(missing, bool):
+            return labels, missing
+    return labels.astype(object), missing
+
+
 def name_axis(codes: Codes, size: int, found: Any, given: Any, role: str) -> tuple[Factor, Any]:
     """Name the rows or columns of a matrix by its own ids, else by the given ones, else by position."""
     ids = found if found is not None else given if given is not None else np.arange(size)
