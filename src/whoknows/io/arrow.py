@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import numpy as np
 
 from whoknows.data.vocabulary import Factor
+from whoknows.io.encoding import CELL, allowed_size, refuse_expansion
 from whoknows.io.errors import FileError, Path
 
 PARQUET = b"PAR1"
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 MAGIC = (PARQUET, _ARROW_FILE, _ARROW_STREAM)
+_FILE_HEADER = 8  # bytes of the magic number of Arrow's file format and its padding
+_ROWS = 1 << 16  # rows of Parquet read at a time
 
 
 def read_arrow(data: bytes, path: Path) -> Any:
-    """Read a Parquet file, or an Arrow file such as ``datasets`` keeps, as a pyarrow table."""
-    pa = import_pyarrow(path)
-    from pyarrow import ipc, parquet
+    """Read a Parquet file, or an Arrow file such as ``datasets`` keeps, as a pyarrow table.
 
-    source = pa.BufferReader(data)  # not io.BytesIO, which pyarrow's threads may outlive: the process aborts
+    What it decompresses to is known before it is decompressed, and bounded.
+    """
+    pa = import_pyarrow(path)
+    limit = allowed_size(len(data))
     try:
-        if data.startswith(PARQUET):
-            table = parquet.read_table(source)
-        elif data.startswith(_ARROW_FILE):
-            table = ipc.open_file(source).read_all()
-        else:
-            table = ipc.open_stream(source).read_all()
+        read = _read_parquet if data.startswith(PARQUET) else _read_ipc
+        table = read(data, limit, path)
         table.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError) as error:
+        refuse_expansion(sum(map(_text_size, table.columns)), limit, path)
+    except FileError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, struct.error) as error:
         what = "Parquet" if data.startswith(PARQUET) else "Arrow"
         reason = str(error).partition("\n")[0].rstrip(".")[:200]
         raise FileError(
-            path, f"is damaged, or is no {what} file ({reason}). Export or download it again."
+            path, f"is damaged, or is not a valid {what} file ({reason}). Export or download it again."
         ) from None
     repeated = [name for name in table.column_names if table.column_names.count(name) > 1]
     if repeated:
@@ -40,8 +44,119 @@ def read_arrow(data: bytes, path: Path) -> Any:
     return table
 
 
+def _read_parquet(data: bytes, limit: int, path: Path) -> Any:
+    """Read a Parquet file in batches; text stays codes until its size is known, as runs repeat it freely."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    # Not io.BytesIO, which pyarrow's threads may outlive: the process aborts.
+    schema = parquet.ParquetFile(pa.BufferReader(data)).schema_arrow
+    texts = [field.name for field in schema if _is_text(field.type)]
+    file = parquet.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
+    refuse_expansion(_declared_size(file.metadata), limit, path)
+    batches, size = [], 0
+    for batch in file.iter_batches(_ROWS):
+        batches.append(batch)
+        size += sum(getattr(column, "indices", column).nbytes for column in batch.columns)
+        refuse_expansion(size, limit, path)
+    table = pa.Table.from_batches(batches, file.schema_arrow)
+    if len(set(table.column_names)) == table.num_columns:  # else the caller refuses it
+        refuse_expansion(sum(_text_size(table[name]) for name in texts), limit, path)
+        for name in texts:
+            place = table.column_names.index(name)
+            table = table.set_column(place, schema.field(name), table[name].cast(schema.field(name).type))
+    return table
+
+
+def _declared_size(metadata: Any) -> int:
+    """Bytes of all columns of a Parquet file as its footer declares them, a cell counted as `CELL` bytes."""
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    columns = [group.column(place) for group in groups for place in range(metadata.num_columns)]
+    n_cells = max(sum(c.num_values for c in columns), metadata.num_rows)
+    return max(sum(c.total_uncompressed_size for c in columns), CELL * n_cells)
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    binary = types.is_binary(kind) or types.is_large_binary(kind)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or binary)
+
+
+def _text_size(column: Any) -> int:
+    """Bytes of the texts of a column that may refer to one text many times, if each had its own copy."""
+    from pyarrow import compute, types
+
+    kind = column.type
+    if types.is_dictionary(kind) and _is_text(kind.value_type):
+        lengths = [compute.binary_length(c.dictionary).take(c.indices) for c in column.chunks]
+        return sum(compute.sum(each).as_py() or 0 for each in lengths)
+    if str(kind) in ("string_view", "binary_view"):  # 16 bytes each, the length first
+        views = [np.frombuffer(c.buffers()[1], np.int32)[::4][c.offset :][: len(c)] for c in column.chunks]
+        return sum(int(lengths.sum(dtype=np.int64)) for lengths in views)
+    return 0
+
+
+def _read_ipc(data: bytes, limit: int, path: Path) -> Any:
+    """Read Arrow's stream format; its file format is a stream between a magic number and a footer."""
+    import pyarrow as pa
+    from pyarrow import ipc
+
+    stream = pa.py_buffer(data).slice(_FILE_HEADER if data.startswith(_ARROW_FILE) else 0)
+    size = 0
+    for message in ipc.MessageReader.open_stream(stream):
+        if message.type in ("record batch", "dictionary"):
+            size += _message_size(message)
+            refuse_expansion(size, limit, path)
+    return ipc.open_stream(stream).read_all()
+
+
+def _message_size(message: Any) -> int:
+    """Bytes of a message of the Arrow stream format once decompressed, a cell counted as `CELL` bytes.
+
+    pyarrow cannot tell without decompressing, but the flatbuffer of the message says where its buffers are,
+    and a compressed buffer starts with its length.
+    """
+    flat, body = message.metadata.to_pybytes(), message.body
+    batch = _follow(flat, _field(flat, _follow(flat, 0), 2))
+    if message.type == "dictionary":
+        batch = _follow(flat, _field(flat, batch, 1))
+    n_cells = sum(length for length, _ in _pairs(flat, _field(flat, batch, 1)))
+    buffers = _pairs(flat, _field(flat, batch, 2))
+    if not _field(flat, batch, 3):  # not compressed
+        return max(sum(length for _, length in buffers), CELL * n_cells)
+    starts = [(body[start : start + 8].to_pybytes(), length) for start, length in buffers if length]
+    sizes = [(int.from_bytes(start, "little", signed=True), length) for start, length in starts]
+    return max(sum(length if size < 0 else size for size, length in sizes), CELL * n_cells)
+
+
+def _follow(flat: bytes, place: int) -> int:
+    """Where the offset at a place of a flatbuffer leads."""
+    return place + int(struct.unpack_from("<I", flat, place)[0])
+
+
+def _field(flat: bytes, table: int, number: int) -> int:
+    """Place of a field of a table of a flatbuffer, 0 if the table does not have it."""
+    vtable = table - struct.unpack_from("<i", flat, table)[0]
+    slot = 4 + 2 * number
+    if slot >= struct.unpack_from("<H", flat, vtable)[0]:
+        return 0
+    offset = int(struct.unpack_from("<H", flat, vtable + slot)[0])
+    return table + offset if offset else 0
+
+
+def _pairs(flat: bytes, place: int) -> list[tuple[int, int]]:
+    """Vector of pairs of 64-bit integers of a flatbuffer."""
+    if not place:
+        return []
+    start = _follow(flat, place)
+    count = struct.unpack_from("<I", flat, start)[0]
+    numbers = struct.unpack_from(f"<{2 * count}q", flat, start + 4)
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
 def import_pyarrow(path: Path) -> Any:
-    """Import pyarrow, or say how to get it."""
+    """Import pyarrow, or raise an error that says how to install it."""
     try:
         import pyarrow
     except ImportError:
@@ -49,14 +164,29 @@ def import_pyarrow(path: Path) -> Any:
     return pyarrow
 
 
-def code_column(table: Any, name: str, path: Path) -> Factor:
-    """One column as codes into its distinct values, -1 where it is null."""
+def factorize_column(table: Any, name: str, path: Path) -> Factor:
+    """Return a column as codes into its distinct values, -1 for null."""
     import pyarrow as pa
 
     column = table[name].combine_chunks()
     if pa.types.is_nested(column.type):
-        raise FileError(path, f"holds lists or objects in column {name!r}; expected one value a row.")
+        raise FileError(path, f"holds lists or objects in column {name!r}; expected one value per row.")
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return Factor(codes.astype(np.int32), column.dictionary.to_pylist())
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is a number or a boolean."""
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is a list of numbers."""
+    from pyarrow import types
+
+    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return bool(lists and is_number(kind.value_type))

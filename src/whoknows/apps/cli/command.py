@@ -13,6 +13,7 @@ import typer
 from whoknows.apps.cli.config import read_config
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import CommandError, told
+from whoknows.apps.cli.large import bytes_of
 
 _Option = partial(typer.Option, rich_help_panel="Everywhere")
 _OWN = ("say", "settings")
@@ -57,6 +58,17 @@ _EVERYWHERE: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "max_size": (
+        Annotated[
+            str | None,
+            _Option(
+                metavar="SIZE",
+                help="Size that a file may have, and may decompress to, such as 8GB; found if not given. "
+                "Raise it for files that you trust.",
+            ),
+        ],
+        None,
+    ),
     "debug": (Annotated[bool, _Option("--debug", help="Show the traceback of an error.")], False),
 }
 
@@ -76,9 +88,19 @@ def command(run: Callable[..., None]) -> Callable[..., None]:
         for name, (kind, default) in _EVERYWHERE.items()
     ]
 
-    def called(*, quiet: bool, as_json: bool, config: Path | None, debug: bool, **options: Any) -> None:
+    def called(
+        *,
+        quiet: bool,
+        as_json: bool,
+        config: Path | None,
+        max_size: str | None,
+        debug: bool,
+        **options: Any,
+    ) -> None:
+        from whoknows.io.encoding import size_limit
+
         say = Say(quiet, as_json)
-        with told(say, debug):
+        with told(say, debug), size_limit(max_size and bytes_of(max_size, "--max-size")):
             run(say, **options, **({"settings": options} if wants_settings else {}))
 
     called.__name__, called.__doc__, called.__module__ = run.__name__, run.__doc__, run.__module__

@@ -32,8 +32,8 @@ BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 # --- how much is too much ---------------------------------------------------------------------------
 
 
-def bytes_of(size: str | None) -> int:
-    """Bytes that a size means; a share of the machine's memory if none is given.
+def bytes_of(size: str | None, option: str = "--memory") -> int:
+    """Number of bytes of a size; a share of the machine's memory if none is given.
 
     >>> bytes_of("500MB"), bytes_of("1.5 GiB"), bytes_of("64")
     (500000000, 1610612736, 64)
@@ -42,7 +42,7 @@ def bytes_of(size: str | None) -> int:
         return _memory_of_machine() // SHARE
     match = re.fullmatch(r"(\d+\.?\d*) ?([kmgt]?)(i?)b?", size.strip().lower())
     if match is None or float(match[1]) <= 0:
-        raise CommandError(f"--memory expects a size such as 500MB or 8GB; got {size!r}.", USAGE)
+        raise CommandError(f"{option} expects a size such as 500MB or 8GB; got {size!r}.", USAGE)
     return max(int(float(match[1]) * (BINARY if match[3] else UNITS)[match[2]]), 1)
 
 

@@ -13,6 +13,7 @@ _FLAGS = (
         r"columns=\{'item': \.\.\., 'annotator': \.\.\., 'label': \.\.\.\}",
         "--column item=... --column annotator=... --column label=...",
     ),
+    (r"\bwith size_limit\(bytes\)", "--max-size 8GB"),
     (r"\bpredictions=True", "--predictions"),
     (r"\bmissing_label=", "--missing "),
     (r"\bformat=\.\.\.", "--format ..."),
