@@ -14,7 +14,7 @@ import whoknows
 from tests.apps.cli import as_json, contents, failure, fit_small, run, table, write
 from whoknows.apps.cli.bar import Clock
 from whoknows.apps.cli.console import Pace, Say
-from whoknows.io.features import read_features
+from whoknows.io import read_features
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +218,7 @@ def test_messages_are_for_a_shell(files, results, tmp_path):
     for args, code, words in (
         (("fit", one, "--features", features), 3, "name an item of it with --gold FILE"),
         (("ask", results, "--cost", "anna=-2"), 2, "--cost expects a number above 0; got 'anna=-2'"),
-        (("ask", results, "--cost", "anna=nan"), 2, "say with --annotator who may be asked"),
+        (("ask", results, "--cost", "anna=nan"), 2, "name those who may be asked with --annotator"),
         (
             ("compare", *given, "--folds", 1000),
             3,

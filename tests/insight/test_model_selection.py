@@ -428,14 +428,14 @@ class TestErrors:
 
     def test_more_parts_than_there_is_to_part(self):
         said = said_in([[0, 1], [1, np.nan], [np.nan, np.nan]])
-        few = "(3 labels on 3 items). Use fewer splits, or more labels."
-        with refused(ValueError, f"ItemFolds(n_splits=3) needs as many labelled items; y has 2 {few}"):
+        few = "(3 labels of 3 items). Use fewer folds, or more labels."
+        with refused(ValueError, f"ItemFolds(n_splits=3) needs as many labelled items; there are 2 {few}"):
             next(ItemFolds(3).split(None, said))
         with refused(
-            ValueError, f"ItemFolds(n_splits=2) needs as many groups of labelled items; y has 1 {few}"
+            ValueError, f"ItemFolds(n_splits=2) needs as many groups of labelled items; there are 1 {few}"
         ):
             next(ItemFolds(2).split(None, said, groups=["a", "a", "b"]))
-        few = "AnnotationFolds(n_splits=4) needs as many labels; y has 3. Use fewer splits, or more labels."
+        few = "AnnotationFolds(n_splits=4) needs as many labels; there are 3. Use fewer folds, or more labels."
         with refused(ValueError, few):
             next(AnnotationFolds(4).split(None, said))
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import elements
 from whoknows.estimators.ask.batch import suggest
 from whoknows.estimators.ask.suggestions import Suggestions
@@ -39,10 +40,10 @@ class Answers(Saved, ClassifierMixin):
         if not isinstance(y, Annotations) and np.ndim(y) == 1:
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
         if sample_weight is not None:
-            raise ValueError("sample_weight goes with a truth vector; annotations are scored label by label.")
+            raise InputError("sample_weight goes with a truth vector; annotations are scored label by label.")
         said = self._labels_of(X, y)
         if not said.counts.any():
-            raise ValueError("score on annotations needs at least one label; y has none.")
+            raise InputError("score on annotations needs at least one label; y has none.")
         return float(self.log_predictive(X, said).sum() / said.counts.sum())
 
     def suggest(

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from whoknows._array import Array, to_numpy
 from whoknows._threads import one_thread
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.estimators.answers import Answers
 from whoknows.estimators.inputs.gold import by_row, gold_codes, with_classes_of
 from whoknows.estimators.inputs.levels import check_labels
@@ -382,7 +383,7 @@ class CrowdClassifier(OneModel, Answers, BaseEstimator):
         check_is_fitted(self)
         known = self.annotators_.tolist()
         if annotator not in known:
-            raise ValueError(f"annotator must be one of {known[:5]} (annotators_); got {annotator!r}.")
+            raise InputError(f"annotator must be one of {known[:5]} (annotators_); got {annotator!r}.")
         belief = self._fitted.annotators.of(known.index(annotator))
         return self._learnt.model.annotators.confusion(belief, self._typical.X_annotators)[0]
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from whoknows._array import Array
 from whoknows._threads import one_thread
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import Advice, InputError
 from whoknows.data.vocabulary import show
 from whoknows.estimators.inputs.gold import by_row, check_gold_numbers
 from whoknows.estimators.inputs.preprocessing import Preprocessing, silence
@@ -160,7 +161,7 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
             How much each item counts, as in `CrowdClassifier.fit`.
         """
         if self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {tuple(SOLVERS)}; got {self.solver!r}.")
+            raise InputError(f"solver must be one of {tuple(SOLVERS)}; got {self.solver!r}.")
         index = row_ids(X)
         X = check_features(self, X, reset=True)
         said = check_annotations(y, len(X), index=index)
@@ -229,10 +230,10 @@ class CrowdRegressor(Saved, RegressorMixin, BaseEstimator):
         if not isinstance(y, Annotations) and np.ndim(y) == 1:
             return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
         if sample_weight is not None:
-            raise ValueError("sample_weight goes with a truth vector; annotations are scored label by label.")
+            raise InputError("sample_weight goes with a truth vector; annotations are scored label by label.")
         items = self._learnt_items(X, y, unknown="population").labelled()
         if items.Y.n_annotations == 0:
-            raise ValueError("score on annotations needs at least one label; y has none.")
+            raise InputError("score on annotations needs at least one label; y has none.")
         density = self._learnt.truth.log_density(self._fitted.truth, items.X_truth, self._evidence(items))
         return float(density.sum() / items.Y.counts.sum() - np.log(self._learnt.scale))
 
@@ -347,9 +348,11 @@ def _resolve_annotators(choice: Any) -> BiasedAnnotators:
 def _check_numbers(said: Annotations) -> None:
     """Refuse labels that are no numbers; infinite ones never get this far."""
     if said.labels.dtype.kind not in "iuf" and said.n_classes:
-        raise ValueError(
-            f"CrowdRegressor needs labels that are numbers; got {show(said.labels.tolist())}. If they are "
-            "classes, use CrowdClassifier; if they are numbers written as text, convert them first."
+        raise InputError(
+            Advice("regression", "CrowdRegressor"),
+            f" needs labels that are numbers; got {show(said.labels.tolist())}. If they are classes, use ",
+            Advice("classifier", "CrowdClassifier"),
+            "; if they are numbers written as text, convert them first.",
         )
     if not np.isfinite(said.labels.astype(float)).all():
-        raise ValueError("Expected finite labels, got inf. Use None or NaN for a missing label.")
+        raise InputError("Expected finite labels, got inf. Use None or NaN for a missing label.")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from whoknows._array import Array, Mask, Rows, like, to_numpy
+from whoknows.data.errors import InputError
 from whoknows.fit.crossfit import fit_crossfit
 from whoknows.fit.em import fit_em, m_step
 from whoknows.fit.engines import Chunks, Engine, Serial
@@ -104,7 +105,7 @@ def solve(
     these labels: a better place to start from.
     """
     if solver not in SOLVERS:
-        raise ValueError(f"solver must be one of {SOLVERS}; got {solver!r}.")
+        raise InputError(f"solver must be one of {SOLVERS}; got {solver!r}.")
     kept = items if isinstance(items, Chunks) else kept_in_chunks(items, n_chunks, engine or Serial())
     _refuse_coupled(model, kept)
     size = _Size(*kept.engine.sum(_size, kept.chunks))

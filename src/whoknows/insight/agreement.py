@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import elements, show
 from whoknows.insight.cells import count_cells
 from whoknows.insight.scales import positions, refuse_unordered
@@ -126,7 +127,7 @@ def krippendorff_alpha(said: Annotations, level: Level = "nominal") -> float:
     [0.588, 0.75, 0.851]
     """
     if level not in ("nominal", "ordinal", "interval"):
-        raise ValueError(f"level= must be 'nominal', 'ordinal' or 'interval'; got {level!r}.")
+        raise InputError(f"level= must be 'nominal', 'ordinal' or 'interval'; got {level!r}.")
     said = _compared(said)
     n, n_i = said.n_annotations, said.labels_per_item
     within, total = _sums_of_squares(said, level)
@@ -151,7 +152,7 @@ def _compared(said: Annotations) -> Annotations:
     """Items with two labels or more; it is an error if there are none."""
     several = said.labels_per_item > 1
     if not several.any():
-        raise ValueError(
+        raise InputError(
             f"Agreement needs an item with two labels; none of the {int(said.labelled.sum())} labelled items "
             "has more than one. Let annotators label some items together."
         )
@@ -199,7 +200,7 @@ def cohen_kappa(said: Annotations, first: Any, second: Any, weights: Weights | N
     0.4
     """
     if weights not in (None, "linear", "quadratic"):
-        raise ValueError(f"weights= must be None, 'linear' or 'quadratic'; got {weights!r}.")
+        raise InputError(f"weights= must be None, 'linear' or 'quadratic'; got {weights!r}.")
     if weights is not None:
         refuse_unordered(said, f"weights={weights!r}")
     mine, theirs = _common_labels(said, first, second)
@@ -216,12 +217,12 @@ def _common_labels(said: Annotations, first: Any, second: Any) -> tuple[NDArray[
     """Labels of two annotators on the items both labelled."""
     mine, theirs = (np.flatnonzero(said.annotator == _code(said, name)) for name in (first, second))
     if first == second:
-        raise ValueError(f"Expected two different annotators, got {first!r} twice.")
+        raise InputError(f"Expected two different annotators, got {first!r} twice.")
     _, left, right = np.intersect1d(
         said.item[mine], said.item[theirs], assume_unique=True, return_indices=True
     )
     if not len(left):
-        raise ValueError(
+        raise InputError(
             f"Expected items that both {first!r} and {second!r} labelled; they share none. "
             "pairwise_agreement lists the pairs that do."
         )
@@ -236,4 +237,4 @@ def _code(said: Annotations, name: Any) -> int:
     by_text = {str(known): known for known in names}
     near = [by_text[text] for text in get_close_matches(str(name), by_text)]
     hint = f"The nearest: {show(near)}." if near else f"There are {show(names)}."
-    raise ValueError(f"Expected one of the {len(names)} annotators, got {name!r}. {hint}")
+    raise InputError(f"Expected one of the {len(names)} annotators, got {name!r}. {hint}")

@@ -11,6 +11,7 @@ from scipy.special import betainc
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, show
 from whoknows.insight.meetings import Meetings, pair_names
 
@@ -118,9 +119,9 @@ def copying_suspects(
     (array(['anna'], ...), array(['copycat'], ...), array([200]), array([116.]))
     """
     if not 0 < level < 1:
-        raise ValueError(f"level= must lie between 0 and 1; got {level}.")
+        raise InputError(f"level= must lie between 0 and 1; got {level}.")
     if said.n_classes < 2:
-        raise ValueError(f"Expected at least two labels in said.labels, got {show(elements(said.labels))}.")
+        raise InputError(f"Expected at least two labels in said.labels, got {show(elements(said.labels))}.")
     q, a = _label_posterior(said, posterior), _label_expertise(said, expertise)
     meetings = Meetings(said)
     n, observed = meetings.n_items, meetings.sum(same_label=True)
@@ -179,7 +180,7 @@ def _label_posterior(said: Annotations, posterior: Any) -> Array:
     """Posterior probability of each label that was given: (n_annotations,)."""
     q = np.asarray(posterior, dtype=float)
     if q.shape != (said.n_items, said.n_classes):
-        raise ValueError(
+        raise InputError(
             f"Expected posterior of shape {(said.n_items, said.n_classes)}, a row an item and a column for "
             f"each of the labels {show(elements(said.labels))}; got {q.shape}."
         )
@@ -190,7 +191,7 @@ def _label_expertise(said: Annotations, expertise: Any) -> Array:
     """Probability that whoever gave each label is right there: (n_annotations,)."""
     a = np.asarray(expertise, dtype=float)
     if a.shape not in (said.shape, said.shape[1:]):
-        raise ValueError(
+        raise InputError(
             f"Expected expertise of shape {said.shape}, a row an item and a column an annotator, "
             f"or {said.shape[1:]}; got {a.shape}."
         )
@@ -202,5 +203,5 @@ def _refuse_improbable(values: Array, name: str) -> Array:
     """Probabilities lie between 0 and 1; rounding may push them a hair beyond."""
     wrong = values[~((values >= -1e-9) & (values <= 1 + 1e-9))]
     if wrong.size:
-        raise ValueError(f"Expected probabilities in {name}, between 0 and 1; got {wrong[0]}.")
+        raise InputError(f"Expected probabilities in {name}, between 0 and 1; got {wrong[0]}.")
     return np.clip(values, 0, 1)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements
 from whoknows.insight.cells import count_cells
 
@@ -26,7 +27,7 @@ class Meetings:
 
     def __init__(self, said: Annotations) -> None:
         if np.any(said.annotator < 0):
-            raise ValueError(
+            raise InputError(
                 f"{int(np.sum(said.annotator < 0))} labels are by annotators outside the vocabulary, "
                 "so pairs cannot be named. Use the Annotations from before recode(unknown='population')."
             )

@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length, check_random_
 
 from whoknows._array import Mask
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import Advice, InputError
 
 Rows = NDArray[np.intp]
 
@@ -95,9 +96,10 @@ class ItemFolds:
 
     def _check_enough(self, found: int, what: str, said: Annotations) -> None:
         if found < self.n_splits:
-            raise ValueError(
-                f"ItemFolds(n_splits={self.n_splits}) needs as many {what}; y has {found} "
-                f"({said.n_annotations} labels on {said.n_items} items). Use fewer splits, or more labels."
+            raise InputError(
+                Advice("n_splits", f"ItemFolds(n_splits={self.n_splits})", value=self.n_splits),
+                f" needs as many {what}; there are {found} ({said.n_annotations} labels of {said.n_items} "
+                "items). Use fewer folds, or more labels.",
             )
 
 
@@ -152,14 +154,14 @@ class AnnotationFolds:
         said = _check_said(y)
         check_consistent_length(X, said)
         if groups is not None:
-            raise ValueError(
+            raise InputError(
                 "AnnotationFolds has labels of one item on both sides, so it cannot keep groups of items "
                 "apart. Use ItemFolds."
             )
         if said.n_annotations < self.n_splits:
-            raise ValueError(
-                f"AnnotationFolds(n_splits={self.n_splits}) needs as many labels; y has "
-                f"{said.n_annotations}. Use fewer splits, or more labels."
+            raise InputError(
+                Advice("n_splits", f"AnnotationFolds(n_splits={self.n_splits})", value=self.n_splits),
+                f" needs as many labels; there are {said.n_annotations}. Use fewer folds, or more labels.",
             )
         _check_meaning_arrives()
         part = self._part_of_each_label(said)
@@ -280,7 +282,7 @@ def _open(estimator: Any, X: Any) -> tuple[Any, Any]:
 
 def _check_n_splits(n_splits: Any) -> None:
     if not isinstance(n_splits, Integral) or n_splits < 2:
-        raise ValueError(f"n_splits must be a whole number, 2 or more; got {n_splits!r}.")
+        raise InputError(f"n_splits must be a whole number, 2 or more; got {n_splits!r}.")
 
 
 def _check_said(y: Any) -> Annotations:
@@ -295,4 +297,4 @@ def _check_said(y: Any) -> Annotations:
 
 def _check_some_labels(said: Annotations) -> None:
     if not said.counts.any():
-        raise ValueError(f"None of the {said.n_items} items in y has a label: there is nothing to score.")
+        raise InputError(f"None of the {said.n_items} items in y has a label: there is nothing to score.")

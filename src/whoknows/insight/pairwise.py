@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids
 from whoknows.insight.meetings import Meetings
 
@@ -70,7 +71,7 @@ def pairwise_agreement(said: Annotations, minimum: int = 1) -> PairwiseAgreement
     (array(['a'], ...), array(['b'], ...), array([3]), array([0.4]))
     """
     if minimum < 1:
-        raise ValueError(f"minimum= must be at least 1, the items a pair shares; got {minimum}.")
+        raise InputError(f"minimum= must be at least 1, the items a pair shares; got {minimum}.")
     meetings = Meetings(said)
     n, agreeing = meetings.n_items, meetings.sum(same_label=True)
     by_chance = np.zeros(len(n))  # n² P_e = Σ_k (items first calls k) · (items second calls k)

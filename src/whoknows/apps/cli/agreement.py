@@ -66,7 +66,7 @@ def agreement(
     if out is not None:
         check_name(out)
         refuse_to_replace_input([out], labels)
-    said = inputs.read_who_said_what(inputs.Source.of(settings), say).annotations
+    said = inputs.read_annotations(inputs.Source.of(settings), say).annotations
     said = _on_scale(said, scale, levels)
     with say.progress("Comparing every two annotators"):
         table = agreement_table(said)

@@ -13,7 +13,7 @@ import typer
 from whoknows.apps.cli.config import read_config
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import CommandError, told
-from whoknows.apps.cli.large import bytes_of
+from whoknows.apps.cli.memory import bytes_of
 
 _Option = partial(typer.Option, rich_help_panel="Everywhere")
 _OWN = ("say", "settings")

@@ -67,15 +67,15 @@ def compare(
     source = inputs.Source.of(settings)
     for path in source.files.values() if out is not None else ():
         refuse_to_replace_input([out], path)
-    crowd = inputs.read_crowd(source, say)
+    crowd = inputs.load(source, say)
     if source.is_labels_alone(crowd.labels):
         raise CommandError(
             "compare needs to know something about items: --features FILE or --text COLUMN.", USAGE
         )
-    said = crowd.joined.annotations
+    said = crowd.dataset.annotations
     estimator = models.build(model, levels, seed, max_iter, said.labels.tolist())
     with say.progress("Holding out labels") as update:
-        found = judge(estimator, crowd.joined.X, said, folds=folds, random_state=seed, progress=update)
+        found = judge(estimator, crowd.dataset.X, said, folds=folds, random_state=seed, progress=update)
     columns = _columns(found)
     if out is not None:
         write(columns, out, say)

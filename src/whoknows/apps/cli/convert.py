@@ -13,7 +13,6 @@ from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError
 from whoknows.apps.cli.output import SETTINGS, refuse_to_replace_input
 from whoknows.apps.cli.results import FitFolder
-from whoknows.apps.cli.stream import write_blocks
 from whoknows.apps.cli.tables import STDOUT, check_name, destination, write
 from whoknows.apps.cli.words import count
 
@@ -85,7 +84,7 @@ def _convert_labels(source: inputs.Source, out: Path, to: To, say: Say) -> int:
         raise CommandError(
             "--to label-studio writes the consensus of a fit: IN must be the folder of one.", USAGE
         )
-    said = inputs.read_who_said_what(source, say).annotations
+    said = inputs.read_annotations(source, say).annotations
     with destination(out, say) as path:
         say.all(write_labels(said, path, to))
     return said.n_annotations
@@ -120,6 +119,8 @@ def _write_consensus(fitted: FitFolder, out: Path, say: Say) -> int:
         return len(consensus["item"])
     import pyarrow as pa
     from pyarrow import parquet
+
+    from whoknows.io.tables import write_blocks
 
     with parquet.ParquetFile(fitted.consensus_of_many) as table:
         kinds = {field.name: pa.array([], field.type) for field in table.schema_arrow}

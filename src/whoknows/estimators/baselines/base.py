@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.estimators.inputs.validation import (
     all_or_nothing,
     check_annotations,
@@ -84,12 +85,12 @@ class Baseline(ClassifierMixin, BaseEstimator):
         if not isinstance(y, Annotations) and np.ndim(y) == 1:
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
         if sample_weight is not None:
-            raise ValueError("sample_weight goes with a truth vector; labelled items count alike.")
+            raise InputError("sample_weight goes with a truth vector; labelled items count alike.")
         predicted = self.predict(X)
         said = check_annotations(y, len(predicted), self.annotators_, row_ids(X))
         said = said.only(said.counts > 0)
         if said.n_annotations == 0:
-            raise ValueError("score on annotations needs at least one label that counts; y has none.")
+            raise InputError("score on annotations needs at least one label that counts; y has none.")
         agreed = said.labels[majority(votes(said))] == predicted
         return float(agreed[said.labelled].mean())
 
@@ -142,7 +143,7 @@ def _as_keyword(estimator: Any, weight: Array) -> dict[str, Array]:
         step, last = last.steps[-1]
         way += f"{step}__"
     if not has_fit_parameter(last, "sample_weight"):
-        raise ValueError(
+        raise InputError(
             f"The classifier learns from weighted classes, and {type(last).__name__}.fit takes no "
             "sample_weight. Use one that does, such as LogisticRegression()."
         )

@@ -8,6 +8,7 @@ import numpy as np
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import show
 from whoknows.estimators.baselines.base import TwoStep, majority, votes
 
@@ -107,11 +108,11 @@ class SingleAnnotatorClassifier(MajorityVoteClassifier):
         if self.annotator is None and len(known) == 1:
             return 0
         if self.annotator not in known:
-            raise ValueError(
+            raise InputError(
                 f"annotator must be one of those in y; got {self.annotator!r}. Known: {show(active)}."
             )
         if self.annotator not in active:
-            raise ValueError(
+            raise InputError(
                 f"{self.annotator!r} gave no label, so nothing can be learnt. Known: {show(active)}."
             )
         return known.index(self.annotator)

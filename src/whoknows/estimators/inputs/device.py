@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from whoknows.data.errors import InputError
 from whoknows.estimators.inputs.preprocessing import TransformedRows
 
 
@@ -34,7 +35,7 @@ def _torch(device: Any) -> Any:
             "leave device=None."
         ) from None
     if torch.device(device).type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(
+        raise InputError(
             f"device={str(device)!r} was asked for, but torch {torch.__version__} finds no CUDA device here. "
             "Check nvidia-smi and that torch is a CUDA build, or leave device=None for this machine's cores."
         )

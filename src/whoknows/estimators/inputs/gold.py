@@ -10,6 +10,7 @@ import numpy as np
 
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import elements, factorize, show, sorted_if_possible
 from whoknows.estimators.inputs.validation import brings_ids, row_ids
 
@@ -62,7 +63,7 @@ def check_gold_numbers(gold: Any, said: Annotations) -> Array | None:
     numbers = np.full(said.n_items, np.nan)
     known = factorize(value, "gold number")
     if not all(isinstance(v, (int, float)) and np.isfinite(v) for v in known.values):
-        raise ValueError(f"Expected gold to be finite numbers, got {show(known.values)}.")
+        raise InputError(f"Expected gold to be finite numbers, got {show(known.values)}.")
     numbers[row] = np.array([*known.values, np.nan], dtype=float)[known.codes]
     return numbers
 
@@ -70,7 +71,7 @@ def check_gold_numbers(gold: Any, said: Annotations) -> Array | None:
 def _refuse_another_kind(gold: list[Any], labels: list[Any]) -> None:
     """Refuse gold that is text where labels are numbers, or the other way round: '1' is not the class 1."""
     if len({isinstance(value, str) for value in [*gold, *labels]}) > 1:
-        raise ValueError(
+        raise InputError(
             f"gold holds {show(gold, 3)} and y the labels {show(labels, 3)}: text and numbers are different "
             "classes. Turn both into one kind."
         )
@@ -83,14 +84,14 @@ def _known(gold: Any, said: Annotations) -> tuple[Any, list[Any]]:
         place = {item: position for position, item in enumerate(elements(said.items))}
         strange = [item for item in by_id if item not in place]
         if strange:
-            raise ValueError(
+            raise InputError(
                 f"gold names {len(strange)} of {len(by_id)} items that are not in y, such as "
                 f"{show(strange, 3)}; y has {show(elements(said.items), 3)}. Use the ids of y's items."
             )
         return [place[item] for item in by_id], list(by_id.values())
     values = list(gold) if isinstance(gold, (list, tuple)) else elements(np.asarray(gold))
     if np.ndim(gold) != 1 or len(values) != said.n_items:
-        raise ValueError(
+        raise InputError(
             f"gold must have a label for each of the {said.n_items} items, None or NaN where it is not "
             f"known, or be a mapping from item ids to labels; got {_shape(gold)}."
         )
@@ -114,7 +115,7 @@ def _as_mapping(gold: Any) -> dict[Any, Any] | None:
         return None
     if len(set(index)) < len(index):
         twice = next(item for item in index if index.count(item) > 1)
-        raise ValueError(f"gold names item {twice!r} more than once. Keep one truth an item.")
+        raise InputError(f"gold names item {twice!r} more than once. Keep one truth an item.")
     return dict(zip(index, gold.tolist(), strict=True))
 
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_random_state
 
 from whoknows._array import Array, Mask, like, namespace, with_constant
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.estimators.inputs.resolve import resolve_map
 from whoknows.model.distances import enough_of
 from whoknows.model.maps import Features
@@ -39,7 +40,7 @@ class Scale:
     def of_items(cls, X: Array, standardize: bool | str) -> Scale:
         """Learn from X (n_items, D), as the estimators' ``standardize`` says."""
         if standardize not in (True, False, "roots", "units"):
-            raise ValueError(f"standardize must be True, False, 'roots' or 'units'; got {standardize!r}.")
+            raise InputError(f"standardize must be True, False, 'roots' or 'units'; got {standardize!r}.")
         roots, one_unit = np.zeros(X.shape[1], dtype=bool), False
         if standardize in ("roots", "units"):
             roots, one_unit = skewed_amounts(X), share_one_unit(X)

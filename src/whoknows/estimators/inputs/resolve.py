@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from whoknows._array import Mask
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.model.annotators import (
     BernoulliAnnotators,
     ConfusionAnnotators,
@@ -82,7 +83,7 @@ def resolve(name: str, choice: Any, words: dict[str, Callable[[], Any]], method:
         return words[choice]()
     if not isinstance(choice, Settings) or not hasattr(choice, method):
         example = type(next(iter(words.values()))()).__name__
-        raise ValueError(
+        raise InputError(
             f"{name} must be {', '.join(map(repr, words))} or a piece such as {example}(); got {choice!r}."
         )
     if isinstance(getattr(choice, "graph", None), str):

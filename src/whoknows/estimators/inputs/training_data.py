@@ -11,6 +11,7 @@ import numpy as np
 
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import elements, show
 from whoknows.estimators.inputs.validation import only_what_counts
 from whoknows.io.parquet import ParquetFeatures
@@ -78,7 +79,7 @@ class TrainingData:
     def _check_same_items(self, new: Annotations) -> None:
         n = self.said.n_items
         if new.n_items < n:
-            raise ValueError(
+            raise InputError(
                 f"update() needs all items of the fit, in the same order: it had {n}, X has {new.n_items}. "
                 "Pass the same X, with NaN (or no row in Annotations) for pairs without a new label."
             )
@@ -86,7 +87,7 @@ class TrainingData:
         if old == now or (now == list(range(n)) and set(now).isdisjoint(old)):
             return
         place = next(i for i in range(n) if old[i] != now[i])
-        raise ValueError(
+        raise InputError(
             f"update() needs the items of the fit in the same order; item {place} was {old[place]!r} and is "
             f"{now[place]!r}. Pass items={show(old, 3)} … to Annotations.from_frame."
         )

@@ -17,7 +17,8 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from whoknows._array import LARGEST, Array, namespace, to_numpy, too_large
 from whoknows.data.annotations import Annotations
-from whoknows.data.dataframes import is_default_index, first_not_a_number, is_frame, not_numbers
+from whoknows.data.dataframes import first_not_a_number, is_default_index, is_frame, not_numbers
+from whoknows.data.errors import Advice, InputError, Message
 from whoknows.data.vocabulary import show
 from whoknows.estimators.inputs.device import on_device
 from whoknows.io.parquet import ParquetFeatures
@@ -55,7 +56,7 @@ def check_setting(estimator: Any, name: str, rule: Rule) -> None:
     """Refuse a setting that means nothing."""
     (words, holds), value = rule, getattr(estimator, name)
     if not holds(value):
-        raise ValueError(f"{name} must be {words}; got {value!r}.")
+        raise InputError(f"{name} must be {words}; got {value!r}.")
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -75,7 +76,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         floats = [np.float64, np.float32]  # turned into doubles block by block
         X = validate_data(estimator, X, reset=reset, dtype=floats, ensure_all_finite=False)
     if X.shape[1] > MOST_FEATURES:
-        raise ValueError(
+        raise InputError(
             f"X has {X.shape[1]} features; at most {MOST_FEATURES} are handled. Reduce it first, e.g. with "
             "sklearn.decomposition.PCA(100).fit_transform(X)."
         )
@@ -92,10 +93,10 @@ def is_rows(X: Any) -> bool:
 
 def _check_shape(estimator: Any, X: Any, reset: bool) -> None:
     if len(X.shape) != 2:
-        raise ValueError(f"Expected X of two dimensions, a row for each item; got shape {tuple(X.shape)}.")
+        raise InputError(f"Expected X of two dimensions, a row for each item; got shape {tuple(X.shape)}.")
     known = X.shape[1] if reset else getattr(estimator, "n_features_in_", X.shape[1])
     if X.shape[1] != known:
-        raise ValueError(
+        raise InputError(
             f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {known} features as "
             "input."
         )
@@ -114,7 +115,7 @@ def _refuse_text(X: Any) -> None:
         return
     shown = [f"{_cut(repr(value))} in column {name!r}" for name, value in list(found.items())[:5]]
     more = f" and in {len(found) - 5} more columns" if len(found) > 5 else ""
-    raise ValueError(
+    raise InputError(
         f"Expected numbers in every column of X, got {', '.join(shown)}{more}. Encode such columns, e.g. "
         "with sklearn.preprocessing.OneHotEncoder, or drop them."
     )
@@ -153,7 +154,7 @@ def _check_finite(estimator: Any, X: Array, before: int) -> None:
     missing = np.isnan(X[bad])
     kind = "NaN" if missing.all() else "NaN and infinity" if missing.any() else "infinity"
     fill = "fill them, e.g. with sklearn.impute.SimpleImputer" if missing.any() else "replace them"
-    raise ValueError(
+    raise InputError(
         f"Input X contains {kind} in column {', '.join(shown)}{more} (first in row {row}). "
         f"Every item needs every feature: {fill}, or drop columns."
     )
@@ -165,7 +166,7 @@ def _check_size(estimator: Any, X: Array, before: int) -> None:
         row, column = place
         names = getattr(estimator, "feature_names_in_", None)
         shown = column if names is None else repr(str(names[column]))
-        raise ValueError(
+        raise InputError(
             f"Expected numbers up to {LARGEST:g} in X, got {X[row, column]:g} in column {shown}, item of row "
             f"{before + row}. Use another unit, or drop the column."
         )
@@ -186,13 +187,13 @@ def check_annotations(y: Any, n_items: int, annotators: Any = None, index: Any =
     ``index`` are the ids of the rows of X, see `row_ids`; if y brings ids too, they must agree.
     """
     if y is None:
-        raise ValueError(
+        raise InputError(
             "requires y to be passed, but the target y is None: give an Annotations, an "
             "(n_items, n_annotators) matrix with NaN where there is no label, or one label an item."
         )
     said = y if isinstance(y, Annotations) else _from_array(y, annotators)
     if said.n_items != n_items:
-        raise ValueError(
+        raise InputError(
             f"X has {n_items} rows and y has {said.n_items} items; they must be the same items in the same "
             "order. For a long table use Annotations.from_frame(table, items=ids_of_the_rows_of_X)."
         )
@@ -220,7 +221,7 @@ def _check_same_rows(rows: list[Any], items: list[Any]) -> None:
     if in_x == in_y:
         place = next(place for place, row in enumerate(rows) if row != items[place])
         which = "the first item" if place == 0 else f"item {place}"
-        raise ValueError(
+        raise InputError(
             f"y's items are X's rows in another order (row {place} of X is {rows[place]!r}, {which} of y is "
             f"{items[place]!r}). Pass items=X.index to Annotations.from_frame, or reorder one of them."
         )
@@ -232,7 +233,7 @@ def _check_same_rows(rows: list[Any], items: list[Any]) -> None:
         for side, alone, ids in sides
         if alone
     ]
-    raise ValueError(
+    raise InputError(
         f"X and y name different items: {'; '.join(only)}. They must be the same items in the same order: "
         "pass items=X.index to Annotations.from_frame. If they are, and X's index means something else, pass "
         "X.reset_index(drop=True)."
@@ -274,7 +275,7 @@ def _shape(y: Any) -> tuple[int, ...]:
 def _check_width(width: int, known: int) -> None:
     if width != known:
         columns = "one column" if width == 1 else f"{width} columns"
-        raise ValueError(
+        raise InputError(
             f"y has {columns}; the model knows {known} annotator{'s' if known > 1 else ''}. "
             "Use Annotations or a DataFrame to say whose labels these are."
         )
@@ -286,7 +287,7 @@ def check_weight(sample_weight: Any, X: Array) -> Array | None:
         return None
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weight.any():
-        raise ValueError("Every sample_weight is 0: no item counts, so nothing can be learnt.")
+        raise InputError("Every sample_weight is 0: no item counts, so nothing can be learnt.")
     return np.asarray(weight)
 
 
@@ -299,7 +300,7 @@ def only_what_counts(
         counts = counts * weight[said.item]
         gold = None if gold is None else np.where(weight > 0, gold, np.nan)
     if not counts.any():
-        raise ValueError(
+        raise InputError(
             "No label counts: every item with a label has sample_weight 0, or every label has confidence 0. "
             "Nothing can be learnt; give some of them a number above 0."
         )
@@ -309,7 +310,7 @@ def only_what_counts(
 def check_some_labels(said: Annotations) -> None:
     """Refuse annotations in which nobody says anything."""
     if said.n_annotations == 0:
-        raise ValueError(
+        raise InputError(
             f"None of the {said.n_items} items has a label: nothing can be learnt, from gold alone neither. "
             "Check missing_label, and that item ids of labels and features match."
         )
@@ -319,32 +320,39 @@ def check_classes(said: Annotations) -> None:
     """Refuse labels a classifier cannot learn from; warn of classes that look like a slip."""
     check_some_labels(said)
     if said.labels.dtype.kind == "f":
-        raise ValueError(
+        raise InputError(
             f"Unknown label type: continuous. Labels such as {said.labels[0]} are real numbers; a classifier "
-            "needs classes. Use CrowdRegressor; or round them, or name them as strings."
+            "needs classes. Use ",
+            Advice("regression", "CrowdRegressor"),
+            ", round them, or pass them as strings.",
         )
     if said.n_classes < 2:
-        raise ValueError(
+        raise InputError(
             f"All labels are of one class, {_shown(said.labels)}; two are needed. If there is another that "
-            "nobody gave, name both with Annotations.from_...(…, labels=[…, …])."
+            "nobody has used, ",
+            Advice("other_class", "pass both as labels= to Annotations.from_..."),
+            ".",
         )
     hint = _hint(said)
     if hint:
-        warnings.warn(f"There are {said.n_classes} classes: {_shown(said.labels)}.{hint}", stacklevel=3)
+        warnings.warn(
+            Message(f"There are {said.n_classes} classes: {_shown(said.labels)}.", hint), stacklevel=3
+        )
 
 
-def _hint(said: Annotations) -> str:
-    """Say what may have made more classes than were meant, with a space before each sentence."""
+def _hint(said: Annotations) -> Message:
+    """Return hints on why there may be more classes than expected, each after a space."""
     labels, hints = said.labels.tolist(), []
     if said.labels.dtype.kind in "iu" and len(labels) > 2 and -1 in labels:
-        hints.append("If -1 means no label, use Annotations.from_matrix(y, missing_label=-1).")
+        advice = Advice("missing_label", "Annotations.from_matrix(y, missing_label=-1)", value=-1)
+        hints.append(Message("If -1 means no label, use ", advice, "."))
     twins = _twins(labels)
     if twins:
         hints.append(f"{twins[0]!r} and {twins[-1]!r} differ only by spaces or case; clean them first.")
     ids = _id_column(said)
     if ids is not None:
         hints.append(f"Column {ids!r} differs in every row: if it names the items, use y.set_index({ids!r}).")
-    return "".join(f" {hint}" for hint in hints)
+    return Message(*(part for hint in hints for part in (" ", hint)))
 
 
 def _twins(labels: list[Any]) -> list[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import BinaryIO
 
+from whoknows.data.errors import Advice
 from whoknows.io.errors import Path
 from whoknows.io.labels import FileError
 
@@ -109,7 +110,9 @@ def _open(path: Path) -> BinaryIO:
         raise FileError(path, f"cannot be read ({getattr(error, 'strerror', None) or error}).") from None
     if file.read(4) != b"PK\x03\x04":
         file.close()
-        raise FileError(path, "is not a model file. Model files are written by model.save(path).")
+        raise FileError(
+            path, "is not a model file. Model files are written by ", Advice("save", "model.save(path)"), "."
+        )
     return file
 
 

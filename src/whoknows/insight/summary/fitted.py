@@ -13,6 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.estimators.inputs.validation import check_annotations, row_ids
 from whoknows.model.truth import GraphTruth
 
@@ -59,7 +60,7 @@ class Fit:
             len(model.posterior_mean_ if kind == "numbers" else model.posterior_),
         )
         if n_items != known:
-            raise ValueError(
+            raise InputError(
                 f"A summary is of the items of the fit: it had {known}, X has {n_items} rows. Pass the X and "
                 "the labels that were given to fit, in the same order."
             )

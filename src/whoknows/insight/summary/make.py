@@ -10,6 +10,7 @@ import numpy as np
 
 import whoknows
 from whoknows._array import Array
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import show
 from whoknows.estimators.inputs.gold import check_gold_numbers, gold_codes, with_classes_of
 from whoknows.insight.summary.agree import agreement
@@ -135,7 +136,7 @@ def _feature_names(model: Any, fit: Fit, features: Sequence[str] | None) -> list
     width = int(model.n_features_in_)
     if features is not None:
         if len(features) != width:
-            raise ValueError(
+            raise InputError(
                 f"features= must name each of the {width} columns of X; got {len(features)} names."
             )
         return [str(name) for name in features]
@@ -151,7 +152,7 @@ def _gold(gold: Any, fit: Fit) -> Array | None:
         return check_gold_numbers(gold, fit.said)
     strange = set(with_classes_of(gold, fit.said).labels.tolist()) - set(fit.said.labels.tolist())
     if strange:
-        raise ValueError(
+        raise InputError(
             f"gold has labels that the fit does not know: {show(sorted(strange, key=str))}. Pass it to fit."
         )
     with warnings.catch_warnings():  # of contradictions the fit has warned already

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from whoknows.data.errors import InputError
 from whoknows.insight.summary.plain import Facts, names
 
 LONGEST = 280  # characters of a text that are shown
@@ -38,7 +39,7 @@ class Words:
         """Read what the user gave: one an item, or by item id."""
         shown = known if ids is None else ids
         if len(shown) != len(known):
-            raise ValueError(
+            raise InputError(
                 f"ids= must have one entry for each of the {len(known)} items; got {len(shown)}."
             )
         return cls(names(shown), _one_each(text, known, "text="), _one_each(images, known, "images="))
@@ -97,7 +98,7 @@ def _one_each(values: Any, known: Sequence[Any], name: str) -> list[Any] | None:
         return [values.get(item) for item in known]
     listed = values.tolist() if hasattr(values, "tolist") else list(values)
     if len(listed) != len(known):
-        raise ValueError(
+        raise InputError(
             f"{name} must have one entry for each of the {len(known)} items, or be a mapping from item ids; "
             f"got {len(listed)}."
         )

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from whoknows._array import Array, Mask, Rows
+from whoknows.data.errors import InputError
 from whoknows.model.evidence import Evidence, QuadraticEvidence
 from whoknows.model.graph import AnchoredGraph, AnchorGraph, AutoGraph, Graph, KnnGraph
 from whoknows.model.posterior import GaussianPosterior, Posterior
@@ -90,7 +91,7 @@ class GraphTruth(Settings):
                     "weights; with AnchorGraph the exact posterior is the faster one. Use neighbors=None."
                 )
         elif n_items > MOST_ITEMS:
-            raise ValueError(
+            raise InputError(
                 f"GraphTruth with {type(graph).__name__} holds a matrix over items, at most {MOST_ITEMS}; "
                 f"X has {n_items}. Use truth='id' with map='spectral': the same prior in the graph's "
                 "eigenbasis, at any size. Or GraphTruth(AnchorGraph()), exact for any number of items."
