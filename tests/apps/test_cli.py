@@ -18,10 +18,10 @@ from tests.apps.cli import ALL_FILES, as_json, contents, failure, make_crowd, ru
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import (
     BAD_INPUT,
+    BROKEN_PIPE,
     CANNOT_WRITE,
     FAILED,
     INTERRUPTED,
-    NOBODY_READS,
     USAGE,
 )
 from whoknows.apps.cli.models import by_rise
@@ -57,7 +57,7 @@ def test_predict_finds_its_columns(files, fitted, tmp_path):
         ),
     )
     said = run("predict", out, mixed, "--out", tmp_path / "p.csv")
-    assert "columns the fit did not have are left out: 'more'" in said.err
+    assert "columns that the fit did not have are left out: 'more'" in said.err
     run("predict", out, files / "features.csv", "--out", tmp_path / "q.csv")
     assert table(tmp_path / "p.csv") == table(tmp_path / "q.csv")
     less = write(tmp_path / "less.csv", "item,size,weight\na,1,2\n")
@@ -170,7 +170,7 @@ def test_label_studio_there_and_back(files, tmp_path):
     export, out = write(tmp_path / "export.json", json.dumps(tasks)), tmp_path / "out"
     features = "--features", files / "features.csv", "--column", "item=name"
     said = run("fit", export, *features, "--model", "id", "--out", out)
-    assert "label-studio format, by its looks" in said.err
+    assert "label-studio format (detected)" in said.err
     run("convert", out, tmp_path / "predictions.json", "--to", "label-studio")
     back = json.loads((tmp_path / "predictions.json").read_text("utf-8"))
     consensus = {row["item"]: row for row in table(out / "consensus.csv")}
@@ -287,7 +287,7 @@ def test_the_page_is_true(tmp_path, monkeypatch):
 
 
 def test_the_page_lists_the_exit_codes():
-    codes = {FAILED, USAGE, BAD_INPUT, CANNOT_WRITE, INTERRUPTED, NOBODY_READS}
+    codes = {FAILED, USAGE, BAD_INPUT, CANNOT_WRITE, INTERRUPTED, BROKEN_PIPE}
     listed = re.findall(r"(?m)^\| ([\d, ]+) \|", PAGE)
     assert {int(code) for codes in listed for code in codes.split(",")} == codes | {0, 143}
 

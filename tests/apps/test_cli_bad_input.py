@@ -126,7 +126,9 @@ def test_features_that_are_no_numbers(files, tmp_path):
 def test_gold_of_other_items(files, tmp_path):
     gold = write(tmp_path / "gold.csv", "item,truth\nelsewhere,yes\n")
     given = files / "labels.csv", "--features", files / "features.csv", "--gold", gold
-    assert "holds no true label of any item; it is about 'elsewhere'" in failure("fit", *given, "--quiet", code=3)
+    assert "holds no true label of any item; it is about 'elsewhere'" in failure(
+        "fit", *given, "--quiet", code=3
+    )
 
 
 def test_nothing_known_about_the_items(files, tmp_path):
@@ -358,7 +360,9 @@ def test_every_option_in_a_message_exists():
 
 
 def test_advice_is_worded_with_options():
-    message = Message("Choose one: ", Advice("columns", "columns={'label': 'a'}", role="label", name="a"), ".")
+    message = Message(
+        "Choose one: ", Advice("columns", "columns={'label': 'a'}", role="label", name="a"), "."
+    )
     assert message == "Choose one: columns={'label': 'a'}."
     assert in_flags(message) == "Choose one: --column label=a."
     assert in_flags("plain text") == "plain text"

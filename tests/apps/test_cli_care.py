@@ -316,7 +316,8 @@ def test_rows_without_ids_are_not_taken_for_the_items_next_to_them(files, tmp_pa
         write(path, "\n".join(["size,weight,age", *(",".join(map(str, row)) for row in X[:40])]))
     given = "fit", *given, "--features", path, "--out", tmp_path / "out"
     message = failure(*given, code=3)
-    assert f"{path}: names no items, so its rows are items 0 to 39; but then 1 of 40 items" in message
+    assert f"{path}: 1 of 40 items with labels (2%) have no features" in message
+    assert "The file has no ids: row numbers are used as ids." in message
     assert "--id-column" in message
     run(*given, "--allow-missing")
 

@@ -55,7 +55,8 @@ def test_a_folder_of_parquet_gives_the_same_answers(fitted, out_of_core):
     assert "parts: 3 features of 60 items, used out of core." in said.err
     assert "20 of 60 items have features but no label" in said.err
     assert (
-        "The following is based on a random sample: 40 of 40 labelled and 20 of 20 unlabelled items." in said.err
+        "The following is based on a random sample: 40 of 40 labelled and 20 of 20 unlabelled items."
+        in said.err
     )
     found, expected = rows_of(out / "consensus.parquet"), table(fitted[0] / "consensus.csv")
     assert list(found[0]) == list(expected[0])

@@ -326,7 +326,7 @@ def test_a_random_state_of_scikit_learn_is_a_seed_too():
     (lambda: copycats([[0]], [[1]], share=3), "share= must be between 0 and 1; got 3"),
     (lambda: copycats([[0]], [0]), r"own and copied of one shape .* got \(1, 1\) and \(1,\)"),
     (lambda: copycats([[0, 1]], [[0, 1, 1]]), r"got \(1, 2\) and \(1, 3\)"),
-    (lambda: ordered_scores([0, 5], [0], [1]), "true scores between 1 and n_levels=5, got values from 0 to 5"),
+    (lambda: ordered_scores([0, 5], [0], [1]), "scores between 1 and n_levels=5, got values from 0 to 5"),
     (lambda: ordered_scores([1, 2], [0], [1], 0), "n_levels= must be an integer"),
     (lambda: ordered_scores([1, np.nan], [0], [1]), "z must be a list of finite numbers, got NaN or inf"),
     (lambda: real_values([1.0], [0], [-1]), r"spread= must hold one number of at .* and -1 as the smallest"),

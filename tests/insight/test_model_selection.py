@@ -435,7 +435,9 @@ class TestErrors:
             ValueError, f"ItemFolds(n_splits=2) needs as many groups of labelled items; there are 1 {few}"
         ):
             next(ItemFolds(2).split(None, said, groups=["a", "a", "b"]))
-        few = "AnnotationFolds(n_splits=4) needs as many labels; there are 3. Use fewer folds, or more labels."
+        few = (
+            "AnnotationFolds(n_splits=4) needs as many labels; there are 3. Use fewer folds, or more labels."
+        )
         with refused(ValueError, few):
             next(AnnotationFolds(4).split(None, said))
 

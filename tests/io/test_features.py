@@ -132,9 +132,7 @@ def test_tables_that_cannot_be_features_say_why(tmp_path):
     assert problem(written(tmp_path, "X.csv", "item,f\na,1\na,2\n")) == (
         "has item 'a' more than once; expected one row per item."
     )
-    assert (
-        problem(written(tmp_path, "X.csv", "item,f\na,1\n,2\n")) == "has no id in row 2 of the features."
-    )
+    assert problem(written(tmp_path, "X.csv", "item,f\na,1\n,2\n")) == "has no id in row 2 of the features."
     assert problem(written(tmp_path, "X.csv", "item,f\na\n")).startswith(
         "has 1 cell in the row that ends at line 2"
     )
@@ -295,7 +293,10 @@ def test_every_item_with_features_is_kept_in_their_order():
 def test_labels_without_features_are_counted_and_named():
     joined = join(said("a", "b", "c"), features("a", "d"))
     assert joined.annotations.n_annotations == 1
-    assert joined.notes[0] == "2 of 3 items with labels (67%) have no features; their labels are left out: 'b', 'c'"
+    assert (
+        joined.notes[0]
+        == "2 of 3 items with labels (67%) have no features; their labels are left out: 'b', 'c'"
+    )
     assert joined.lost == pytest.approx(2 / 3)
     assert join(said("a"), features("a", "d")).lost == 0
 
@@ -304,7 +305,9 @@ def test_items_without_a_label_are_not_lost():
     labels = Annotations.from_arrays(["a", "b"], ["x", "x"], [0, 1], items=["a", "b", "c", "d"])
     joined = join(labels, features("a", "e"))
     assert joined.lost == 0.5
-    assert joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: 'b'"
+    assert (
+        joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: 'b'"
+    )
 
 
 @pytest.mark.parametrize(("mine", "theirs", "how", "items"), [
@@ -329,7 +332,9 @@ def test_ids_meet_as_they_are_then_as_text_then_as_numbers(mine, theirs, how, it
 def test_an_exact_match_is_not_mixed_with_any_other():
     joined = join(said("1", "01"), features("01", "2"))
     assert joined.annotations.n_annotations == 1
-    assert joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: '1'"
+    assert (
+        joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: '1'"
+    )
 
 
 def test_ids_with_leading_zeros_meet_numbers_though_some_are_the_same_as_text():

@@ -132,9 +132,7 @@ def test_rows_are_the_callers_own(folder):
 
 
 def test_it_is_no_array_unasked(folder):
-    with pytest.raises(
-        TypeError, match=r"these 60 × 3 numbers may not fit into memory. Take some rows, X\["
-    ):
+    with pytest.raises(TypeError, match=r"these 60 × 3 numbers may not fit into memory. Take some rows, X\["):
         np.asarray(ParquetFeatures(folder))
 
 
@@ -294,8 +292,8 @@ def test_an_id_that_is_there_twice_is_refused(folder, tmp_path, text):
         ParquetFeatures(folder).ids  # noqa: B018
     twice = "'375'" if text else "375"
     assert str(caught.value) == (
-        f"{here}: expected one row per item, got item {twice} in row 3 and in row 2 of {there} (counting from "
-        "0). Keep one of them."
+        f"{here}: expected one row per item, got item {twice} in row 3 and in row 2 of {there} "
+        "(counting from 0). Keep one of them."
     )
     with pytest.raises(FileError, match=r"got item '?1002'? in row 8 and in row 2 "):
         ParquetFeatures(here).ids  # noqa: B018
@@ -374,8 +372,8 @@ def test_a_file_with_other_columns_is_named_with_them(folder):
     path, message = problem(folder)
     assert path == str(other)
     assert message == (
-        f"expected the same columns as in the first file, {first}; it lacks 'f1'; it has 'g' in addition; 'f0' is double "
-        "and not float; 'f2' is double and not float. Write all files with one schema, or leave this one out."
+        f"expected the same columns as in the first file, {first}; it lacks 'f1'; it has 'g' in addition; "
+        "'f0' is double and not float; 'f2' is double and not float. Write all files with one schema, or leave this one out."
     )
     save(other, table(slice(3), g=["x"] * 3))
     np.testing.assert_array_equal(
@@ -563,7 +561,7 @@ def test_labels_of_items_that_would_become_one_are_not_mixed(folder):
     with pytest.raises(FileError, match=r"1 of 3 items with labels \(33%\) have no features: '05'"):
         join(said, ParquetFeatures(folder), allow_missing=False)
     said = Annotations.from_arrays(["05", "005"], ["anna"] * 2, [0, 1])
-    with pytest.raises(FileError, match="The ids '05' and '005' are the same as numbers. Rename one"):
+    with pytest.raises(FileError, match=r"The ids '05' and '005' are the same as numbers. Rename one"):
         join(said, ParquetFeatures(folder))
 
 

@@ -20,6 +20,8 @@ from whoknows.io.labels.label_file import LabelFile
 
 Value = TypeVar("Value")
 
+_NAME_IDS = Advice("ids", "Name the ids of the features with id_column= or ids=")
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -118,8 +120,9 @@ def join(labels: LabelFile | Annotations, features: Any, *, allow_missing: bool 
         raise FileError(
             features.path,
             f"has no item in common with {source}: ids are {show(features.ids_at(slice(4)), 3)} here "
-            f"and {show(Y.items.tolist(), 3)} there. Use the same ids in both, or name the column or file of "
-            "the ids of the features.",
+            f"and {show(Y.items.tolist(), 3)} there. Use the same ids in both. ",
+            _NAME_IDS,
+            ".",
         )
     lost, notes = _lost_labels(Y, rows, features, allow_missing)
     if how:
@@ -147,8 +150,10 @@ def _lost_labels(
         numbered = " The file has no ids: row numbers are used as ids." if features.numbered else ""
         raise FileError(
             features.path,
-            f"{what}: {show(lost, 3)}; there are features of {show(features.ids_at(slice(4)), 3)}.{numbered} "
-            "Name the column or file of the ids, add the features, or leave these labels out: ",
+            f"{what}: {show(lost, 3)}; there are features of ",
+            f"{show(features.ids_at(slice(4)), 3)}.{numbered} ",
+            _NAME_IDS,
+            ", add the features, or leave these labels out: ",
             Advice("allow_missing", "allow_missing=True"),
             ".",
         )

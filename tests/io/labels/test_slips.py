@@ -50,8 +50,7 @@ def test_spaces_around_labels_of_text_tables_are_taken_away_and_case_is_kept(wri
     assert rows(found) == {("a", "x", "A"), ("a", "y", "A"), ("b", "x", "B"), ("b", "y", "a")}
     assert found.notes == (
         "spaces around labels removed: 'A ', ' B'",
-        "2 labels differ only in case: 'A', 'a'; they are kept apart. "
-        "Correct the file if they are the same",
+        "2 labels differ only in case: 'A', 'a'; they are kept apart. Correct the file if they are the same",
     )
     wide = read_labels(write("w.csv", "item,x,y\na,A,A \nb,B,B\n"))
     assert wide.annotations.labels.tolist() == ["A", "B"]
@@ -64,7 +63,9 @@ def test_spaces_around_numbers_are_no_news_and_json_keeps_its_spaces(write):
     records = [{"item": i, "annotator": "x", "label": label} for i, label in enumerate(["A", "A "])]
     found = read_labels(write("l.jsonl", jsonl(*records)))
     assert found.annotations.labels.tolist() == ["A", "A "]
-    assert found.notes[0].startswith("2 labels differ only in case, spaces or type: 'A', 'A '; they are kept apart.")
+    assert found.notes[0].startswith(
+        "2 labels differ only in case, spaces or type: 'A', 'A '; they are kept apart."
+    )
 
 
 # --- rows that are there twice --------------------------------------------------------------------------
@@ -74,9 +75,7 @@ def test_rows_that_say_the_same_are_dropped_and_contradictions_refused(write):
     found = read_labels(write("l.csv", CSV + "a,y,1\na,y,1\n"))
     assert found.annotations == EXPECTED
     assert found.notes == ("2 identical rows left out",)
-    assert read_labels(write("l.csv", CSV + "b,x,1\n")).notes == (
-        "1 identical row left out",
-    )
+    assert read_labels(write("l.csv", CSV + "b,x,1\n")).notes == ("1 identical row left out",)
     assert "Annotator 'y' labelled item 'a' twice (1 and 0)" in problem(
         write("l.csv", CSV + "a,y,1\na,y,0\n")
     )

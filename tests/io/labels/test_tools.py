@@ -300,4 +300,8 @@ def test_the_truth_of_crowd_kit_is_gold(write):
 
 def test_gold_is_spelt_as_the_annotations_spell_it(write):
     said = read_labels(write("l.csv", "task,worker,label\n1,w,0\n2,w,unsure\n")).annotations
-    assert read_gold(write("gt.csv", "task,label\n01,0\n02,0\n3,1\n"), annotations=said) == {1: "0", 2: "0", "3": 1}
+    assert read_gold(write("gt.csv", "task,label\n01,0\n02,0\n3,1\n"), annotations=said) == {
+        1: "0",
+        2: "0",
+        "3": 1,
+    }

@@ -111,9 +111,7 @@ def _predict_blocks(model: Any, features: Features, out: Path, say: Say) -> None
     from whoknows.io.tables import write_blocks
 
     if out == STDOUT:
-        raise CommandError(
-            "--out - prints a table; features out of core need a file: --out FILE.", USAGE
-        )
+        raise CommandError("--out - prints a table; features out of core need a file: --out FILE.", USAGE)
     n_items = len(features)
     with writing(out), say.progress(f"Predicting {n_items} items") as update:
         blocks = (

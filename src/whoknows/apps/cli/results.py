@@ -127,9 +127,7 @@ class FitFolder:
     def _beside(self, name: str) -> Path:
         path = self.folder / name
         if not path.is_file():
-            raise CommandError(
-                f"{path}: there is no such file. A fit writes it to this folder.", BAD_INPUT
-            )
+            raise CommandError(f"{path}: there is no such file. A fit writes it to this folder.", BAD_INPUT)
         return path
 
 

@@ -11,6 +11,7 @@ OPTIONS = {
     "duplicates": "--duplicates 'first'",
     "format": "--format ...",
     "id_column": "--id-column ...",
+    "ids": "Name the ids of the features with --id-column or --items",
     "levels": "--levels ",
     "max_iter": "Increase --max-iter if that matters.",
     "max_size": "--max-size 8GB",
