@@ -373,7 +373,8 @@ def test_a_file_with_other_columns_is_named_with_them(folder):
     assert path == str(other)
     assert message == (
         f"expected the same columns as in the first file, {first}; it lacks 'f1'; it has 'g' in addition; "
-        "'f0' is double and not float; 'f2' is double and not float. Write all files with one schema, or leave this one out."
+        "'f0' is double and not float; 'f2' is double and not float. Write all files with one schema, or "
+        "leave this one out."
     )
     save(other, table(slice(3), g=["x"] * 3))
     np.testing.assert_array_equal(
