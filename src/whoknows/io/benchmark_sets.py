@@ -235,7 +235,7 @@ def _check(data: DataSet, numbers: Iterable[Floats], checksum: bool) -> None:
     for what, expected, got in facts:
         if expected != got:
             raise InputError(
-                f"expected {expected} {what}, got {got}. This is not the original data set, or it is incomplete."
+                f"expected {expected} {what}, got {got}. This is not the original, or it is incomplete."
             )
 
 

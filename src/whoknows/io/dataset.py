@@ -16,7 +16,7 @@ from whoknows.data.vocabulary import show, tight_array
 from whoknows.io.errors import FileError
 from whoknows.io.features import Features
 from whoknows.io.id_matching import How, match_ids
-from whoknows.io.labels.label_file import LabelFile
+from whoknows.io.labels.format import LabelFile
 
 Value = TypeVar("Value")
 

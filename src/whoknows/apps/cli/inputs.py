@@ -325,7 +325,7 @@ def read_truth(source: Source, data: LoadedData, say: Say) -> dict[Hashable, Has
     """Return true labels by item id, from their own file or from that of the labels, with a note."""
     from whoknows.data.vocabulary import show
     from whoknows.io import read_gold
-    from whoknows.io.labels.label_file import match_labels
+    from whoknows.io.labels.format import match_labels
 
     path, known = source.labels, data.labels.gold
     if source.gold is not None:

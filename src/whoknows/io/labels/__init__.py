@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from whoknows.io.encoding import size_limit
 from whoknows.io.errors import FileError
-from whoknows.io.labels.label_file import LabelFile
+from whoknows.io.labels.format import LabelFile
 from whoknows.io.labels.read import FORMATS, read_gold, read_labels
 from whoknows.io.labels.write import write_consensus, write_labels, write_predictions
 from whoknows.io.tables import write_table

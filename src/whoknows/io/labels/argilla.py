@@ -15,8 +15,7 @@ from whoknows.data.errors import Message
 from whoknows.io.containers import Content
 from whoknows.io.errors import FileError, Path
 from whoknows.io.json_records import Record, as_list, as_object, as_scalar, single
-from whoknows.io.labels.format import Format, Options, choose
-from whoknows.io.labels.label_file import OF_MODELS, RawLabels
+from whoknows.io.labels.format import OF_MODELS, Format, Options, RawLabels, choose
 
 Response = tuple[str, Any, Any, Any]  # question, value, user, status
 _FLAT = ".responses"

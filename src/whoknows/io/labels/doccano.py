@@ -15,8 +15,7 @@ from whoknows.data.vocabulary import show
 from whoknows.io.containers import Content
 from whoknows.io.errors import FileError, Path
 from whoknows.io.json_records import Record, as_list, as_object, as_scalar, single
-from whoknows.io.labels.format import Format, Options
-from whoknows.io.labels.label_file import RawLabels
+from whoknows.io.labels.format import Format, Options, RawLabels
 
 _LABEL = ("label", "labels", "cats")
 _USER = ("username", "user", "annotator")

@@ -15,8 +15,7 @@ from typing import Any
 from whoknows.io.containers import Content
 from whoknows.io.errors import FileError, Path
 from whoknows.io.json_records import Record, as_list, as_object, as_scalar, single
-from whoknows.io.labels.format import Format, Options, choose, must_have
-from whoknows.io.labels.label_file import OF_MODELS, RawLabels
+from whoknows.io.labels.format import OF_MODELS, Format, Options, RawLabels, choose, must_have
 from whoknows.io.labels.long import add_true_label
 
 KINDS = ("choices", "rating", "number", "taxonomy")

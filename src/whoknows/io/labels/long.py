@@ -16,8 +16,7 @@ from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Factor, Ids, show
 from whoknows.io.containers import Content, Table
 from whoknows.io.errors import FileError, Path
-from whoknows.io.labels.format import Format, Options, must_have
-from whoknows.io.labels.label_file import RawLabels
+from whoknows.io.labels.format import Format, Options, RawLabels, must_have
 
 TRUTH = ("truth", "true_label", "gold_label")
 _YES = ("true", "1", "yes")

@@ -14,8 +14,7 @@ from whoknows.io.containers import Content, Table, open_content
 from whoknows.io.errors import FileError, Path
 from whoknows.io.id_matching import match_ids
 from whoknows.io.labels import argilla, doccano, label_studio, long, prodigy, wide
-from whoknows.io.labels.format import Format, Options, item_column, must_have
-from whoknows.io.labels.label_file import LabelFile, make, match_labels
+from whoknows.io.labels.format import Format, LabelFile, Options, item_column, make, match_labels, must_have
 
 # In the order in which they are tried: the most specific first.
 FORMATS: dict[str, Format] = {

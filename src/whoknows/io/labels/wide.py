@@ -12,8 +12,7 @@ from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Factor, Ids, factorize
 from whoknows.io.containers import Content, Table
 from whoknows.io.errors import FileError, Path
-from whoknows.io.labels.format import Format, Options, item_column, must_have
-from whoknows.io.labels.label_file import RawLabels
+from whoknows.io.labels.format import Format, Options, RawLabels, item_column, must_have
 from whoknows.io.labels.long import TRUTH, is_close, read_truth_column, text_by_item
 from whoknows.io.parsing import parse_ids, parse_labels, unescaped
 
