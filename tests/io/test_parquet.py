@@ -590,6 +590,9 @@ def test_labels_meet_text_ids_in_chunks():
     padded = Features(pa.chunked_array([["a ", "01"], ["c"]]), large, ("f0", "f1", "f2"))
     said = Annotations.from_arrays([1, "a"], ["anna", "anna"], [0, 1])
     assert join(said, padded).annotations.item.tolist() == [0, 1]
+    twins = Features(pa.chunked_array([["b "], [" b", "c"]]), large, ("f0", "f1", "f2"))
+    with pytest.raises(FileError, match="The ids 'b ' and ' b' are the same as text"):
+        join(Annotations.from_arrays(["b"], ["anna"], [0]), twins)
 
 
 def test_values_by_id_are_found_by_item_in_memory_and_out_of_core(folder):
