@@ -65,7 +65,7 @@ def test_predict_finds_its_columns(files, fitted, tmp_path):
     assert "lacks 1 of the 3 features of the fit: 'age'. There are 'size', 'weight'." in message
     np.save(tmp_path / "X.npy", read_features(files / "features.csv").X)
     said = run("predict", out, tmp_path / "X.npy", "--out", tmp_path / "r.csv")
-    assert "taken by their place" in said.err
+    assert "used by position" in said.err
     assert [row["p_yes"] for row in table(tmp_path / "r.csv")] == [
         row["p_yes"] for row in table(tmp_path / "q.csv")
     ]

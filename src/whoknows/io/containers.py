@@ -12,11 +12,10 @@ import numpy as np
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Factor, factorize, show
 from whoknows.io.arrow import MAGIC, factorize_column, read_arrow
-from whoknows.io.delimited import later_header, read_columns
+from whoknows.io.delimited import later_header, parse_ids, parse_labels, read_columns, unescaped
 from whoknows.io.encoding import ZIP, allowed_size, decode, read_bytes, size_limit, unzip
 from whoknows.io.errors import FileError, Path
 from whoknows.io.json_records import Record, as_scalar, looks_like_json, read_records
-from whoknows.io.parsing import parse_ids, parse_labels, unescaped
 
 _MAX_MEMBERS = 10_000  # files in a bundle
 

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from whoknows.data.vocabulary import show
 from whoknows.io import arrow, npy
 from whoknows.io.arrow import is_list, is_number
-from whoknows.io.delimited import blocks, later_header, read_header
+from whoknows.io.delimited import blocks, is_missing_text, later_header, parse_ids, read_header, unescaped
 from whoknows.io.encoding import decode
 from whoknows.io.errors import FileError, Path
 from whoknows.io.json_records import Record, kind_of, looks_like_json, read_records
 from whoknows.io.labels.format import item_column, must_have
-from whoknows.io.parsing import is_missing_text, parse_ids, unescaped
 
 
 @dataclass

@@ -16,13 +16,13 @@ from whoknows.data.vocabulary import Ids, factorize, show, tight_array
 from whoknows.io import npy
 from whoknows.io.arrow import PARQUET
 from whoknows.io.containers import open_content
+from whoknows.io.delimited import parse_ids, unescaped
 from whoknows.io.encoding import MAX_FEATURES, decode, read_bytes
 from whoknows.io.errors import FileError, Path
 from whoknows.io.feature_files import Numbers, find_id, has_comma, read_numbers
 from whoknows.io.labels.format import must_have
 from whoknows.io.parquet.layout import find_files, open_file, several_vectors, usable_columns
 from whoknows.io.parquet.rows import MEMORY, ParquetFeatures
-from whoknows.io.parsing import parse_ids, unescaped
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ import numpy as np
 from whoknows.data.vocabulary import Ids
 from whoknows.io.arrow import import_pyarrow
 from whoknows.io.atomic import replace, write_lines
+from whoknows.io.delimited import escape
 from whoknows.io.errors import FileError, Path
-from whoknows.io.parsing import escape
 
 Columns = Mapping[Any, Sequence[Any] | Ids]
 

@@ -16,8 +16,8 @@ from whoknows.data.errors import Advice, InputError, Message
 from whoknows.data.triples import triples
 from whoknows.data.vocabulary import Factor, Ids, factorize, plain_labels, show
 from whoknows.io.containers import Content
+from whoknows.io.delimited import is_missing_text
 from whoknows.io.errors import FileError, Path
-from whoknows.io.parsing import is_missing_text
 
 ROLES = ("item", "annotator", "label", "text", "confidence")
 OF_MODELS = (
