@@ -340,7 +340,7 @@ def check_classes(said: Annotations) -> None:
         )
 
 
-def _hint(said: Annotations) -> Message:
+def _hint(said: Annotations) -> str:
     """Return hints on why there may be more classes than expected, each after a space."""
     labels, hints = said.labels.tolist(), []
     if said.labels.dtype.kind in "iu" and len(labels) > 2 and -1 in labels:
@@ -352,7 +352,7 @@ def _hint(said: Annotations) -> Message:
     ids = _id_column(said)
     if ids is not None:
         hints.append(f"Column {ids!r} differs in every row: if it names the items, use y.set_index({ids!r}).")
-    return Message(*(part for hint in hints for part in (" ", hint)))
+    return Message(*(part for hint in hints for part in (" ", hint))) if hints else ""
 
 
 def _twins(labels: list[Any]) -> list[str]:
