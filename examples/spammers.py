@@ -64,10 +64,10 @@ def print_more(
     others = Annotations.from_matrix(np.where(heard, None, answers), annotators=list(KIND))
     anyone = hide(others, items=0.6, per_item=1)
     fresh = CrowdClassifier(annotators=BernoulliAnnotators(two_coin=True))
-    chance = accuracy(fresh.fit(X, y.followed_by(anyone)), truth)
+    chance = accuracy(fresh.fit(X, y.updated_with(anyone)), truth)
     updated = accuracy(model.update(X, new), truth)
     print(f"Accuracy: {updated:.1%}; with 300 answers of random workers: {chance:.1%}.")
-    iterations = fresh.fit(X, y.followed_by(new)).n_iter_
+    iterations = fresh.fit(X, y.updated_with(new)).n_iter_
     print(f"update() took {model.n_iter_} iterations, a new fit {iterations}.")
 
 

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.apps.cli import fit_small, make_crowd
-from whoknows.io.features import read_features
+from whoknows.io import read_features
 
 
 @pytest.fixture(scope="module")

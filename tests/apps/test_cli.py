@@ -17,14 +17,14 @@ from tests.apps.cli import ALL_FILES, as_json, contents, failure, make_crowd, ru
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import (
     BAD_INPUT,
+    BROKEN_PIPE,
     CANNOT_WRITE,
     FAILED,
     INTERRUPTED,
-    NOBODY_READS,
     USAGE,
 )
 from whoknows.apps.cli.models import by_rise
-from whoknows.io.features import read_features
+from whoknows.io import read_features
 from whoknows.io.labels import read_labels
 
 COMMANDS = ("demo", "fit", "predict", "report", "ask", "agreement", "compare", "convert", "simulate")
@@ -56,7 +56,7 @@ def test_predict_matches_columns_by_name(files, fitted, tmp_path):
         ),
     )
     said = run("predict", out, mixed, "--out", tmp_path / "p.csv")
-    assert "columns the fit did not have are left out: 'more'" in said.err
+    assert "columns that the fit did not have are left out: 'more'" in said.err
     run("predict", out, files / "features.csv", "--out", tmp_path / "q.csv")
     assert table(tmp_path / "p.csv") == table(tmp_path / "q.csv")
     less = write(tmp_path / "less.csv", "item,size,weight\na,1,2\n")
@@ -64,7 +64,7 @@ def test_predict_matches_columns_by_name(files, fitted, tmp_path):
     assert "lacks 1 of the 3 features of the fit: 'age'. There are 'size', 'weight'." in message
     np.save(tmp_path / "X.npy", read_features(files / "features.csv").X)
     said = run("predict", out, tmp_path / "X.npy", "--out", tmp_path / "r.csv")
-    assert "taken by their place" in said.err
+    assert "used by position" in said.err
     assert [row["p_yes"] for row in table(tmp_path / "r.csv")] == [
         row["p_yes"] for row in table(tmp_path / "q.csv")
     ]
@@ -169,7 +169,7 @@ def test_label_studio_export_to_predictions(files, tmp_path):
     export, out = write(tmp_path / "export.json", json.dumps(tasks)), tmp_path / "out"
     features = "--features", files / "features.csv", "--column", "item=name"
     said = run("fit", export, *features, "--model", "id", "--out", out)
-    assert "label-studio format, by its looks" in said.err
+    assert "label-studio format (detected)" in said.err
     run("convert", out, tmp_path / "predictions.json", "--to", "label-studio")
     back = json.loads((tmp_path / "predictions.json").read_text("utf-8"))
     consensus = {row["item"]: row for row in table(out / "consensus.csv")}
@@ -280,7 +280,7 @@ def test_commands_of_the_page_print_what_it_shows(tmp_path, monkeypatch):
 
 
 def test_the_page_lists_the_exit_codes():
-    codes = {FAILED, USAGE, BAD_INPUT, CANNOT_WRITE, INTERRUPTED, NOBODY_READS}
+    codes = {FAILED, USAGE, BAD_INPUT, CANNOT_WRITE, INTERRUPTED, BROKEN_PIPE}
     listed = re.findall(r"(?m)^\| ([\d, ]+) \|", PAGE)
     assert {int(code) for codes in listed for code in codes.split(",")} == codes | {0, 143}
 

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import whoknows
 from tests.apps.cli import as_json, contents, failure, make_crowd, run, table, write
-from whoknows.apps.cli.words import in_flags
+from whoknows.apps.cli.words import OPTIONS, in_flags
+from whoknows.data.errors import Advice, Message
 
 PROGRAM = Path(sys.executable).with_name("whoknows")
 OK = "item,annotator,label\na,x,1\na,y,0\nb,x,0\nb,y,0\n"
@@ -38,10 +41,10 @@ def files(tmp_path):
         (b"\x1f\x8b\x08\0", "is compressed with gzip. Unpack it first"),
         (b'[{"id": 1, "data": {"text"', "It seems to be cut off"),
         (b"item,annotator,label\n" + b"x" * (17 << 20), "has more than 16 MiB in line 2"),
-        (b"item,anotator,label\na,x,1\n", "Is 'anotator' misspelt for 'annotator'?"),
+        (b"item,anotator,label\na,x,1\n", "Did you mean 'annotator' by 'anotator'?"),
         (b"one,two\n1,2\n", "--column item=... --column annotator=... --column label=..."),
         (b"item,annotator,label\na,x,1\na,x,0\n", "--duplicates 'first', 'last' or 'majority'"),
-        (b"item,annotator,label\na,x,\n", "holds no label"),
+        (b"item,annotator,label\na,x,\n", "holds no labels"),
     ],
     ids=lambda value: None if isinstance(value, str) else "",
 )
@@ -123,14 +126,16 @@ def test_features_that_are_no_numbers(files, tmp_path):
 def test_gold_of_other_items(files, tmp_path):
     gold = write(tmp_path / "gold.csv", "item,truth\nelsewhere,yes\n")
     given = files / "labels.csv", "--features", files / "features.csv", "--gold", gold
-    assert "knows the truth of none of the items ('elsewhere'" in failure("fit", *given, "--quiet", code=3)
+    assert "holds no true label of any item; it is about 'elsewhere'" in failure(
+        "fit", *given, "--quiet", code=3
+    )
 
 
 def test_nothing_known_about_the_items(files, tmp_path):
     """Labels alone are enough for a consensus, but not for more."""
     out = tmp_path / "out"
     said = run("fit", files / "labels.csv", "--out", out, "--quiet")
-    assert said.err.startswith("Warning: Nothing is known about the items, so labels alone decide.")
+    assert said.err.startswith("Warning: There are no features of the items, so only the labels are used.")
     assert len(table(out / "consensus.csv")) == 40
     assert json.loads((out / "summary.json").read_text("utf-8"))["given"]["n_features"] == 0
     assert "nothing to predict from" in failure("predict", out, files / "features.csv", code=3)
@@ -343,23 +348,33 @@ def test_warnings_are_lines_without_code(files, tmp_path):
     given = files / "labels.csv", "--features", files / "features.csv", "--model", "id", "--max-iter", 2
     said = run("fit", *given, "--out", tmp_path / "out", "--quiet")
     assert said.err.startswith("Warning: The fit did not converge in 2 iterations")
-    assert said.err.strip().endswith("Raise --max-iter if that matters.")
+    assert said.err.strip().endswith("Increase --max-iter if that matters.")
     assert as_json("fit", *given, "--out", tmp_path / "out")["warnings"] == [
         said.err.removeprefix("Warning: ").strip()
     ]
 
 
-@pytest.mark.parametrize(
-    ("python", "flags"),
-    [
-        ("Say which one: columns={'label': 'a'}.", "Say which one: --column label='a'."),
-        (
-            "'NA' counts as a label; say missing_label='NA' if",
-            "'NA' counts as a label; say --missing 'NA' if",
-        ),
-        ("left out; say predictions=True to count", "left out; say --predictions to count"),
-        ("Say which one: vector=...", "Say which one: --vector ..."),
-    ],
-)
-def test_messages_name_options(python, flags):
-    assert in_flags(python) == flags
+def test_every_option_in_a_message_exists():
+    """Advice is worded with options; each of them is an option of some command."""
+    text = " ".join(OPTIONS.values())
+    named = set(re.findall(r"--[a-z-]+", text))
+    helps = run("fit", "--help").out + run("compare", "--help").out
+    assert named <= set(re.findall(r"--[a-z-]+", helps))
+
+
+def test_advice_is_worded_with_options():
+    message = Message(
+        "Choose one: ", Advice("columns", "columns={'label': 'a'}", role="label", name="a"), "."
+    )
+    assert message == "Choose one: columns={'label': 'a'}."
+    assert in_flags(message) == "Choose one: --column label=a."
+    assert in_flags("plain text") == "plain text"
+    unknown = Message(Advice("nowhere", "{as it is}"))
+    assert in_flags(unknown) == "{as it is}"
+
+
+def test_every_advice_of_the_library_is_in_the_table():
+    used = set()
+    for path in Path(whoknows.__file__).parent.rglob("*.py"):
+        used |= set(re.findall(r'Advice\(\s*"(\w+)"', path.read_text("utf-8")))
+    assert used == set(OPTIONS)

@@ -16,7 +16,7 @@ import whoknows
 from tests.apps.cli import as_json, contents, failure, fit_small, run, table, write
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.output import write_settings
-from whoknows.io.features import read_features
+from whoknows.io import read_features
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +220,7 @@ def test_messages_name_options_not_python_arguments(files, results, tmp_path):
     for args, code, words in (
         (("fit", one, "--features", features), 3, "name an item of it with --gold FILE"),
         (("ask", results, "--cost", "anna=-2"), 2, "--cost expects a number above 0; got 'anna=-2'"),
-        (("ask", results, "--cost", "anna=nan"), 2, "say with --annotator who may be asked"),
+        (("ask", results, "--cost", "anna=nan"), 2, "name those who may be asked with --annotator"),
         (
             ("compare", *given, "--folds", 1000),
             3,
@@ -378,7 +378,8 @@ def test_rows_without_ids_must_match_the_labelled_items(files, tmp_path, name):
         write(path, "\n".join(["size,weight,age", *(",".join(map(str, row)) for row in X[:40])]))
     given = "fit", *given, "--features", path, "--out", tmp_path / "out"
     message = failure(*given, code=3)
-    assert f"{path}: names no items, so its rows are items 0 to 39; but then 1 of 40 items" in message
+    assert f"{path}: 1 of 40 items with labels (2%) have no features" in message
+    assert "The file has no ids: row numbers are used as ids." in message
     assert "--id-column" in message
     run(*given, "--allow-missing")
 

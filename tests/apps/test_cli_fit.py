@@ -13,9 +13,8 @@ import pytest
 
 import whoknows
 from tests.apps.cli import ALL_FILES, as_json, contents, failure, run, table, write
-from whoknows.io.features import read_features
+from whoknows.io import TextFeatures, read_features
 from whoknows.io.labels import read_labels
-from whoknows.io.texts import TextFeatures
 
 PIXEL = "iVBORw0KGgo="  # how a PNG begins
 
@@ -24,7 +23,7 @@ def test_fit_writes_everything_and_says_what_it_read(files, fitted):
     out, said = fitted
     assert {path.name for path in out.iterdir()} == ALL_FILES
     n_labels = len(table(files / "labels.csv"))
-    assert f"long format, by its looks; {n_labels} labels of 3 annotators on 40 items" in said.err
+    assert f"long format (detected); {n_labels} labels by 3 annotators for 40 items" in said.err
     assert "Labels are 'no', 'yes'." in said.err
     assert "features.csv: 3 features of 60 items." in said.err
     assert "20 of 60 items have features but no label" in said.err
@@ -116,7 +115,7 @@ def texts(tmp_path_factory):
     )
     labels, out = write(folder / "labels.csv", rows), folder / "out"
     said = run("fit", labels, "--text", "body", "--model", "id", "--out", out)
-    assert "features made of the texts of 20 items" in said.err
+    assert "features of the texts of 20 items" in said.err
     return labels, out
 
 
@@ -128,7 +127,7 @@ def test_fit_of_texts_in_the_file_of_labels(texts):
     assert "a small cat purrs 1" in (out / "summary.json").read_text("utf-8")
     asked = as_json("ask", out, "--out", "-")
     assert "asked" in asked["why"]
-    assert "--features has no meaning" in failure("ask", out, "--features", labels, code=2)
+    assert "--features does not apply" in failure("ask", out, "--features", labels, code=2)
 
 
 def test_predict_makes_features_of_texts_as_the_fit_did(texts, tmp_path):
@@ -224,7 +223,7 @@ def test_fit_of_a_matrix_whose_rows_a_table_of_items_names(files, tmp_path):
         "--out",
         out,
     )
-    assert "names no items" not in said.err
+    assert "has no ids" not in said.err
     assert len(table(out / "consensus.csv")) == 60
     shown = (out / "summary.json").read_text("utf-8")
     assert "<b>say i00</b>" in shown
@@ -247,7 +246,7 @@ def test_gold_is_taken_as_true(files, tmp_path):
         "--out",
         out,
     )
-    assert "the truth of 1 item is known and taken as such; 1 more take no part" in said.err
+    assert "the true labels of 1 item are used; 1 more are of other items" in said.err
     first = table(out / "consensus.csv")[0]
     assert (first["item"], first["consensus"]) == ("i00", "maybe")
 
@@ -264,7 +263,7 @@ def test_gaps_in_features_are_filled_with_the_median_of_the_fit(files, tmp_path)
     out = tmp_path / "out"
     said = run("fit", files / "labels.csv", "--features", gappy, "--model", "id", "--out", out)
     assert "missing numbers replaced by the median of their column: 'weight'" in said.err
-    assert "columns without a number left out: 'empty'" in said.err
+    assert "columns without any number left out: 'empty'" in said.err
     medians = tomllib.loads((out / "settings.toml").read_text("utf-8"))["found"]["medians"]
     assert medians["weight"] == np.median([float(row[2]) for row in rows[6:]])
     new = write(tmp_path / "new.csv", f"item,size,weight,age\na,0.5,,1\nb,0.5,{medians['weight']},1\n")
@@ -304,7 +303,7 @@ def test_ordered_labels_and_amounts(files, tmp_path):
     message = failure("compare", tmp_path / "amounts.csv", *features, "--model", "regression", code=2)
     assert "'regression' is not one of 'auto'" in message
     message = failure("fit", tmp_path / "amounts.csv", *features, "--out", out, "--quiet", code=3)
-    assert "a classifier needs classes. Say --model regression" in message
+    assert "a classifier needs classes. Use --model regression" in message
 
 
 def test_formulas_are_escaped_in_csv(tmp_path):

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.apps.cli import ALL_FILES, LARGE_FILES, as_json, failure, run, table, write
-from whoknows.apps.cli import large
+from whoknows.apps.cli import inputs, memory, resume
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import CommandError
-from whoknows.apps.cli.stream import write_blocks
-from whoknows.io.features import read_features
+from whoknows.io import read_features
+from whoknows.io.tables import write_blocks
 
 
 def rows_of(path):
@@ -52,10 +52,11 @@ def test_every_model_can_be_fitted_to_files(files, parts, tmp_path, model):
 def test_a_folder_of_parquet_gives_the_same_answers(fitted, out_of_core):
     out, said = out_of_core
     assert {path.name for path in out.iterdir()} == LARGE_FILES
-    assert "parts: 3 features of 60 items; they stay in their files." in said.err
+    assert "parts: 3 features of 60 items, used out of core." in said.err
     assert "20 of 60 items have features but no label" in said.err
     assert (
-        "What follows is about 40 of 40 items with labels and 20 of 20 without, drawn at random." in said.err
+        "The following is based on a random sample: 40 of 40 labelled and 20 of 20 unlabelled items."
+        in said.err
     )
     found, expected = rows_of(out / "consensus.parquet"), table(fitted[0] / "consensus.csv")
     assert list(found[0]) == list(expected[0])
@@ -72,15 +73,15 @@ def test_a_folder_of_parquet_gives_the_same_answers(fitted, out_of_core):
 
 
 def test_the_report_shows_some_items_by_their_ids(files, parts, tmp_path, monkeypatch):
-    monkeypatch.setattr(large, "LABELLED", 15)
-    monkeypatch.setattr(large, "OTHERS", 4)
+    monkeypatch.setattr(inputs, "N_LABELLED", 15)
+    monkeypatch.setattr(inputs, "N_UNLABELLED", 4)
     out = tmp_path / "out"
     run("fit", files / "labels.csv", "--features", parts, "--model", "id", "--out", out)
     assert pq.read_metadata(out / "consensus.parquet").num_rows == 60
     summary = json.loads((out / "summary.json").read_text("utf-8"))
     assert summary["given"]["n_items"] == 19
     assert (
-        "What follows is about 15 of 40 items with labels and 4 of 20 without"
+        "The following is based on a random sample: 15 of 40 labelled and 4 of 20 unlabelled"
         in summary["given"]["notes"][-1]
     )
     truth = {row["item"] for row in table(files / "truth.csv")}
@@ -110,18 +111,18 @@ def test_one_file_stays_in_place_if_it_is_larger_than_memory(files, parts, fitte
         pq.write_table(pa.concat_tables(pq.read_table(each) for each in sorted(parts.iterdir())), path)
     given = "fit", files / "labels.csv", "--features", path, "--model", "id", "--out", tmp_path / "out"
     said = run(*given, "--memory", "1 KB")
-    assert f"60 items; they stay in {'the file' if kind == 'npy' else 'their files'}." in said.err
+    assert "60 items, used out of core." in said.err
     found, expected = rows_of(tmp_path / "out" / "consensus.parquet"), table(fitted[0] / "consensus.csv")
     assert [(row["item"], row["consensus"]) for row in found] == [
         (row["item"], row["consensus"]) for row in expected
     ]
     said = run(*given, "--memory", "1MB")  # it fits: read as ever, and nothing is left of the large fit
-    assert "stay in" not in said.err
+    assert "out of core" not in said.err
     assert {each.name for each in (tmp_path / "out").iterdir()} == ALL_FILES
 
 
 def test_predict_writes_block_after_block(out_of_core, fitted, files, parts, tmp_path, monkeypatch):
-    monkeypatch.setattr("whoknows.apps.cli.stream.steps.__defaults__", (7,))
+    monkeypatch.setattr("whoknows.apps.cli.memory.item_blocks.__defaults__", (7,))
     expected = tmp_path / "expected.csv"
     run("predict", fitted[0], files / "features.csv", "--out", expected)
     for suffix in (".csv", ".tsv", ".jsonl", ".parquet"):
@@ -164,7 +165,7 @@ def test_predict_finds_features_by_name(out_of_core, files, tmp_path):
     pq.write_table(pa.table({"item": read.ids, **more, "text": ["?"] * 60}), path)
     said = run("predict", out_of_core[0], folder, "--out", tmp_path / "p.csv")
     assert "columns left out, as they hold no numbers: 'text' (string)" in said.err
-    assert "columns the fit did not have are left out: 'new'" in said.err
+    assert "columns that the fit did not have are left out: 'new'" in said.err
     run("predict", out_of_core[0], files / "features.csv", "--out", tmp_path / "q.csv")
     assert [row["label"] for row in table(tmp_path / "p.csv")] == [
         row["label"] for row in table(tmp_path / "q.csv")
@@ -176,7 +177,7 @@ def test_predict_finds_features_by_name(out_of_core, files, tmp_path):
 
 def test_predictions_of_many_items_are_not_printed(out_of_core, parts):
     message = failure("predict", out_of_core[0], parts, "--out", "-", "--quiet", code=2)
-    assert "one of so many items needs a file: --out FILE." in message
+    assert "features out of core need a file: --out FILE." in message
 
 
 def test_gold_and_labels_of_other_items(files, parts, tmp_path):
@@ -184,10 +185,10 @@ def test_gold_and_labels_of_other_items(files, parts, tmp_path):
     labels = write(tmp_path / "labels.csv", (files / "labels.csv").read_text("utf-8") + "x1,anna,yes\n")
     given = "fit", labels, "--features", parts, "--model", "id", "--out", tmp_path / "out", "--allow-missing"
     said = run(*given, "--gold", gold)
-    assert "the truth of 1 item is known and taken as such; 1 more take no part" in said.err
+    assert "the true labels of 1 item are used; 1 more are of other items" in said.err
     assert rows_of(tmp_path / "out" / "consensus.parquet")[0]["consensus"] == "maybe"
     write(gold, "item,truth\nelsewhere,yes\n")
-    assert "knows the truth of none of the items ('elsewhere')" in failure(
+    assert "holds no true label of any item; it is about 'elsewhere'" in failure(
         *given, "--gold", gold, "--quiet", code=3
     )
 
@@ -199,14 +200,14 @@ def more_labels(files, tmp_path):
     return write(tmp_path / "more.csv", (files / "labels.csv").read_text("utf-8") + more)
 
 
-LOST = "5 of 45 items with labels (11%) are in no file of features: 'x0', 'x1', 'x2', …; features are of"
+LOST = "5 of 45 items with labels (11%) have no features"
 
 
 def test_labels_of_items_in_no_file_are_refused_and_nothing_is_written(more_labels, parts, tmp_path):
     given = "fit", more_labels, "--features", parts, "--model", "id", "--out", tmp_path / "out"
     message = failure(*given, "--quiet", code=3)
-    assert message.startswith(f"Error: {LOST}")
-    assert message.endswith("on the command line --allow-missing.")
+    assert message.startswith(f"Error: {parts}: {LOST}: 'x0', 'x1', 'x2', …; there are features of 'i00'")
+    assert message.endswith("leave these labels out: --allow-missing.")
     assert "Warning" not in message
     told = as_json(*given, code=3)
     assert (told["exit_code"], told["error"]) == (3, message.removeprefix("Error: "))
@@ -218,7 +219,7 @@ def test_labels_of_items_in_no_file_are_left_out_if_allowed(more_labels, out_of_
     given = "fit", more_labels, "--features", parts, "--model", "id", "--out", out, "--allow-missing"
     said = run(*given, "--quiet")
     assert said.err.startswith(f"Warning: {LOST}")
-    assert said.err.endswith("Their labels are left out.\n")
+    assert "; their labels are left out: 'x0', 'x1', 'x2', …" in said.err
     assert rows_of(out / "consensus.parquet") == rows_of(out_of_core[0] / "consensus.parquet")
     again = run("fit", "--config", out / "settings.toml", "--out", tmp_path / "again", "--quiet")
     assert again.err == said.err
@@ -234,7 +235,7 @@ def test_whom_to_ask_is_said_of_items_with_features(more_labels, out_of_core, tm
 def test_labels_of_other_items_alone_are_refused_even_if_missing_ones_are_allowed(parts, tmp_path):
     labels = write(tmp_path / "none.csv", "item,annotator,label\nx0,anna,yes\nx1,anna,no\n")
     given = "fit", labels, "--features", parts, "--out", tmp_path / "out", "--allow-missing", "--quiet"
-    assert "2 of 2 items with labels (100%) are in no file of features" in failure(*given, code=3)
+    assert "has no item in common with" in failure(*given, code=3)
     assert not (tmp_path / "out").exists()
 
 
@@ -253,7 +254,7 @@ def test_amounts_and_models_that_need_all_items_in_memory(files, parts, tmp_path
     message = failure(
         "fit", files / "labels.csv", *given, "--model", "gp", "--memory", "1kB", "--quiet", code=2
     )
-    assert "--model gp needs all features in memory: 1.44e-06 GB, where --memory allows 1e-06 GB." in message
+    assert "--model gp needs all features in memory: 1.44e-06 GB, but --memory allows 1e-06 GB." in message
 
 
 def test_texts_of_the_labels_are_shown_and_others_are_not(files, parts, tmp_path):
@@ -261,14 +262,14 @@ def test_texts_of_the_labels_are_shown_and_others_are_not(files, parts, tmp_path
     told = [f"{line},{'text' if place == 0 else 'about ' + line[:3]}" for place, line in enumerate(lines)]
     labels = write(tmp_path / "labels.csv", "\n".join(told))
     given = "fit", labels, "--features", parts, "--model", "id", "--out", tmp_path / "out"
-    assert "not shown" not in run(*given).err
+    assert "shows no images" not in run(*given).err
     assert "about i0" in (tmp_path / "out" / "summary.json").read_text("utf-8")
-    assert "Texts and images are not shown where" in run(*given, "--image", "pic").err
+    assert "With features out of core, the report shows no images" in run(*given, "--image", "pic").err
 
 
 def test_ask_chooses_among_some_items(out_of_core, tmp_path):
     said = run("ask", out_of_core[0], "-n", 5, "--out", tmp_path / "ask.csv")
-    assert "What follows is about 40 of 40 items with labels and 20 of 20 without" in said.err
+    assert "The following is based on a random sample: 40 of 40 labelled and 20 of 20 unlabelled" in said.err
     asked = table(tmp_path / "ask.csv")
     assert len(asked) == 5
     assert all(row["item"].startswith("i") for row in asked)
@@ -293,19 +294,19 @@ def test_bad_features_are_named_and_nothing_is_written(files, parts, tmp_path):
     given = "fit", files / "labels.csv", "--features", empty, "--out", tmp_path / "out", "--quiet"
     assert "is a folder without Parquet files" in failure(*given, code=3)
     given = "fit", files / "labels.csv", "--features", parts, "--quiet"
-    assert "is in the folder of the features" in failure(*given, "--out", parts / "out", code=2)
+    assert "is inside the folder of the features" in failure(*given, "--out", parts / "out", code=2)
     message = failure(*given, "--out", tmp_path / "out", "--memory", "lots", code=2)
     assert "--memory expects a size such as 500MB or 8GB; got 'lots'." in message
 
 
 def test_sizes():
-    assert [large.bytes_of(size) for size in ("1", "2kb", "1.5M", "3 GiB", "1TB")] == [
+    assert [memory.bytes_of(size) for size in ("1", "2kb", "1.5M", "3 GiB", "1TB")] == [
         *(1, 2_000, 1_500_000, 3 << 30, 10**12)
     ]
-    assert 1 << 26 < large.bytes_of(None) < 1 << 46
+    assert 1 << 26 < memory.bytes_of(None) < 1 << 46
     for size in ("", "GB", "0", "-1GB", "1PB"):
         with pytest.raises(CommandError, match="--memory expects a size"):
-            large.bytes_of(size)
+            memory.bytes_of(size)
 
 
 def test_progress_of_passes_and_fits(monkeypatch):
@@ -316,7 +317,7 @@ def test_progress_of_passes_and_fits(monkeypatch):
             told.append(what)
             return super().progress(what)
 
-    with large.Stages(Voice(quiet=True), 100) as stages:
+    with resume.Stages(Voice(quiet=True), 100) as stages:
         for step in ((stages.reading, 50), (stages.reading, 100), (stages.fitting, 1), (stages.fitting, 2)):
             step[0](step[1], 100)
         stages.reading(30, 100)

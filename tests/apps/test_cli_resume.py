@@ -52,7 +52,7 @@ def test_after_kill_9_resume_ends_with_the_same_results(files, parts, tmp_path):
     last = "consensus-0.whoknows"  # the model is fitted, and results are about to be written
     kill(fit(files, parts, out, "--resume"), out, lambda done: last in done, chance.uniform(0, 0.02))
     said = run(*fit(files, parts, out, "--resume"))
-    assert "checkpoint: what an interrupted fit has done is not done again." in said.err
+    assert "checkpoint: resuming the interrupted fit." in said.err
     assert {path.name for path in out.iterdir()} == LARGE_FILES
     for name in RESULTS:
         assert (out / name).read_bytes() == (whole / name).read_bytes(), name
@@ -78,14 +78,16 @@ def interrupted(files, parts, out, *more):
 def test_an_interrupted_fit_says_how_to_go_on(files, parts, tmp_path):
     out = tmp_path / "out"
     said = interrupted(files, parts, out)
-    assert f"What was done is kept in {out / 'checkpoint'}: the same with --resume goes on" in said.err
+    assert (
+        f"The state of the fit is kept in {out / 'checkpoint'}: repeat the command with --resume." in said.err
+    )
     assert {path.name for path in out.iterdir()} == {"checkpoint"}
     before = contents(out)
     message = failure(*fit(files, parts, out, "--resume", "--quiet", "--seed", "1"), code=3)
     assert "checkpoint: is the checkpoint of another fit, with other settings. Remove the folder" in message
     assert contents(out) == before
     said = run(*fit(files, parts, out))  # starts anew
-    assert "removed, and with it what an interrupted fit had done; see --resume." in said.err
+    assert "removed, with the state of an interrupted fit; see --resume." in said.err
     assert {path.name for path in out.iterdir()} == LARGE_FILES
     assert "resume" not in (out / "settings.toml").read_text("utf-8")
 
@@ -106,12 +108,12 @@ def test_labels_of_items_in_no_file_are_allowed_once_more(files, parts, tmp_path
     interrupted(tmp_path, parts, out, *allowed)
     before = contents(out)
     message = failure(*fit(tmp_path, parts, out, "--model", "id", "--resume", "--quiet"), code=3)
-    assert "in no file of features: 'x1'" in message
+    assert "have no features: 'x1'" in message
     assert "--allow-missing" in message
     assert contents(out) == before
     said = run(*fit(tmp_path, parts, out, *allowed, "--resume"))
-    assert "in no file of features: 'x1'" in said.err
-    assert "what an interrupted fit has done is not done again." in said.err
+    assert "have no features; their labels are left out: 'x1'" in said.err
+    assert "resuming the interrupted fit." in said.err
     for name in RESULTS:
         assert (out / name).read_bytes() == (whole / name).read_bytes(), name
 
@@ -119,7 +121,7 @@ def test_labels_of_items_in_no_file_are_allowed_once_more(files, parts, tmp_path
 def test_nothing_to_resume(files, parts, tmp_path):
     out = tmp_path / "out"
     message = failure(*fit(files, parts, out, "--resume", "--quiet"), code=2)
-    assert "there is nothing to resume: no interrupted fit has left its checkpoint there." in message
+    assert "there is nothing to resume: it has no checkpoint of an interrupted fit." in message
     assert "Without --resume a fit starts from the beginning." in message
     assert not out.exists()
     (out / "checkpoint").mkdir(parents=True)

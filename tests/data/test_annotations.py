@@ -239,7 +239,7 @@ def test_a_row_with_neither_annotator_nor_label_names_an_unlabelled_item():
 )
 def test_a_missing_id_is_an_error_that_names_the_row(item, annotator, role):
     message = (
-        f"Expected an {role} id in every row, got none in row 1 (counting from 0; 1 in all). "
+        f"Expected an {role} id in every row, got none in row 1 (counting from 0; 1 in total). "
         "Fill it in, or drop the row."
     )
     with pytest.raises(ValueError, match=exactly(message)):
@@ -264,7 +264,7 @@ def test_two_labels_of_one_annotator_on_one_item_are_an_error(said, shown):
 
 
 def test_the_duplicate_error_counts_the_other_pairs():
-    with pytest.raises(ValueError, match=r"Annotator 'x' labelled item 'b' twice .* So did 1 more pair"):
+    with pytest.raises(ValueError, match=r"Annotator 'x' labelled item 'b' twice .* Further such pairs: 1\."):
         Annotations.from_arrays(["a", "b", "b", "a"], ["x"] * 4, [0, 0, 1, 1])
 
 
@@ -295,36 +295,38 @@ def test_an_unknown_way_with_duplicates_is_an_error():
 
 
 def test_items_not_in_items_are_named_and_counted():
-    message = "6 items are not in items=: 'b', 'c', 'd', 'e', 'f', …. Add to items=, or drop the rows."
+    message = (
+        "6 items are not among the known items: 'b', 'c', 'd', 'e', 'f', …. Add to items=, or drop the rows."
+    )
     with pytest.raises(ValueError, match=exactly(message)):
         Annotations.from_arrays(list("abcdefg"), ["x"] * 7, [0] * 7, items=["a"])
 
 
 def test_annotators_and_labels_outside_their_vocabulary_are_named():
-    with pytest.raises(ValueError, match="One annotator is not in annotators=: 'x'"):
+    with pytest.raises(ValueError, match="One annotator is not among the known annotators: 'x'"):
         Annotations.from_arrays([0], ["x"], [0], annotators=["y"])
-    with pytest.raises(ValueError, match="One label is not in labels=: 2"):
+    with pytest.raises(ValueError, match="One label is not among the known labels: 2"):
         Annotations.from_arrays([0, 1], [0, 0], [0, 2], labels=[0, 1])
 
 
 def test_ids_of_another_kind_than_their_vocabulary_are_told_so():
     message = (
-        "2 items are not in items=: 1, 2; the table holds int ids, items= holds str. "
-        "Turn both into one kind, e.g. with .astype(str)."
+        "2 items are not among the known items: 1, 2. They are of type int, those of the vocabulary str. "
+        "Convert both to the same type."
     )
     with pytest.raises(ValueError, match=exactly(message)):
         Annotations.from_arrays([1, 2], ["x", "x"], [0, 1], items=["2", "1", "0"])
-    with pytest.raises(ValueError, match="the table holds str ids, annotators= holds int"):
+    with pytest.raises(ValueError, match="They are of type str, those of the vocabulary int"):
         Annotations.from_arrays([1, 2], ["0", "1"], [0, 1]).recode([0, 1, 2], [0, 1])
-    with pytest.raises(ValueError, match="the table holds int labels, labels= holds str"):
+    with pytest.raises(ValueError, match="They are of type int, those of the vocabulary str"):
         Annotations.from_arrays([1, 2], ["x", "x"], [0, 1], labels=["0", "1"])
-    with pytest.raises(ValueError, match=r"2 items are not in items=: 1, 2\. Add to items="):
+    with pytest.raises(ValueError, match=r"2 items are not among the known items: 1, 2\. Add to items="):
         Annotations.from_arrays([1, 2], ["x", "x"], [0, 1], items=["1", "3"])
 
 
 @pytest.mark.parametrize("name", ["items", "annotators", "labels"])
 def test_a_vocabulary_repeats_nothing_and_misses_nothing(name):
-    with pytest.raises(ValueError, match=f"{name}= must not repeat ids; 'b' is there more than once"):
+    with pytest.raises(ValueError, match=f"{name}= must not repeat ids; 'b' occurs more than once"):
         Annotations.from_arrays(["a"], ["a"], ["a"], **{name: ["a", "b", "b"]})
     with pytest.raises(
         ValueError, match=rf"{name}= must not hold missing values; position 1 \(counting from 0\)"
@@ -448,8 +450,8 @@ def test_recode_keeps_the_triples_under_other_vocabularies():
 
 def test_recode_names_unknown_annotators_and_says_what_to_do():
     message = (
-        "2 annotators are not in annotators=: 'anna', 'cleo'. "
-        "Pass unknown='population' to treat such annotators as unknown people, or drop their labels."
+        "2 annotators are not among the known annotators: 'anna', 'cleo'. Pass unknown='population' to treat "
+        "them as drawn from the population, or drop their labels."
     )
     with pytest.raises(ValueError, match=exactly(message)):
         crowd().recode(["bob"], ["no", "yes"])
@@ -473,7 +475,7 @@ def test_annotators_of_the_population_cannot_be_written_down(method):
 
 
 def test_recode_always_refuses_unknown_labels():
-    with pytest.raises(ValueError, match="One label is not in labels=: 'no'"):
+    with pytest.raises(ValueError, match="One label is not among the known labels: 'no'"):
         crowd().recode(["bob"], ["yes"], unknown="population")
     with pytest.raises(ValueError, match="unknown= must be 'error' or 'population'; got 'drop'"):
         crowd().recode(["bob"], ["yes"], unknown="drop")

@@ -213,7 +213,7 @@ def test_equality_asks_how_much_labels_count():
     [
         (
             [1, 1, -0.5, 1, 1],
-            r"a number of 0 or more, got -0\.5 .*Use 1 for a label that counts in full",
+            r"a number of 0 or more, got -0\.5 .*Use 1 for a label with full weight",
         ),
         ([1, 1, 1, np.nan, 1], "number of 0 or more, got nan"),
         ([1, np.inf, 1, 1, 1], "number of 0 or more, got inf"),

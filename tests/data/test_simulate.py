@@ -83,7 +83,7 @@ def test_kinds_with_one_seed_do_not_err_on_the_same_items():
 @every_kind
 def test_a_truth_with_gaps_or_one_class_is_refused(kind):
     with pytest.raises(
-        ValueError, match=r"truth of every item in z, got none in row 1 \(counting from 0; 2 in"
+        ValueError, match=r"true label of every item in z, got none in row 1 \(counting from 0; 2 in"
     ):
         kind(["a", None, "b", np.nan], 0)
     with pytest.raises(ValueError, match="Expected two classes or more in z, got 'a'"):
@@ -308,7 +308,7 @@ def test_a_random_state_of_scikit_learn_is_a_seed_too():
     (lambda: constant_accuracies([0, 1], 0.9), r"must be a list of finite numbers, got an array of shape"),
     (lambda: constant_accuracies([0, 1], [np.nan]), "accuracies= must be a list of finite numbers, got NaN"),
     (lambda: constant_accuracies(np.eye(2), [0.5]), r"one dimension for z, got an array of shape \(2, 2\)"),
-    (lambda: cluster_experts([[0], [1]], [0, 1], 0), "n_annotators= must be a whole number of at least 1"),
+    (lambda: cluster_experts([[0], [1]], [0, 1], 0), "n_annotators= must be an integer of at least 1"),
     (lambda: cluster_experts([[0], [1], [2]], [0, 1], 2), "row of X for each item of z, got 3 rows and 2"),
     (lambda: cluster_experts([[0], [1]], [0, 1], 2, random_state=-1), "random_state must be .*; got -1"),
     (lambda: spammers([0, 1], random_state="lucky"), "random_state must be .*; got 'lucky'"),
@@ -317,17 +317,17 @@ def test_a_random_state_of_scikit_learn_is_a_seed_too():
     (lambda: class_experts([0, 1], []), "knows= must hold the classes of each annotator, got none"),
     (lambda: class_experts([0, 1], [0], right=2), "right= must be between 0 and 1; got 2"),
     (lambda: class_experts([0, 1], [0], elsewhere=2), "elsewhere= must be between 0 and 1; got 2"),
-    (lambda: adversaries([0, 1], 1.5), r"n_annotators= must be a whole number of at least 1; got 1\.5"),
+    (lambda: adversaries([0, 1], 1.5), r"n_annotators= must be an integer of at least 1; got 1\.5"),
     (lambda: adversaries([0, 1], error=np.nan), "error= must be between 0 and 1; got nan"),
     (lambda: adversaries([0, 1], error="x"), "error= must be between 0 and 1; got 'x'"),
-    (lambda: cluster_experts([[0], [1]], [0, 1], 3), "cluster, got 2 items and 3 annotators"),
+    (lambda: cluster_experts([[0], [1]], [0, 1], 3), "per annotator, got 2 items and 3 annotators"),
     (lambda: spammers([0, 1], kind="loud"), "kind= must be 'uniform', 'prior' or 'constant'; got 'loud'"),
     (lambda: spammers([0, 1], 0), "n_annotators= must be"),
     (lambda: copycats([[0]], [[1]], share=3), "share= must be between 0 and 1; got 3"),
     (lambda: copycats([[0]], [0]), r"own and copied of one shape .* got \(1, 1\) and \(1,\)"),
     (lambda: copycats([[0, 1]], [[0, 1, 1]]), r"got \(1, 2\) and \(1, 3\)"),
-    (lambda: ordered_scores([0, 5], [0], [1]), "truth between 1 and n_levels=5, got values from 0 to 5"),
-    (lambda: ordered_scores([1, 2], [0], [1], 0), "n_levels= must be a whole number"),
+    (lambda: ordered_scores([0, 5], [0], [1]), "scores between 1 and n_levels=5, got values from 0 to 5"),
+    (lambda: ordered_scores([1, 2], [0], [1], 0), "n_levels= must be an integer"),
     (lambda: ordered_scores([1, np.nan], [0], [1]), "z must be a list of finite numbers, got NaN or inf"),
     (lambda: real_values([1.0], [0], [-1]), r"spread= must hold one number of at .* and -1 as the smallest"),
     (lambda: real_values([1.0], [0, 1], [1, 1, 1]), r"shape \(2,\), or for each item .* got shape \(3,\)"),
@@ -335,7 +335,7 @@ def test_a_random_state_of_scikit_learn_is_a_seed_too():
     (lambda: hide([[0, 1]], items=1.5), r"items= must be between 0 and 1; got 1\.5"),
     (lambda: hide([[0, 1]], seen=[0.5, -1]), "seen= must be between 0 and 1; got -1"),
     (lambda: hide([[0, 1]], seen=[1, 1, 1]), "one share, or one for each of 2 annotators; got 3"),
-    (lambda: hide([[0, 1]], per_item=0), "per_item= must be a whole number of at least 1; got 0"),
+    (lambda: hide([[0, 1]], per_item=0), "per_item= must be an integer of at least 1; got 0"),
 ])  # fmt: skip
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(ValueError, match=message):

@@ -125,7 +125,7 @@ def test_rows_that_mean_labels_of_other_annotations_are_refused(data):
     rows = rows_meaning(np.ones(y.n_annotations, dtype=bool), [0, 1])
     part = y[:50]
     message = (
-        f"These rows were split from annotations with {y.n_annotations} labels; these have "
+        f"These rows come from a split of annotations with {y.n_annotations} labels; these have "
         f"{part.n_annotations}. Index the annotations that were split."
     )
     with pytest.raises(IndexError, match=re.escape(message)):

@@ -74,7 +74,7 @@ def test_a_column_given_to_one_role_is_not_found_for_another():
 def test_a_role_without_a_column_is_an_error_that_lists_the_columns():
     message = (
         "Expected one column for the item (item, task, example, id, item_id, task_id, example_id), "
-        "found none. The table has 'img', 'worker', 'label'. Say which one it is: columns={'item': ...}."
+        "found none. The table has 'img', 'worker', 'label'. Name it: columns={'item': ...}."
     )
     with pytest.raises(ValueError, match=exactly(message)):
         Annotations.from_frame(pd.DataFrame({"img": [1], "worker": [2], "label": [3]}))
@@ -344,7 +344,7 @@ def test_wide_frames_of_strings_and_booleans_work(table):
 @make_table
 def test_a_long_table_is_no_matrix(table):
     message = (
-        "Expected one row an item and one column an annotator, got a long table with the columns "
+        "Expected one row per item and one column per annotator, got a long table with the columns "
         "'item', 'annotator', 'label'. Use Annotations.from_frame(table, items=ids_of_the_rows_of_X)."
     )
     with pytest.raises(ValueError, match=exactly(message)):
@@ -369,7 +369,7 @@ def test_ids_given_beside_a_frame_that_has_ids_fix_the_order_by_id():
     df = pd.DataFrame({"x": [0, 1], "y": [1, 1]}, index=["b", "a"])
     y = Annotations.from_matrix(df, items=["a", "b", "c"], annotators=["y", "z", "x"])
     assert matrix_of(y, -1) == [[1, -1, 1], [1, -1, 0], [-1, -1, -1]]
-    with pytest.raises(ValueError, match="One item is not in items=: 'b'"):
+    with pytest.raises(ValueError, match="One item is not among the known items: 'b'"):
         Annotations.from_matrix(df, items=["a"])
 
 
@@ -383,7 +383,7 @@ def test_ids_given_beside_an_array_name_its_rows_and_columns():
 
 
 def test_repeated_names_in_a_frame_are_an_error():
-    with pytest.raises(ValueError, match="The items of y must not repeat ids; 'a' is there more than once"):
+    with pytest.raises(ValueError, match="The items of y must not repeat ids; 'a' occurs more than once"):
         Annotations.from_matrix(pd.DataFrame({"x": [0, 1]}, index=["a", "a"]))
     with pytest.raises(ValueError, match=r"(?i)unique|duplicate|repeat"):
         Annotations.from_matrix(pd.DataFrame([[0, 1]], columns=["x", "x"]))

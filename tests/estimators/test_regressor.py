@@ -169,7 +169,7 @@ class TestUncertainty:
     def test_strangers_are_refused_or_count_as_the_crowd_with_unknown_bias(self, wave):
         X, *_, model = wave
         said = Annotations.from_arrays([0], ["new"], [1.0], items=range(300))
-        with pytest.raises(ValueError, match="not in annotators="):
+        with pytest.raises(ValueError, match="not among the known annotators"):
             model.posterior(X, said)
         crowd = model.posterior(X, said, unknown="population")
         assert crowd[1][0] < model.predict(X[:1], return_std=True)[1][0]

@@ -213,7 +213,7 @@ def test_a_size_that_is_not_true_is_refused(declared, saved, tmp_path):
         (npy(np.array([b"a"])), "expected numbers or text"),
         (npy(np.array([2**31 - 1], dtype=np.uint32)).replace(b"<u4", b"<U1"), "characters that do not exist"),
         (npy(np.zeros(3)).replace(b"(3,)", b"(9,)"), "too short for an array"),
-        (b"not an array", "is no NumPy file"),
+        (b"not an array", "is not a NumPy file"),
     ],
 )
 def test_arrays_are_numbers_or_text(data, words, saved, tmp_path):

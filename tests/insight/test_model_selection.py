@@ -428,16 +428,17 @@ class TestErrors:
 
     def test_more_folds_than_labels_are_refused(self):
         said = said_in([[0, 1], [1, np.nan], [np.nan, np.nan]])
-        few = "(3 labels on 3 items). Use fewer splits, or more labels."
-        with refused(ValueError, f"ItemFolds(n_splits=3) needs as many labelled items; y has 2 {few}"):
+        few = "(3 labels of 3 items). Use fewer folds, or more labels."
+        with refused(ValueError, f"ItemFolds(n_splits=3) needs as many labelled items; there are 2 {few}"):
             next(ItemFolds(3).split(None, said))
         with refused(
-            ValueError,
-            f"ItemFolds(n_splits=2) needs as many groups of labelled items; y has 1 {few}",
+            ValueError, f"ItemFolds(n_splits=2) needs as many groups of labelled items; there are 1 {few}"
         ):
             next(ItemFolds(2).split(None, said, groups=["a", "a", "b"]))
-        few = "Use fewer splits, or more labels."
-        with refused(ValueError, f"AnnotationFolds(n_splits=4) needs as many labels; y has 3. {few}"):
+        few = (
+            "AnnotationFolds(n_splits=4) needs as many labels; there are 3. Use fewer folds, or more labels."
+        )
+        with refused(ValueError, few):
             next(AnnotationFolds(4).split(None, said))
 
     def test_groups_of_items_cannot_be_held_out_by_label(self, sparse):

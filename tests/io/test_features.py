@@ -12,7 +12,7 @@ import pytest
 from whoknows import CrowdClassifier
 from whoknows._array import LARGEST
 from whoknows.data import Annotations
-from whoknows.io.features import Features, fill_gaps, join, read_features
+from whoknows.io import Features, impute_median, join, read_features
 from whoknows.io.labels import FileError, LabelFile
 
 X = np.array([[0.5, 1.0], [2.0, -3.0], [0.0, 4.5]])
@@ -58,7 +58,7 @@ def test_columns_without_numbers_are_left_out_and_missing_numbers_counted(tmp_pa
     np.testing.assert_array_equal(found.X, [[1, np.nan], [np.nan, 2]])
     assert found.notes == (
         "columns left out, as they hold no numbers: 'split' (such as 'train'), 'text' (such as 'hello')",
-        "2 numbers are missing, the first of them in 'f'",
+        "2 numbers are missing, the first in 'f'",
     )
 
 
@@ -67,7 +67,7 @@ def test_any_column_can_be_the_id_and_without_one_rows_are_counted(tmp_path):
     assert read_features(path, "img").ids.tolist() == ["b", "a"]
     found = read_features(path)
     assert found.ids.tolist() == [0, 1]
-    assert found.notes[-1] == "the file names no items: they are called 0, 1, 2, … by row"
+    assert found.notes[-1] == "the file has no ids: items are numbered 0, 1, 2, … by row"
     assert problem(path, id_column="photo") == "has no column for the item 'photo'. There are 'img', 'f'."
 
 
@@ -77,7 +77,7 @@ def test_the_index_of_pandas_is_the_id_and_columns_without_a_name_are_not_featur
     path = written(tmp_path, "X.csv", "item,f,\nb,1,2\n")
     assert problem(path) == "has no name for column 3. Write one in the first row."
     path = written(tmp_path, "X.csv", "Measured in May,\nitem,f\nb,1\n")
-    assert problem(path).endswith("Line 2 seems to hold the names: delete what is above it.")
+    assert problem(path).endswith("Line 2 seems to be the header: delete the lines above it.")
     assert read_features(written(tmp_path, "X.csv", "item,f,,\nb,1\na,2,,,\n")).names == ("f",)
 
 
@@ -89,7 +89,7 @@ def test_a_column_that_is_mostly_numbers_is_kept_and_the_rest_is_missing(tmp_pat
     assert np.flatnonzero(np.isnan(found.X[:, 1])).tolist() == [5]
     assert found.X[6, 1] == 6
     assert found.notes == (
-        "x4: 1 cell is no number ('unknown', row 6) and counts as missing",
+        "x4: 1 cell is not a number ('unknown', row 6): treated as missing",
         "1 number is missing, in 'x4'",
     )
 
@@ -98,7 +98,7 @@ def test_cells_far_down_that_are_no_numbers_are_counted_over_all_blocks(tmp_path
     rows = [f"{i},{i},{i if i < 9000 else 'x'}\n" for i in range(9010)]
     found = read_features(written(tmp_path, "X.csv", "item,f,g\n" + "".join(rows)))
     assert np.isnan(found.X).sum(axis=0).tolist() == [0, 10]
-    assert found.notes[0] == "g: 10 cells are no numbers (first 'x', row 9001) and count as missing"
+    assert found.notes[0] == "g: 10 cells are not numbers (first 'x', row 9001): treated as missing"
 
 
 @pytest.mark.parametrize(("cells", "kept"), [
@@ -109,7 +109,7 @@ def test_half_of_what_a_column_holds_must_be_numbers_and_none_may_have_a_comma(t
     rows = "".join(f"{place};0;{cell}\n" for place, cell in enumerate(cells))
     found = read_features(written(tmp_path, "X.csv", "item;f;g\n" + rows))
     assert found.names == (("f", "g") if kept else ("f",))
-    comma = "'g' (such as '2,5'); write numbers with a point"
+    comma = "'g' (such as '2,5'); use a decimal point"
     assert any(note.endswith(comma) for note in found.notes) == ("2,5" in cells)
 
 
@@ -119,22 +119,20 @@ def test_json_that_is_mostly_numbers_is_kept(tmp_path):
     np.testing.assert_array_equal(found.X, [[1], [np.nan], [2.5]])
     assert found.notes[:2] == (
         "columns left out, as they hold no numbers: 'g' (such as 'a')",
-        "f: 1 cell is no number ('?', row 2) and counts as missing",
+        "f: 1 cell is not a number ('?', row 2): treated as missing",
     )
 
 
 def test_tables_that_cannot_be_features_say_why(tmp_path):
     assert problem(written(tmp_path, "X.csv", "item,text\na,hello\n")) == (
-        "has no column of numbers. Column 'text' holds 'hello'. Texts need TextFeatures."
+        "has no column of numbers. Column 'text' holds 'hello'. For text, see TextFeatures."
     )
-    assert problem(written(tmp_path, "X.csv", "item;f\na;1,5\n")).endswith("Write numbers with a point.")
+    assert problem(written(tmp_path, "X.csv", "item;f\na;1,5\n")).endswith("Use a decimal point.")
     assert problem(written(tmp_path, "X.csv", "item\na\n")) == "has no column of numbers."
     assert problem(written(tmp_path, "X.csv", "item,f\na,1\na,2\n")) == (
-        "names item 'a' more than once; expected one row an item."
+        "has item 'a' more than once; expected one row per item."
     )
-    assert (
-        problem(written(tmp_path, "X.csv", "item,f\na,1\n,2\n")) == "names no item in row 2 of the features."
-    )
+    assert problem(written(tmp_path, "X.csv", "item,f\na,1\n,2\n")) == "has no id in row 2 of the features."
     assert problem(written(tmp_path, "X.csv", "item,f\na\n")).startswith(
         "has 1 cell in the row that ends at line 2"
     )
@@ -167,7 +165,7 @@ def test_lists_of_several_lengths_and_several_lists(tmp_path):
     path = written(tmp_path, "X.parquet", {"item": ["a", "b"], "emb": [[1.0, 2.0], None]})
     assert problem(path).endswith("got 2 numbers in row 1 and 0 in row 2.")
     path = written(tmp_path, "X.parquet", {"item": ["a"], "u": [[1.0]], "v": [[2.0]], "w": [["text"]]})
-    assert problem(path) == "has several columns of lists: 'u', 'v'. Say which one: vector=..."
+    assert problem(path) == "has several columns of lists: 'u', 'v'. Choose one: vector=..."
     assert read_features(path, vector="v").X.tolist() == [[2.0]]
     assert problem(path, vector="x") == "has no column of lists 'x'. There are 'u', 'v'."
 
@@ -182,7 +180,7 @@ def test_json_with_numbers_or_lists(tmp_path):
     lists[1]["emb"] = [3]
     assert (
         problem(written(tmp_path, "X.json", json.dumps(lists)))
-        == "expected 2 numbers in 'emb' of record 2, got 1 of them."
+        == "expected 2 numbers in 'emb' of record 2, got 1."
     )
     lists[1]["emb"] = [3, "x"]
     assert (
@@ -216,11 +214,11 @@ def test_ids_of_an_array_lie_beside_it_or_are_named(tmp_path):
     assert read_features(path).ids.tolist() == ["a", "b", "c"]
     assert read_features(path).notes == ()
     short = written(tmp_path, "short.txt", "a\nb\n")
-    assert problem(path, ids=short) == "names 2 items for 3 rows of features."
-    with pytest.raises(FileError, match=r"short\.txt: names 2 items"):
+    assert problem(path, ids=short) == "lists 2 ids for 3 rows of features."
+    with pytest.raises(FileError, match=r"short\.txt: lists 2 ids"):
         read_features(path, ids=short)
     labels = written(tmp_path, "labels.csv", "item,who\na,x\na,y\nb,x\n")
-    assert problem(path, ids=labels) == "names item 'a' more than once; expected one row an item."
+    assert problem(path, ids=labels) == "has item 'a' more than once; expected one row per item."
     assert "has no column 'item'" in problem(path, ids=written(tmp_path, "odd.csv", "who,what\na,x\n"))
 
 
@@ -261,11 +259,11 @@ def test_an_array_that_claims_to_be_larger_than_its_file_takes_no_memory(tmp_pat
     path = written(tmp_path, "X.npy", np.ones((3, 2)))
     path.write_bytes(path.read_bytes().replace(b"(3, 2), }       ", b"(3, 99999999), }"))
     assert problem(path).startswith(
-        "is damaged, or is no NumPy file (too short for an array of shape (3, 99999999))"
+        "is damaged, or is not a NumPy file (too short for an array of shape (3, 99999999))"
     )
     for header in (b"", b"(" * 9000, b"{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 2)}"):
         path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-        assert problem(path).startswith("is damaged, or is no NumPy file")
+        assert problem(path).startswith("is damaged, or is not a NumPy file")
 
 
 # --- together -------------------------------------------------------------------------------------------
@@ -295,7 +293,10 @@ def test_every_item_with_features_is_kept_in_their_order():
 def test_labels_without_features_are_counted_and_named():
     joined = join(said("a", "b", "c"), features("a", "d"))
     assert joined.annotations.n_annotations == 1
-    assert joined.notes[0] == "2 of 3 items with labels (67%) have no features, left out: 'b', 'c'"
+    assert (
+        joined.notes[0]
+        == "2 of 3 items with labels (67%) have no features; their labels are left out: 'b', 'c'"
+    )
     assert joined.lost == pytest.approx(2 / 3)
     assert join(said("a"), features("a", "d")).lost == 0
 
@@ -304,7 +305,9 @@ def test_items_without_a_label_are_not_lost():
     labels = Annotations.from_arrays(["a", "b"], ["x", "x"], [0, 1], items=["a", "b", "c", "d"])
     joined = join(labels, features("a", "e"))
     assert joined.lost == 0.5
-    assert joined.notes[0] == "1 of 2 items with labels (50%) have no features, left out: 'b'"
+    assert (
+        joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: 'b'"
+    )
 
 
 @pytest.mark.parametrize(("mine", "theirs", "how", "items"), [
@@ -329,7 +332,9 @@ def test_ids_meet_as_they_are_then_as_text_then_as_numbers(mine, theirs, how, it
 def test_an_exact_match_is_not_mixed_with_any_other():
     joined = join(said("1", "01"), features("01", "2"))
     assert joined.annotations.n_annotations == 1
-    assert joined.notes[0] == "1 of 2 items with labels (50%) have no features, left out: '1'"
+    assert (
+        joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: '1'"
+    )
 
 
 def test_ids_with_leading_zeros_meet_numbers_though_some_are_the_same_as_text():
@@ -355,7 +360,7 @@ def test_without_an_item_in_common_three_of_each_are_shown():
     labels = LabelFile(said("a", "b", "c"), "long", path="labels.csv")
     message = (
         r"X.csv: has no item in common with labels.csv: ids are 0, 1, 2, … here and 'a', 'b', 'c' there\. "
-        "Both need the same ids"
+        "Use the same ids in both"
     )
     with pytest.raises(FileError, match=message):
         join(labels, features(0, 1, 2, 3))
@@ -369,14 +374,14 @@ NAN = np.nan
 def test_gaps_are_filled_with_the_median_of_their_column():
     X = np.array([[1, NAN, NAN], [NAN, 5, NAN], [3, 7, NAN], [9, 9, NAN]], dtype=np.float32)
     given = Features(np.arange(4), X, ("f", "g", "none"), ("said before",), "X.csv")
-    found, medians = fill_gaps(given)
+    found, medians = impute_median(given)
     assert found.X.tolist() == [[1, 7], [3, 5], [3, 7], [9, 9]]
     assert found.X.dtype == np.float32
     assert medians == {"f": 3, "g": 7}
     assert found.names == ("f", "g")
     assert found.notes == (
         "said before",
-        "columns without a number left out: 'none'",
+        "columns without any number left out: 'none'",
         "missing numbers replaced by the median of their column: 'f', 'g'",
     )
     assert np.isnan(given.X).sum() == 6
@@ -384,14 +389,14 @@ def test_gaps_are_filled_with_the_median_of_their_column():
 
 def test_gaps_are_filled_with_the_medians_of_an_earlier_fit():
     given = Features(np.arange(2), np.array([[NAN, NAN], [NAN, 5.0]]), ("f", "g"), path="X.csv")
-    found, medians = fill_gaps(given, {"g": -1.0, "f": 2.5, "h": 0.0})
+    found, medians = impute_median(given, {"g": -1.0, "f": 2.5, "h": 0.0})
     assert found.X.tolist() == [[2.5, -1.0], [2.5, 5.0]]
     assert medians == {"g": -1.0, "f": 2.5, "h": 0.0}
 
 
 def test_features_without_gaps_stay_as_they_are():
     given = features("a", "b", "c")
-    found, medians = fill_gaps(given)
+    found, medians = impute_median(given)
     assert found is given
     assert medians == {"f": 1.0}
 
@@ -399,7 +404,7 @@ def test_features_without_gaps_stay_as_they_are():
 def test_what_no_median_can_mend_is_refused():
     for X, words in (
         ([[1, np.inf], [NAN, 2]], "holds infinite numbers in 'g'. Leave such cells blank."),
-        ([[NAN, NAN]], "holds no number at all; expected some for each item."),
+        ([[NAN, NAN]], "holds no numbers; expected some for each item."),
         (
             [[1, 2], [NAN, -1e308]],
             "expected numbers up to 1e+150, got -1e+308 in 'g' of item 1. Leave such cells blank, or use "
@@ -407,7 +412,7 @@ def test_what_no_median_can_mend_is_refused():
         ),
     ):
         with pytest.raises(FileError, match=rf"^X\.csv: {re.escape(words)}$"):
-            fill_gaps(Features(np.arange(len(X)), np.array(X, dtype=float), ("f", "g"), path="X.csv"))
+            impute_median(Features(np.arange(len(X)), np.array(X, dtype=float), ("f", "g"), path="X.csv"))
 
 
 def test_estimators_take_numbers_as_large_as_files_may_hold_and_refuse_larger_ones():

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +18,7 @@ from hypothesis import strategies as st
 
 from whoknows._array import LARGEST
 from whoknows.data import Annotations
-from whoknows.io.features import read_features
-from whoknows.io.labels import FileError
-from whoknows.io.parquet import ParquetFeatures, ids_of_matrix, is_matrix, join_labels, open_features
+from whoknows.io import Features, FileError, ParquetFeatures, join, read_features
 from whoknows.io.parquet.blocks import Cursor
 
 N, D = 60, 3
@@ -133,9 +132,7 @@ def test_rows_are_the_callers_own(folder):
 
 
 def test_it_is_no_array_unasked(folder):
-    with pytest.raises(
-        TypeError, match=r"these 60 × 3 numbers need not fit into memory. Take some rows, X\["
-    ):
+    with pytest.raises(TypeError, match=r"these 60 × 3 numbers may not fit into memory. Take some rows, X\["):
         np.asarray(ParquetFeatures(folder))
 
 
@@ -295,15 +292,15 @@ def test_an_id_that_is_there_twice_is_refused(folder, tmp_path, text):
         ParquetFeatures(folder).ids  # noqa: B018
     twice = "'375'" if text else "375"
     assert str(caught.value) == (
-        f"{here}: expected one row an item, got item {twice} in row 3 and in row 2 of {there} (counting from "
-        "0). Keep one of them."
+        f"{here}: expected one row per item, got item {twice} in row 3 and in row 2 of {there} "
+        "(counting from 0). Keep one of them."
     )
     with pytest.raises(FileError, match=r"got item '?1002'? in row 8 and in row 2 "):
         ParquetFeatures(here).ids  # noqa: B018
 
 
 def test_texts_of_one_hash_are_two_ids(tmp_path, monkeypatch):
-    monkeypatch.setattr("whoknows.io.parquet.ids.hash", lambda text: 7, raising=False)
+    monkeypatch.setattr("whoknows.io.parquet.blocks.hash", lambda text: 7, raising=False)
     features = ParquetFeatures(save(tmp_path / "X.parquet", table(ids=np.array([f"i{n}" for n in IDS]))))
     assert len(features.ids) == N
 
@@ -313,7 +310,7 @@ def test_ids_that_are_missing_or_of_no_kind(tmp_path):
     with pytest.raises(FileError, match="an id in every row of 'item', got none in row 1 "):
         ParquetFeatures(path).ids  # noqa: B018
     save(path, pa.table({"item": [0.5, 1.5], "f": [1.0, 2.0]}))
-    with pytest.raises(FileError, match=r"whole numbers or text as ids in 'item', got double. Write them as"):
+    with pytest.raises(FileError, match=r"integers or text as ids in 'item', got double. Write them as"):
         ParquetFeatures(path).ids  # noqa: B018
     save(path, pa.table({"item": pa.array([1, 2**64 - 1], pa.uint64()), "f": [1.0, 2.0]}))
     with pytest.raises(FileError, match="got Integer value 18446744073709551615 not in range"):
@@ -375,8 +372,9 @@ def test_a_file_with_other_columns_is_named_with_them(folder):
     path, message = problem(folder)
     assert path == str(other)
     assert message == (
-        f"expected the columns of {first}, the first file; it lacks 'f1'; it has 'g' besides; 'f0' is double "
-        "and not float; 'f2' is double and not float. Write all files with one schema, or leave this one out."
+        f"expected the same columns as in the first file, {first}; it lacks 'f1'; it has 'g' in addition; "
+        "'f0' is double and not float; 'f2' is double and not float. Write all files with one schema, or "
+        "leave this one out."
     )
     save(other, table(slice(3), g=["x"] * 3))
     np.testing.assert_array_equal(
@@ -390,7 +388,7 @@ def test_text_is_named_and_refused(tmp_path):
     )
     assert problem(path)[1] == (
         "expected numbers, or lists of numbers, in every column of features, got 'city' (string), 'day' "
-        "(date32[day]). Say which columns are features: columns=[...]."
+        "(date32[day]). Name the columns of features: columns=[...]."
     )
     assert problem(path, columns=["f0", "city"])[1].startswith(
         "expected numbers, or lists of numbers, in every"
@@ -404,13 +402,13 @@ def test_text_is_named_and_refused(tmp_path):
 def test_folders_without_parquet_and_data_sets_without_rows(tmp_path):
     assert problem(tmp_path)[1] == (
         "is a folder without Parquet files; expected names that end in .parquet or .pq, it is empty. "
-        "Name the folder they are in."
+        "Pass the folder that holds them."
     )
     (tmp_path / "X.csv").write_text("f\n1\n")
     assert "in .parquet or .pq, there are 'X.csv'." in problem(tmp_path)[1]
     one, two = (save(tmp_path / name, table(slice(0))) for name in ("a.parquet", "b.parquet"))
-    assert problem(one) == (str(one), "holds no rows; expected one an item.")
-    assert problem([one, two])[1].endswith("expected one an item. Nor does any of the 1 files beside it.")
+    assert problem(one) == (str(one), "holds no rows; expected one per item.")
+    assert problem([one, two])[1].endswith("expected one per item. The other 1 files hold none either.")
     save(two, table())
     np.testing.assert_array_equal(ParquetFeatures(tmp_path)[:], X)  # an empty file among others is none
     assert problem(tmp_path / "no.parquet")[1] == "there is no such file."
@@ -425,7 +423,7 @@ def test_damaged_files_are_named(tmp_path):
     whole = path.read_bytes()
     for content in (whole[:-30], whole[:100], b"item,f\n1,2\n", b""):
         path.write_bytes(content)
-        assert problem(path)[1].startswith("is cut off or damaged, or is no Parquet file (")
+        assert problem(path)[1].startswith("is cut off or damaged, or is not a Parquet file (")
     pq.write_table(table(), path, write_page_checksum=True)
     rotten = bytearray(path.read_bytes())
     column = pq.read_metadata(path).row_group(0).column(2)
@@ -449,43 +447,79 @@ def test_files_that_change_or_vanish_meanwhile(tmp_path):
 # --- opened by name -------------------------------------------------------------------------------------
 
 
+def out_of_core(path, **options):
+    """Open features so that none is in memory."""
+    return read_features(path, memory=1, **options)
+
+
 def test_a_matrix_is_opened_through_a_memory_map(tmp_path):
     np.save(tmp_path / "X.npy", X)
-    opened = open_features(tmp_path / "X.npy")
-    assert isinstance(opened, np.memmap)
-    np.testing.assert_array_equal(opened, X)
+    opened = out_of_core(tmp_path / "X.npy")
+    assert isinstance(opened.X, np.memmap)
+    assert not opened.in_memory
+    np.testing.assert_array_equal(opened.X, X)
     for content, message in (
-        (np.array(["a"]), r"array of shape \(1,\) and type <U1; expected numbers, one row an item"),
-        (np.array([[None]]), "is damaged, or is no NumPy file"),
+        (np.array(["a"]), r"array of shape \(1,\) and type <U1; expected numbers, one row per item"),
+        (np.array([[None]]), "holds the array as Python objects, which are not loaded"),
         (np.zeros((0, 3)), r"shape \(0, 3\)"),
     ):
         np.save(tmp_path / "X.npy", content, allow_pickle=True)
         with pytest.raises(FileError, match=message):
-            open_features(tmp_path / "X.npy")
+            out_of_core(tmp_path / "X.npy")
     with pytest.raises(FileError, match="there is no such file"):
-        open_features(tmp_path / "no.npy")
+        out_of_core(tmp_path / "no.npy")
 
 
 def test_what_is_opened_is_what_is_read(tmp_path):
     lists = pa.array(X.tolist(), pa.list_(pa.float32()))
     path = save(tmp_path / "X.parquet", table(city=["Rome"] * N))
-    small, large = read_features(path), open_features(path)
-    np.testing.assert_array_equal(large[:], small.X)
-    assert (large.columns, large.ids.tolist()) == (small.names, small.ids.tolist())
+    small, large = read_features(path), out_of_core(path)
+    assert (small.in_memory, large.in_memory) == (True, False)
+    np.testing.assert_array_equal(large.X[:], small.X)
+    assert (large.names, large.ids.tolist()) == (small.names, small.ids.tolist())
     assert large.notes == ("columns left out, as they hold no numbers: 'city' (string)",)
     save(path, table(v=lists))
-    small, large = read_features(path), open_features(path)
-    np.testing.assert_array_equal(large[:], small.X)
-    assert (large.columns, large.notes) == (small.names, ("columns left out: 'f0', 'f1', 'f2'",))
+    small, large = read_features(path), out_of_core(path)
+    np.testing.assert_array_equal(large.X[:], small.X)
+    assert (large.names, large.notes) == (small.names, ("columns left out: 'f0', 'f1', 'f2'",))
     save(path, table(v=lists, w=lists))
-    with pytest.raises(FileError, match=r"has several columns of lists: 'v', 'w'. Say which one: vector="):
-        open_features(path)
-    np.testing.assert_array_equal(open_features(path, vector="w")[:], X)
+    with pytest.raises(FileError, match=r"has several columns of lists: 'v', 'w'. Choose one: vector="):
+        out_of_core(path)
+    np.testing.assert_array_equal(out_of_core(path, vector="w").X[:], X)
     with pytest.raises(FileError, match="has no column of lists 'f0'"):
-        open_features(path, vector="f0")
+        out_of_core(path, vector="f0")
     save(path, pa.table({"item": ["a"], "city": ["Rome"]}))
     with pytest.raises(FileError, match="has no column of numbers; there are 'item', 'city'"):
-        open_features(path)
+        out_of_core(path)
+
+
+@pytest.mark.parametrize("kind", ["memory", "npy", "parquet", "folder"])
+def test_features_have_one_interface_wherever_they_are(folder, tmp_path, kind):
+    small = read_features(folder).take(slice(None))
+    if kind == "npy":
+        np.save(tmp_path / "X.npy", small.X)
+        (tmp_path / "X.ids.txt").write_text("\n".join(map(str, small.ids.tolist())))
+        features = out_of_core(tmp_path / "X.npy")
+        features = replace(features, names=small.names)
+    elif kind == "parquet":
+        columns = {name: small.X[:, place] for place, name in enumerate(small.names)}
+        features = out_of_core(save(tmp_path / "X.parquet", pa.table({"item": small.ids, **columns})))
+    else:
+        features = read_features(folder) if kind == "folder" else small
+    assert features.in_memory == (kind == "memory")
+    assert (len(features), features.names) == (N, small.names)
+    for rows in (slice(3, 7), np.array([50, 2, 7])):
+        assert features.ids_at(rows) == small.ids[rows].tolist()
+        taken = features.take(rows)
+        assert taken.in_memory
+        assert taken.ids.tolist() == small.ids[rows].tolist()
+        np.testing.assert_array_equal(taken.X, small.X[rows])
+    some = features.select(["f2", "f0"])
+    assert some.names == ("f2", "f0")
+    np.testing.assert_array_equal(some.take(slice(None)).X, small.X[:, [2, 0]])
+    (tmp_path / "ids.txt").write_text("\n".join(f"i{row}" for row in range(N)))
+    named = replace(features, numbered=True).with_ids(tmp_path / "ids.txt")
+    assert (named.ids_at([4]), named.numbered) == (["i4"], False)
 
 
 # --- labels ---------------------------------------------------------------------------------------------
@@ -496,7 +530,7 @@ def test_labels_meet_rows_by_id(folder):
     said = Annotations.from_arrays(
         [5, 5, 595, 15], ["bob", "anna", "anna", "bob"], ["x", "y", "x", "y"], confidence=[1, 0.5, 0.2, 1]
     )
-    joined = join_labels(said, features)
+    joined = join(said, features).annotations
     assert (joined.n_items, joined.items.dtype) == (N, np.int64)
     assert joined.item.tolist() == [0, 58, 59, 59]
     assert joined.item.dtype == np.int32
@@ -510,48 +544,71 @@ def test_labels_of_items_in_no_file(folder):
     features = ParquetFeatures(folder)
     items = [5, 1, 2, 3, 4]
     said = Annotations.from_arrays(items, ["anna"] * 5, [0, 1, 0, 1, 0])
-    told = (
-        "4 of 5 items with labels (80%) are in no file of features: 1, 2, 3, …; features are of 595, 585, 575"
-    )
-    with pytest.raises(ValueError, match=re.escape(told) + ".*leave these labels out: allow_missing=True"):
-        join_labels(said, features)
-    with pytest.warns(UserWarning, match=re.escape(told)):
-        joined = join_labels(said, features, allow_missing=True)
-    assert (joined.item.tolist(), joined.n_items, joined.n_classes) == ([59], N, 2)
-    with pytest.raises(
-        ValueError, match=r"4 of 4 items .* must name items alike: name the column of the ids"
-    ):
-        join_labels(said[1:], features, allow_missing=True)
+    told = "4 of 5 items with labels (80%) have no features"
+    message = f"{told}: 1, 2, 3, …; there are features of 595, 585, 575, …."
+    with pytest.raises(FileError, match=re.escape(message) + ".*leave these labels out: allow_missing=True"):
+        join(said, features, allow_missing=False)
+    joined = join(said, features)
+    assert joined.notes[0] == f"{told}; their labels are left out: 1, 2, 3, …"
+    assert joined.lost == 0.8
+    Y = joined.annotations
+    assert (Y.item.tolist(), Y.n_items, Y.n_classes) == ([59], N, 2)
+    with pytest.raises(FileError, match="has no item in common with labels: ids are 595, 585, 575, … here"):
+        join(said[1:], features)
 
 
-def test_labels_of_items_that_become_one(folder):
+def test_labels_of_items_that_would_become_one_are_not_mixed(folder):
     said = Annotations.from_arrays(["5", "05", "15"], ["anna"] * 3, [0, 1, 0])
-    with pytest.raises(
-        ValueError, match="items '5' and '05' of the labels are the same item of the features"
-    ):
-        join_labels(said, ParquetFeatures(folder))
+    with pytest.raises(FileError, match=r"1 of 3 items with labels \(33%\) have no features: '05'"):
+        join(said, ParquetFeatures(folder), allow_missing=False)
+    said = Annotations.from_arrays(["05", "005"], ["anna"] * 2, [0, 1])
+    with pytest.raises(FileError, match=r"The ids '05' and '005' are the same as numbers. Rename one"):
+        join(said, ParquetFeatures(folder))
 
 
 def test_ids_of_a_matrix_come_from_a_file_beside_it(tmp_path):
     np.save(tmp_path / "X.npy", X[:3])
     said = Annotations.from_arrays(["b", "a", "7"], ["anna"] * 3, [0, 1, 0])
-    assert is_matrix(tmp_path / "X.npy")
-    assert ids_of_matrix(tmp_path / "X.npy", 3).tolist() == [0, 1, 2]
+    assert out_of_core(tmp_path / "X.npy").ids.tolist() == [0, 1, 2]
+    assert out_of_core(tmp_path / "X.npy").numbered
     (tmp_path / "X.ids.txt").write_text("a\n7\nb\n")
-    ids = ids_of_matrix(tmp_path / "X.npy", 3)
-    joined = join_labels(said, open_features(tmp_path / "X.npy"), ids=ids)
+    features = out_of_core(tmp_path / "X.npy")
+    assert not features.numbered
+    joined = join(said, features).annotations
     assert (joined.item.tolist(), joined.label.tolist()) == ([0, 1, 2], [1, 0, 0])
     (tmp_path / "ids.txt").write_text("a\nb\n")
-    with pytest.raises(FileError, match=r"names 2 items for 3 rows of features"):
-        ids_of_matrix(tmp_path / "X.npy", 3, tmp_path / "ids.txt")
+    with pytest.raises(FileError, match=r"lists 2 ids for 3 rows of features"):
+        out_of_core(tmp_path / "X.npy", ids=tmp_path / "ids.txt")
 
 
-def test_labels_meet_the_rows_of_a_matrix():
+def test_labels_meet_text_ids_in_chunks():
     said = Annotations.from_arrays(["b", "a"], ["anna", "anna"], [0, 1])
-    joined = join_labels(said, X[:3], ids=pa.chunked_array([["a", "b"], ["c"]]))
+    large = np.lib.stride_tricks.as_strided(X[:3]).view(np.memmap)
+    features = Features(pa.chunked_array([["a", "b"], ["c"]]), large, ("f0", "f1", "f2"))
+    joined = join(said, features).annotations
     assert (joined.item.tolist(), joined.label.tolist(), joined.n_items) == ([0, 1], [1, 0], 3)
-    by_row = Annotations.from_arrays([2, 1], ["anna", "anna"], [0, 1])
-    assert join_labels(by_row, X[:3]).item.tolist() == [1, 2]
+    padded = Features(pa.chunked_array([["a ", "01"], ["c"]]), large, ("f0", "f1", "f2"))
+    said = Annotations.from_arrays([1, "a"], ["anna", "anna"], [0, 1])
+    assert join(said, padded).annotations.item.tolist() == [0, 1]
+    twins = Features(pa.chunked_array([["b "], [" b", "c"]]), large, ("f0", "f1", "f2"))
+    with pytest.raises(FileError, match="The ids 'b ' and ' b' are the same as text"):
+        join(Annotations.from_arrays(["b"], ["anna"], [0]), twins)
+
+
+def test_values_by_id_are_found_by_item_in_memory_and_out_of_core(folder):
+    said = Annotations.from_arrays([5, 15], ["anna", "anna"], [0, 1])
+    large = join(said, read_features(folder))
+    small = join(said, read_features(folder).take(slice(None)))
+    known = {"5": "five", "25": "twenty-five", "x": "none"}
+    assert large.by_item(known) == {59: "five", 57: "twenty-five"}
+    assert small.by_item(known) == {5: "five", 25: "twenty-five"}
+    assert large.in_order(known) == small.in_order(known)
+    assert large.in_order({"x": 1}) is None
+    rows, sample = large.sample(1, 4)
+    assert len(rows) == 5
+    assert sample.features.in_memory
+    assert sample.annotations.items.tolist() == large.features.ids_at(rows)
+    np.testing.assert_array_equal(sample.X, large.X[rows])
 
 
 def test_millions_of_items_cost_little():

@@ -142,7 +142,7 @@ def test_what_is_wrong_with_a_table_is_said_with_its_name(change, message, folde
     ("a,b,target\n1,2,0\n1,2\n", "expected 3 cells in row 2, got 2"),
     ("a,b,c\n1,2,0\n", "expected the columns 'target', got 'a', 'b', 'c'"),
     ("", "expected the columns 'target', got none"),
-    ("target\n0\n1\n", "expected columns of features beside 'target', got none"),
+    ("target\n0\n1\n", "expected columns of features besides 'target', got none"),
 ])  # fmt: skip
 def test_a_table_that_is_none_is_named(text, message, folder):
     (folder / "uci" / "pima.csv").write_text(text)
@@ -231,7 +231,7 @@ def test_a_crowd_with_embeddings_several_labels_and_text_in_two_columns(folder):
         load("convabuse", label="rating", checksum=False)
     np.save(where / "embeddings.npy", X[1:])
     with pytest.raises(
-        ValueError, match=r"embeddings\.npy: expected 4050 rows, one an item, got shape \(4049, 384\)"
+        ValueError, match=r"embeddings\.npy: expected 4050 rows, one per item, got shape \(4049, 384\)"
     ):
         load("convabuse", checksum=False)
 
@@ -283,7 +283,7 @@ def test_an_annotation_of_no_item_is_named(folder):
     where = folder / "crowd" / "bluebirds"
     write_csv(where / "annotations.csv", {"item": ["ghost"], "annotator": ["w"], "label": [1]})
     write_csv(where / "items.csv", {"item": ids("bluebirds")})
-    with pytest.raises(ValueError, match="crowd/bluebirds: One item is not in items=: 'ghost'"):
+    with pytest.raises(ValueError, match="crowd/bluebirds: One item is not among the known items: 'ghost'"):
         load("bluebirds")
     write_csv(where / "annotations.csv", {"item": ["i1"], "annotator": ["w"], "label": [1]})
     with pytest.raises(ValueError, match=r"expected \(60, 48\) items of each class, got \(\)"):
@@ -326,9 +326,9 @@ def test_housing_spreads_an_item_over_two_lines_after_some_prose():
     X, z = housing(prose + "".join(lines))
     assert X.tolist() == items
     assert z.tolist() == [0, 1, 1]
-    with pytest.raises(ValueError, match="expected 14 numbers an item, got 39 in all"):
+    with pytest.raises(ValueError, match="expected 14 numbers per item, got 39 in total"):
         housing(prose + "".join(lines)[: -len("  396.90   5  50\n")] + "\n")
-    with pytest.raises(ValueError, match="expected 14 numbers an item, got 0 in all"):
+    with pytest.raises(ValueError, match="expected 14 numbers per item, got 0 in total"):
         housing("<html>not found</html>")
 
 

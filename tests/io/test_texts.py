@@ -34,7 +34,7 @@ def test_texts_are_read_from_a_table(tmp_path):
 def test_a_table_without_items_is_refused(tmp_path):
     path = tmp_path / "items.csv"
     path.write_text("item,text\n,hello\n", "utf-8")
-    with pytest.raises(FileError, match=r"holds no text of any item"):
+    with pytest.raises(FileError, match=r"holds no texts"):
         read_texts(path)
 
 
@@ -134,14 +134,14 @@ def arrays_of(made):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda a: {"components": a["components"][:, 1:]}, "does not make sense: .* components of shape"),
-        (lambda a: {"components": a["components"][:0]}, "does not make sense"),
-        (lambda a: {"components": np.float32(1)}, "does not make sense"),
-        (lambda a: {"components": a["components"] * np.nan}, "does not make sense"),
-        (lambda a: {"components": a["components"].astype(str)}, "does not make sense"),
+        (lambda a: {"components": a["components"][:, 1:]}, "is not valid: .* components of shape"),
+        (lambda a: {"components": a["components"][:0]}, "is not valid"),
+        (lambda a: {"components": np.float32(1)}, "is not valid"),
+        (lambda a: {"components": a["components"] * np.nan}, "is not valid"),
+        (lambda a: {"components": a["components"].astype(str)}, "is not valid"),
         (lambda a: {"components": a["components"].astype(object)}, "Python objects, which are not loaded"),
-        (lambda a: {"idf": a["idf"][:-1]}, "does not make sense: .* idf of shape"),
-        (lambda a: {"idf": np.full_like(a["idf"], np.inf)}, "does not make sense"),
+        (lambda a: {"idf": a["idf"][:-1]}, "is not valid: .* idf of shape"),
+        (lambda a: {"idf": np.full_like(a["idf"], np.inf)}, "is not valid"),
         (lambda a: {"terms": np.array(["cat", "dog"])}, "terms are not distinct lines of UTF-8"),
         (lambda a: {"terms": np.frombuffer(b"\xff\xfe", np.uint8)}, "not distinct lines of UTF-8"),
         (lambda a: {"terms": np.frombuffer(b"cat\ncat", np.uint8)}, "not distinct lines of UTF-8"),

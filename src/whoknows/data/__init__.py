@@ -1,4 +1,4 @@
-"""Who said what: annotations as sorted triples, and the tables they come from."""
+"""Annotations of items by annotators as sorted triples, and the tables they come from."""
 
 from whoknows.data.annotations import Annotations
 

@@ -1,4 +1,4 @@
-"""Annotations: who said what, as sorted triples of codes."""
+"""Annotations: the labels of items by annotators, as sorted triples of codes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,27 @@ from typing import Any, Literal, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from whoknows._array import Array, Groups, group_by
-from whoknows.data.dataframes import observed_cells, read_confidence, read_long, read_matrix, write_long
+from whoknows._array import Array, Groups
+from whoknows.data.dataframes import (
+    name_axis,
+    observed_cells,
+    observed_confidence,
+    read_confidence,
+    read_long,
+    read_matrix,
+    with_room_for_missing,
+    write_long,
+)
+from whoknows.data.errors import InputError
 from whoknows.data.triples import triples
 from whoknows.data.vocabulary import (
-    Coded,
     Codes,
+    Factor,
     Ids,
     elements,
     factorize,
     look_up,
     make_vocabulary,
-    name_axis,
     row_numbers,
     same_ids,
     show,
@@ -34,16 +43,16 @@ Duplicates = Literal["error", "first", "last", "majority"]
 
 @dataclass(frozen=True, eq=False)
 class Annotations:
-    """Who said what: labels of items by annotators, most of them missing.
+    """Labels of items by annotators, most of them missing.
 
-    Built by `from_arrays`, `from_matrix` or `from_frame`, which check their input once. The class itself
-    trusts what it is given. It works as ``y`` in scikit-learn: rows are items. Label 0 is a label.
+    Use `from_arrays`, `from_matrix` or `from_frame`, which check their input; the constructor does not. An
+    instance works as ``y`` in scikit-learn: rows are items. Label 0 is a label.
 
     Parameters
     ----------
     item, annotator, label : int32 arrays of shape (n_annotations,)
-        One triple a label, as positions in the vocabularies below, sorted by (item, annotator).
-        An annotator of -1 is one the vocabulary does not know, see `recode`.
+        One triple per label, as positions in the vocabularies below, sorted by (item, annotator).
+        -1 stands for an annotator who is not in the vocabulary, see `recode`.
     items : array of shape (n_items,)
         Ids in the row order of X, labelled or not.
     annotators : array of shape (n_annotators,)
@@ -51,7 +60,7 @@ class Annotations:
     labels : array of shape (n_classes,)
         The values a label can take.
     confidence : (n_annotations,), optional
-        How much each label counts: 1, the default, as a label; 0.5 as half of one; 0 not at all.
+        Weight of each label: 1 by default, 0.5 counts as half a label, 0 not at all.
 
     Examples
     --------
@@ -90,27 +99,27 @@ class Annotations:
         duplicates: Duplicates = "error",
         confidence: Any = None,
     ) -> Self:
-        """Read three equally long columns, one row a label.
+        """Build from three columns of equal length, one row per label.
 
-        Rows whose label is None, NaN or blank are dropped with a warning; item and annotator stay known.
-        Whole floats become integers, so 0.0 and 1.0 are the labels 0 and 1.
+        Rows whose label is None, NaN or blank are dropped with a warning; their items and annotators are
+        kept. Whole floats become integers, so 0.0 and 1.0 are the labels 0 and 1.
 
         Parameters
         ----------
         item, annotator, label : sequences of hashables, shape (n_rows,)
-            Ids of any kind; labels of any kind.
+            Ids and labels of any hashable type.
         items : sequence of shape (n_items,), optional
-            All items in the row order of X, also those nobody labelled. Default: 0, 1, …, n - 1 if those are
-            the ids, in whatever order they come; else order of first appearance.
+            All items in the row order of X, labelled or not. Default: 0, 1, …, n - 1 if these are the ids,
+            in any order; else the ids in order of first appearance.
         annotators : sequence of shape (n_annotators,), optional
-            All annotators. Default: those in the table, sorted where they can be.
+            All annotators. Default: those in the table, sorted if possible.
         labels : sequence of shape (n_classes,), optional
-            All values a label can take. Default: those in the table, sorted where they can be.
+            All values a label can take. Default: those in the table, sorted if possible.
         duplicates : {"error", "first", "last", "majority"}
-            What to do with several labels of one annotator on one item; ties of "majority" go to the first.
+            What to do with several labels by one annotator for one item; the first label wins ties.
         confidence : sequence of shape (n_rows,), optional
-            How much each label counts, 0 or more: the log-likelihood of a label is multiplied by it. A judge
-            who says how sure he is, or a label from a rushed batch.
+            Weight of each label, 0 or more, by which its log-likelihood is multiplied. For example how
+            certain the annotator was.
         """
         columns = factorize(item, "item"), factorize(annotator, "annotator"), factorize(label, "label")
         return cls(*triples(columns, (items, annotators, labels), duplicates, confidence))
@@ -126,22 +135,22 @@ class Annotations:
         labels: Any = None,
         duplicates: Duplicates = "error",
     ) -> Self:
-        """Read a long table: pandas, polars, pyarrow or any dataframe narwhals knows, one row a label.
+        """Build from a long table of any dataframe library that narwhals supports, one row per label.
 
         Parameters
         ----------
         df : dataframe
-            Columns are found by name, in any case and with spaces around it: item, task, example or id;
+            Columns are found by name, ignoring case and surrounding spaces: item, task, example or id;
             annotator, worker, user, coder or rater (all of these also with _id); label, value or answer.
-            The role's own name, if there, goes before the others.
+            The first name of each role takes precedence.
         columns : mapping, optional
-            Column names by role where the names do not tell, such as ``{"item": "img", "label": "grade"}``.
-            A column of confidences counts only if named here: ``{"confidence": "sure"}``.
+            Column names by role if they are different, such as ``{"item": "img", "label": "grade"}``.
+            A confidence column is used only if named here: ``{"confidence": "certainty"}``.
         items, annotators, labels, duplicates
             As in `from_arrays`.
         """
-        sure = read_confidence(df, columns)
-        return cls(*triples(read_long(df, columns), (items, annotators, labels), duplicates, sure))
+        confidence = read_confidence(df, columns)
+        return cls(*triples(read_long(df, columns), (items, annotators, labels), duplicates, confidence))
 
     @classmethod
     def from_matrix(
@@ -154,32 +163,32 @@ class Annotations:
         labels: Any = None,
         confidence: Any = None,
     ) -> Self:
-        """Read a matrix with one row an item and one column an annotator.
+        """Build from a matrix with one row per item and one column per annotator.
 
         Parameters
         ----------
         y : array-like or dataframe of shape (n_items, n_annotators), or array-like of shape (n_items,)
-            One dimension is one annotator. The columns of a dataframe are the annotators, a pandas index that
-            does more than count rows is the items.
+            One dimension stands for one annotator. The columns of a dataframe are the annotators; a pandas
+            index other than the default one holds the items.
         missing_label : object
-            The value that means «no label», such as -1; None, NaN and blank strings mean it in any case.
+            The value that stands for a missing label, such as -1, besides None, NaN and blank strings.
         items, annotators : sequences of shape (n_items,) and (n_annotators,), optional
-            Ids of rows and columns, by position. Where a dataframe brings its own ids, these fix the
+            Ids of rows and columns, by position. If a dataframe has its own ids, these define the
             vocabulary and its order instead, as in `from_arrays`.
         labels : sequence of shape (n_classes,), optional
             As in `from_arrays`.
         confidence : array of the shape of y, optional
-            As in `from_arrays`; what stands where there is no label does not matter.
+            As in `from_arrays`; values of cells without a label are ignored.
         """
         matrix, columns, index = read_matrix(y)
         row, column, label = observed_cells(matrix, missing_label)
         item, items = name_axis(row, len(matrix), index, items, "item")
         annotator, annotators = name_axis(column, matrix.shape[1], columns, annotators, "annotator")
-        sure = _observed_confidence(confidence, matrix.shape, row, column)
-        return cls(*triples((item, annotator, label), (items, annotators, labels), "error", sure))
+        confidence = observed_confidence(confidence, matrix.shape, row, column)
+        return cls(*triples((item, annotator, label), (items, annotators, labels), "error", confidence))
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """Long table with the columns item, annotator and label, and confidence where it is known.
+        """Return a long table with the columns item, annotator, label and, if known, confidence.
 
         Parameters
         ----------
@@ -197,14 +206,14 @@ class Annotations:
         return write_long(columns, backend)
 
     def to_matrix(self, missing: Any = None) -> NDArray[Any]:
-        """Matrix of label values, with one row an item and one column an annotator.
+        """Return the label values as a matrix with one row per item and one column per annotator.
 
         Parameters
         ----------
         missing : object, optional
-            What stands where there is no label. Default: NaN in a float matrix if labels are numbers, None
-            in an object matrix if they are anything else (booleans too). Integer labels with an integer
-            such as -1 give an integer matrix.
+            Value of cells without a label. Default: NaN in a float matrix if labels are numbers, None in an
+            object matrix otherwise (also for booleans). Integer labels with an integer such as -1 give an
+            integer matrix.
 
         Returns
         -------
@@ -212,10 +221,10 @@ class Annotations:
         """
         self._refuse_unknown_annotators("to_matrix")
         if missing is not None and missing in elements(self.labels):
-            raise ValueError(
+            raise InputError(
                 f"missing= must not be a label; {missing!r} is one of {show(elements(self.labels))}."
             )
-        labels, fill = _with_room_for_missing(self.labels, missing)
+        labels, fill = with_room_for_missing(self.labels, missing)
         matrix = np.full(self.shape, fill, dtype=labels.dtype)
         matrix[self.item, self.annotator] = labels[self.label]
         return matrix
@@ -247,54 +256,54 @@ class Annotations:
 
     @property
     def ndim(self) -> int:
-        """Two, as `shape` says."""
+        """Number of dimensions of `to_matrix`."""
         return 2
 
     @property
     def counts(self) -> Array:
-        """How much each label counts, its confidence or 1: (n_annotations,)."""
+        """Weight of each label, its confidence or 1: (n_annotations,)."""
         return np.ones(self.n_annotations) if self.confidence is None else self.confidence
 
     @property
     def labels_per_item(self) -> NDArray[np.intp]:
-        """How many labels each item has, shape (n_items,)."""
+        """Number of labels of each item, shape (n_items,)."""
         return np.bincount(self.item, minlength=self.n_items)
 
     @property
     def labels_per_annotator(self) -> NDArray[np.intp]:
-        """How many labels each annotator gave, shape (n_annotators,)."""
+        """Number of labels by each annotator, shape (n_annotators,)."""
         return np.bincount(self.annotator[self.annotator >= 0], minlength=self.n_annotators)
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
-        """Which items have a label, shape (n_items,)."""
+        """Whether each item has a label, shape (n_items,)."""
         labelled = np.zeros(self.n_items, dtype=np.bool_)
         labelled[self.item] = True
         return labelled
 
     @cached_property
     def _starts(self) -> NDArray[np.intp]:
-        """Where the triples of each item start, and where the last ones end; shape (n_items + 1,)."""
+        """Where the triples of each item start, and the end of the last ones; shape (n_items + 1,)."""
         starts = np.zeros(self.n_items + 1, dtype=np.intp)
         np.cumsum(self.labels_per_item, out=starts[1:])
         return starts
 
     @cached_property
     def by_annotator(self) -> Groups:
-        """Positions of the triples of each annotator; the last group is those the vocabulary has not."""
-        return group_by(self.annotator % (self.n_annotators + 1), self.n_annotators + 1)
+        """Positions of the triples of each annotator; the last group is of those not in the vocabulary."""
+        return Groups.of(self.annotator % (self.n_annotators + 1), self.n_annotators + 1)
 
     def chunks(self, n_chunks: int) -> Iterator[slice]:
-        """Give slices of consecutive items that cover all of them, at most ``n_chunks`` and none empty."""
+        """Return slices of consecutive items that cover all of them, at most ``n_chunks`` and none empty."""
         if n_chunks < 1:
-            raise ValueError(f"Expected at least one chunk, got n_chunks={n_chunks}.")
+            raise InputError(f"Expected at least one chunk, got n_chunks={n_chunks}.")
         bounds = np.linspace(0, self.n_items, min(n_chunks, self.n_items) + 1).astype(int).tolist()
         return (slice(start, stop) for start, stop in pairwise(bounds))
 
     def recode(
         self, annotators: Any, labels: Any, *, unknown: Literal["error", "population"] = "error"
     ) -> Annotations:
-        """Code the same triples against other vocabularies, such as those of a fitted model.
+        """Encode the same triples by other vocabularies, such as those of a fitted model.
 
         Parameters
         ----------
@@ -302,42 +311,41 @@ class Annotations:
             The new vocabularies.
         unknown : {"error", "population"}
             An annotator outside the vocabulary is an error, or gets the code -1: someone from the same
-            population of whom nothing is known. A label outside the vocabulary is always an error.
+            population, but without data. A label outside the vocabulary is always an error.
         """
         if unknown not in ("error", "population"):
-            raise ValueError(f"unknown= must be 'error' or 'population'; got {unknown!r}.")
+            raise InputError(f"unknown= must be 'error' or 'population'; got {unknown!r}.")
         people, classes = make_vocabulary(annotators, "annotators="), make_vocabulary(labels, "labels=")
+        advice = "Pass unknown='population' to treat them as drawn from the population, or drop their labels."
         annotator = look_up(
-            Coded(self.annotator, elements(self.annotators)),
+            Factor(self.annotator, elements(self.annotators)),
             people,
             "annotator",
-            "Pass unknown='population' to treat such annotators as unknown people, or drop their labels."
-            if unknown == "error"
-            else None,
+            advice if unknown == "error" else None,
         )
         label = look_up(
-            Coded(self.label, elements(self.labels)), classes, "label", "Drop or rename such labels."
+            Factor(self.label, elements(self.labels)), classes, "label", "Drop or rename such labels."
         )
         order = np.lexsort((annotator, self.item))
-        sure = None if self.confidence is None else self.confidence[order]
-        return Annotations(self.item, annotator[order], label[order], self.items, people, classes, sure)
+        confidence = None if self.confidence is None else self.confidence[order]
+        return Annotations(self.item, annotator[order], label[order], self.items, people, classes, confidence)
 
-    def followed_by(self, new: Annotations) -> Annotations:
-        """Return these labels and newer ones of the same items, more of which may follow.
+    def updated_with(self, new: Annotations) -> Annotations:
+        """Return these labels together with newer ones of the same items, perhaps followed by new items.
 
-        Of an annotator's two labels of one item the newer holds. Annotators and label values are those of
-        both, sorted where they can be.
+        If an annotator has labelled an item in both, the newer label replaces the older. Annotators and label
+        values are those of both, sorted if possible.
         """
         annotators = _both(self.annotators, new.annotators)
         labels = _both(self.labels, new.labels)
         old, new = self.recode(annotators, labels), new.recode(annotators, labels)
         columns = ("item", "annotator", "label", "counts")
-        item, annotator, label, sure = (
+        item, annotator, label, counts = (
             np.concatenate([getattr(old, name), getattr(new, name)]) for name in columns
         )
         pair = item.astype(np.int64) * len(annotators) + annotator
         last = len(pair) - 1 - np.unique(pair[::-1], return_index=True)[1]
-        confidence = None if old.confidence is None and new.confidence is None else sure[last]
+        confidence = None if old.confidence is None and new.confidence is None else counts[last]
         items = old.items
         if new.n_items > old.n_items:
             items = make_vocabulary([*elements(items), *elements(new.items)[len(items) :]], "items=")
@@ -345,13 +353,13 @@ class Annotations:
         return Annotations(*codes, items, old.annotators, old.labels, confidence)
 
     def __len__(self) -> int:
-        """Count the items."""
+        """Return the number of items."""
         return self.n_items
 
     def __getitem__(self, rows: Any) -> Annotations:
-        """Take items by position: integers (repeats allowed), a mask or a slice; vocabularies stay.
+        """Select items by position: integers (repeats allowed), a mask or a slice; vocabularies stay.
 
-        Integers whose dtype has the metadata "labels", a mask of (n_annotations,), take only those labels.
+        Integers whose dtype has the metadata "labels", a mask of (n_annotations,), select only those labels.
         """
         if isinstance(rows, tuple):
             if len(rows) != 2 or not (rows[1] is Ellipsis or rows[1] == slice(None)):
@@ -361,7 +369,7 @@ class Annotations:
         if labels is not None:
             if len(labels) != self.n_annotations:
                 raise IndexError(
-                    f"These rows were split from annotations with {len(labels)} labels; these have "
+                    f"These rows come from a split of annotations with {len(labels)} labels; these have "
                     f"{self.n_annotations}. Index the annotations that were split."
                 )
             return self.only(labels)[row_numbers(rows, self.n_items)]
@@ -369,46 +377,39 @@ class Annotations:
         starts = self._starts[rows]
         count = self._starts[rows + 1] - starts
         ends = np.cumsum(count)
-        # Row by row: where the item's triples start here, minus where they start in the result.
+        # For each row: where the triples of the item start here, minus where they start in the result.
         taken = np.arange(count.sum()) + np.repeat(starts - (ends - count), count)
         item = np.repeat(np.arange(len(rows), dtype=np.int32), count)
-        sure = None if self.confidence is None else self.confidence[taken]
-        return Annotations(
-            item,
-            self.annotator[taken],
-            self.label[taken],
-            self.items[rows],
-            self.annotators,
-            self.labels,
-            sure,
-        )
+        codes = item, self.annotator[taken], self.label[taken]
+        confidence = None if self.confidence is None else self.confidence[taken]
+        return Annotations(*codes, self.items[rows], self.annotators, self.labels, confidence)
 
-    def only(self, kept: NDArray[np.bool_]) -> Annotations:
-        """Return the same items and annotators with some of the labels, a mask of (n_annotations,)."""
-        sure = None if self.confidence is None else self.confidence[kept]
-        codes = self.item[kept], self.annotator[kept], self.label[kept]
-        return Annotations(*codes, self.items, self.annotators, self.labels, sure)
+    def only(self, mask: NDArray[np.bool_]) -> Annotations:
+        """Return the labels that a mask of (n_annotations,) selects, of the same items and annotators."""
+        confidence = None if self.confidence is None else self.confidence[mask]
+        codes = self.item[mask], self.annotator[mask], self.label[mask]
+        return Annotations(*codes, self.items, self.annotators, self.labels, confidence)
 
     def one_by_one(self) -> Annotations:
-        """Return each label as the only one of an item of its own, in their order: n_annotations items."""
+        """Return each label as the only label of its own item, in the same order: n_annotations items."""
         number = np.arange(self.n_annotations, dtype=self.item.dtype)
         return replace(self, item=number, items=number)
 
     def _refuse_unknown_annotators(self, method: str) -> None:
-        """Annotators of code -1 have no id to write down."""
+        """Refuse annotators of code -1, who have no id to write."""
         unknown = int(np.sum(self.annotator < 0))
         if unknown:
-            raise ValueError(
+            raise InputError(
                 f"{unknown} labels are by annotators outside the vocabulary, so {method}() cannot name them. "
                 "Use the Annotations from before recode(unknown='population')."
             )
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        """Refuse to become an array unasked."""
+        """Refuse an implicit conversion to an array."""
         raise TypeError(
             "Annotations are not an array: most annotators label few items. Use to_matrix() for an array. "
             "In cross-validation pass a splitter, e.g. cv=KFold(3) and not cv=3, which makes scikit-learn "
-            "look for one class an item."
+            "look for one class per item."
         )
 
     def __eq__(self, other: object) -> bool:
@@ -422,7 +423,7 @@ class Annotations:
         )
 
     def __repr__(self) -> str:
-        """Give counts, not arrays."""
+        """Return counts, not arrays."""
         return (
             f"Annotations(n_items={self.n_items}, n_annotators={self.n_annotators}, "
             f"n_classes={self.n_classes}, n_annotations={self.n_annotations})"
@@ -430,31 +431,6 @@ class Annotations:
 
 
 def _both(old: Ids, new: Ids) -> list[Any]:
-    """Ids of both vocabularies; the old one as it is where it has them all."""
+    """Return the ids of both vocabularies; the old one unchanged if it has them all."""
     more = [value for value in elements(new) if value not in set(elements(old))]
     return sorted_if_possible([*elements(old), *more]) if more else elements(old)
-
-
-def _observed_confidence(
-    confidence: Any, shape: tuple[int, ...], row: NDArray[Any], column: NDArray[Any]
-) -> Array | None:
-    """Confidences of the cells that hold a label."""
-    if confidence is None:
-        return None
-    matrix = np.asarray(confidence)
-    matrix = matrix.reshape(-1, 1) if matrix.ndim == 1 else matrix
-    if matrix.shape != shape:
-        raise ValueError(f"Expected confidence in the shape of y, {shape}; got {matrix.shape}.")
-    return np.asarray(matrix[row, column])
-
-
-def _with_room_for_missing(labels: Ids, missing: Any) -> tuple[Ids, Any]:
-    """Label values in a type that also holds the marker for missing, and that marker."""
-    if labels.dtype.kind in "iuf":
-        if missing is None or isinstance(missing, float):
-            floats = labels.astype(float)
-            if np.array_equal(floats.astype(labels.dtype), labels):
-                return floats, np.nan if missing is None else missing
-        elif isinstance(missing, (int, np.integer)) and not isinstance(missing, bool):
-            return labels, missing
-    return labels.astype(object), missing

@@ -1,4 +1,4 @@
-"""Long and wide tables, from any dataframe library or plain arrays, to columns and back."""
+"""Long and wide tables of any dataframe library, or plain arrays, to columns and back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whoknows.data.vocabulary import Coded, Codes, Ids, as_column, elements, factorize, show
+from whoknows.data.errors import Advice, InputError
+from whoknows.data.vocabulary import (
+    Codes,
+    Factor,
+    Ids,
+    as_column,
+    elements,
+    factorize,
+    make_vocabulary,
+    show,
+)
 
 ALIASES = {
     "item": ("task", "example", "id", "item_id", "task_id", "example_id"),
@@ -21,23 +31,23 @@ ALIASES = {
     ),
     "label": ("value", "answer"),
 }
-CONFIDENCE = "confidence"  # a role that counts only if its column is named
+CONFIDENCE = "confidence"  # a role that is used only if its column is named
 BACKENDS = ("pandas", "polars", "pyarrow")
 
 
-def read_long(frame: Any, columns: Mapping[str, str] | None = None) -> tuple[Coded, Coded, Coded]:
-    """Item, annotator and label columns of a long table, found by name or alias.
+def read_long(frame: Any, columns: Mapping[str, str] | None = None) -> tuple[Factor, Factor, Factor]:
+    """Return the item, annotator and label columns of a long table, found by name or alias.
 
     Parameters
     ----------
-    frame : pandas, polars or pyarrow table, or any eager dataframe that narwhals knows
-        One row a label.
+    frame : pandas, polars or pyarrow table, or any eager dataframe that narwhals supports
+        One row per label.
     columns : mapping from role to column name, optional
         Roles are "item", "annotator" and "label"; those left out are found by alias.
 
     Returns
     -------
-    item, annotator, label : Coded
+    item, annotator, label : Factor
         With n_rows rows each.
     """
     table = _open(frame)
@@ -47,7 +57,7 @@ def read_long(frame: Any, columns: Mapping[str, str] | None = None) -> tuple[Cod
 
 
 def read_confidence(frame: Any, columns: Mapping[str, str] | None) -> Any:
-    """Return the column of confidences that ``columns`` names, as an array; None if it names none."""
+    """Return the confidence column that ``columns`` names, as an array; None if it names none."""
     if not columns or CONFIDENCE not in columns:
         return None
     table = _open(frame)
@@ -59,9 +69,9 @@ def match_columns(present: Sequence[Any], given: Mapping[str, str]) -> dict[str,
     """Find the column for each role: the one given, else the role's own name, else one of its aliases."""
     for role, name in given.items():
         if role not in (*ALIASES, CONFIDENCE):
-            raise ValueError(f"columns= expects the keys {show((*ALIASES, CONFIDENCE))}; got {role!r}.")
+            raise InputError(f"columns= expects the keys {show((*ALIASES, CONFIDENCE))}; got {role!r}.")
         if name not in present:
-            raise ValueError(
+            raise InputError(
                 f"columns= names {name!r} for the {role}, but the table has {show(present, 20)}."
             )
     free = [name for name in present if name not in given.values()]
@@ -69,7 +79,7 @@ def match_columns(present: Sequence[Any], given: Mapping[str, str]) -> dict[str,
 
 
 def _match(role: str, free: Sequence[Any], present: Sequence[Any]) -> Any:
-    """Find the one column that plays a role, whatever its case and whatever stands around its name."""
+    """Find the one column of a role; case and surrounding spaces of its name are ignored."""
     for accepted in ((role,), ALIASES[role]):
         found = [name for name in free if _bare(name) in accepted]
         if len(found) == 1:
@@ -77,24 +87,26 @@ def _match(role: str, free: Sequence[Any], present: Sequence[Any]) -> Any:
         if found:
             break
     problem = f"found {len(found)} ({show(found)})" if found else "found none"
-    raise ValueError(
+    raise InputError(
         f"Expected one column for the {role} ({role}, {', '.join(ALIASES[role])}), {problem}. "
-        f"The table has {show(present, 20)}. Say which one it is: columns={{{role!r}: ...}}."
+        f"The table has {show(present, 20)}. Name it: ",
+        Advice("columns", f"columns={{{role!r}: ...}}", role=role, name="..."),
+        ".",
     )
 
 
 def _bare(name: Any) -> str:
-    """Lower-case name of a column without the spaces and the byte order mark that files leave around it."""
+    """Return the name of a column in lower case, without surrounding spaces and byte order mark."""
     return str(name).strip("\ufeff \t\r\n").lower()
 
 
 def read_matrix(y: Any) -> tuple[Ids, Ids | None, Ids | None]:
-    """Labels as a matrix, with the ids that a dataframe carries.
+    """Return labels as a matrix, and the ids of a dataframe.
 
     Parameters
     ----------
     y : array-like or dataframe of shape (n_items, n_annotators), or array-like of shape (n_items,)
-        One dimension is one annotator.
+        One dimension stands for one annotator.
 
     Returns
     -------
@@ -102,9 +114,9 @@ def read_matrix(y: Any) -> tuple[Ids, Ids | None, Ids | None]:
     annotators : array of shape (n_annotators,) or None
         The columns of a dataframe.
     items : array of shape (n_items,) or None
-        The index of a pandas dataframe, unless it merely counts the rows.
+        The index of a pandas dataframe, unless it is the default one.
     """
-    _refuse_what_hides_missing(y)
+    _refuse_sparse_and_masked(y)
     if isinstance(y, (list, tuple)):
         return _from_rows(y), None, None
     if not isinstance(y, np.ndarray) and is_frame(y):
@@ -112,16 +124,16 @@ def read_matrix(y: Any) -> tuple[Ids, Ids | None, Ids | None]:
     if hasattr(y, "shape") and len(y.shape) > 1 and not isinstance(y, np.ndarray):
         y = np.asarray(y)
     if isinstance(y, np.ndarray) and y.ndim not in (1, 2):
-        raise ValueError(
+        raise InputError(
             f"Expected labels of shape (n_items, n_annotators), got shape {y.shape}. "
-            "Pass one label for each item and annotator."
+            "Pass one label per item and annotator."
         )
     flat = as_column(y.ravel() if isinstance(y, np.ndarray) else y, "y")
     return flat.reshape(y.shape if getattr(y, "ndim", 1) == 2 else (-1, 1)), None, None
 
 
-def observed_cells(matrix: Ids, missing_label: Any) -> tuple[Codes, Codes, Coded]:
-    """Row, column and label of every cell that holds a label.
+def observed_cells(matrix: Ids, missing_label: Any) -> tuple[Codes, Codes, Factor]:
+    """Return row, column and label of every cell that holds a label.
 
     Parameters
     ----------
@@ -132,16 +144,16 @@ def observed_cells(matrix: Ids, missing_label: Any) -> tuple[Codes, Codes, Coded
     Returns
     -------
     row, column : int32 arrays of shape (n_annotations,)
-    label : Coded
+    label : Factor
         With n_annotations rows.
     """
     if len(matrix) == 0:
-        raise ValueError("Expected at least one row of labels, got an empty matrix. Pass one row an item.")
+        raise InputError("Expected at least one row of labels, got an empty matrix. Pass one row per item.")
     if matrix.dtype == object:
         label = factorize(matrix.ravel(), "label", missing=missing_label, width=max(matrix.shape[1], 1))
         there = label.codes >= 0
         present = there.reshape(matrix.shape)
-        label = Coded(label.codes[there], label.values)
+        label = Factor(label.codes[there], label.values)
     else:
         present = _holds_number(matrix, missing_label)
         label = factorize(matrix[present], "label")
@@ -149,10 +161,45 @@ def observed_cells(matrix: Ids, missing_label: Any) -> tuple[Codes, Codes, Coded
     return row.astype(np.int32), column.astype(np.int32), label
 
 
-def not_numbers(frame: Any) -> dict[Any, Any]:
-    """Columns of a dataframe that hold something other than numbers and booleans, and the first such value.
+def observed_confidence(
+    confidence: Any, shape: tuple[int, ...], row: NDArray[Any], column: NDArray[Any]
+) -> Ids | None:
+    """Return the confidences of the cells that hold a label."""
+    if confidence is None:
+        return None
+    matrix = np.asarray(confidence)
+    matrix = matrix.reshape(-1, 1) if matrix.ndim == 1 else matrix
+    if matrix.shape != shape:
+        raise InputError(f"Expected confidence in the shape of y, {shape}; got {matrix.shape}.")
+    return np.asarray(matrix[row, column])
 
-    Numbers written as strings are numbers. Names that repeat are left to whoever reads the table next.
+
+def with_room_for_missing(labels: Ids, missing: Any) -> tuple[Ids, Any]:
+    """Return label values in a type that can also hold the marker for missing, and that marker."""
+    if labels.dtype.kind in "iuf":
+        if missing is None or isinstance(missing, float):
+            floats = labels.astype(float)
+            if np.array_equal(floats.astype(labels.dtype), labels):
+                return floats, np.nan if missing is None else missing
+        elif isinstance(missing, (int, np.integer)) and not isinstance(missing, bool):
+            return labels, missing
+    return labels.astype(object), missing
+
+
+def name_axis(codes: Codes, size: int, found: Any, given: Any, role: str) -> tuple[Factor, Any]:
+    """Name the rows or columns of a matrix by its own ids, else by the given ones, else by position."""
+    ids = found if found is not None else given if given is not None else np.arange(size)
+    names = make_vocabulary(ids, f"The {role}s of y" if found is not None else f"{role}s=")
+    if len(names) != size:
+        line = "row" if role == "item" else "column"
+        raise InputError(f"Expected {size} ids in {role}s=, one for each {line} of y; got {len(names)}.")
+    return Factor(codes, elements(names)), names if given is None else given
+
+
+def not_numbers(frame: Any) -> dict[Any, Any]:
+    """Return the columns of a dataframe that are not numeric, each with its first value that is no number.
+
+    Numbers as text and booleans are numeric. Duplicate names are left to later checks.
     """
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
@@ -167,7 +214,7 @@ def not_numbers(frame: Any) -> dict[Any, Any]:
 
 
 def first_not_a_number(values: Sequence[Any]) -> Any:
-    """First value that cannot be read as a real number, None if there is none; None itself is missing."""
+    """Return the first value that cannot be read as a real number, or None; None itself is missing."""
     try:
         np.fromiter(values, dtype=object, count=len(values)).astype(float)
     except (TypeError, ValueError):
@@ -185,9 +232,9 @@ def _is_real(value: Any) -> bool:
 
 
 def write_long(columns: Mapping[str, Ids], backend: str | None) -> Any:
-    """Make a long table of a dataframe library; None takes the first one installed."""
+    """Return a table of a dataframe library, by default the first one installed."""
     if backend is not None and backend not in BACKENDS:
-        raise ValueError(f"backend= must be one of {show(BACKENDS)} or None; got {backend!r}.")
+        raise InputError(f"backend= must be one of {show(BACKENDS)} or None; got {backend!r}.")
     library = _library(backend)
     if library.__name__ == "pandas":
         return library.DataFrame(dict(columns))
@@ -197,7 +244,7 @@ def write_long(columns: Mapping[str, Ids], backend: str | None) -> Any:
 
 
 def _library(backend: str | None) -> ModuleType:
-    """Import the dataframe library asked for, or the first one installed."""
+    """Import a dataframe library, by default the first one installed."""
     for name in (backend,) if backend else BACKENDS:
         try:
             return import_module(name)
@@ -211,13 +258,13 @@ def _library(backend: str | None) -> ModuleType:
 
 
 def _polars_series(polars: ModuleType, name: str, ids: Ids) -> Any:
-    """Make a polars column; ids of mixed types and tuples stay Python objects."""
-    as_they_are = ids.dtype == object and set(map(type, ids)) != {str}
-    return polars.Series(name, elements(ids), dtype=polars.Object if as_they_are and len(ids) else None)
+    """Return a polars column; ids of mixed types and tuples stay Python objects."""
+    as_objects = ids.dtype == object and set(map(type, ids)) != {str}
+    return polars.Series(name, elements(ids), dtype=polars.Object if as_objects and len(ids) else None)
 
 
 def _arrow_array(pyarrow: ModuleType, name: str, ids: Ids) -> Any:
-    """Make an Arrow column, which holds one type and no tuples."""
+    """Return an Arrow column, which holds one type and no tuples."""
     kinds = {type(value).__name__ for value in elements(ids)}
     if len(kinds) > 1 or kinds & {"tuple", "frozenset"}:
         raise TypeError(
@@ -245,14 +292,14 @@ def _open(frame: Any) -> Any:
 
 
 def is_frame(y: Any) -> bool:
-    """Whether y is a dataframe that narwhals knows."""
+    """Whether y is a dataframe that narwhals supports."""
     import narwhals.stable.v2 as nw
 
     return bool(nw.dependencies.is_into_dataframe(y)) or (hasattr(y, "collect") and hasattr(y, "lazy"))
 
 
 def _column(series: Any) -> Ids:
-    """One column as numbers where it holds only numbers, else as the Python objects in it."""
+    """Return a column as numbers if it holds only numbers, else as Python objects."""
     import narwhals.stable.v2 as nw
 
     whole = series.dtype.is_integer() or series.dtype == nw.Boolean
@@ -264,24 +311,24 @@ def _column(series: Any) -> Ids:
 
 
 def _read_wide(frame: Any) -> tuple[Ids, Ids, Ids | None]:
-    """Take a wide dataframe apart: cells, column names, and the index if it says something."""
+    """Return the cells of a wide dataframe, its column names, and its index unless it is the default one."""
     import narwhals.stable.v2 as nw
 
     table = _open(frame)
     _refuse_long(table.columns)
     columns = [_column(series) for series in table.iter_columns()]
     kinds = {column.dtype.kind for column in columns}
-    one_kind = len(kinds) == 1  # booleans beside numbers stay what they are
+    one_kind = len(kinds) == 1  # booleans next to numbers stay booleans
     matrix = np.empty(table.shape, dtype=np.result_type(*columns) if one_kind else object)
     for place, column in enumerate(columns):
         matrix[:, place] = column
     index = nw.maybe_get_index(table)
-    items = None if index is None or counts_rows(index) else as_column(index, "index")
+    items = None if index is None or is_default_index(index) else as_column(index, "index")
     return matrix, as_column(list(table.columns), "columns"), items
 
 
 def _refuse_long(names: Sequence[Any]) -> None:
-    """Refuse a table of an item, an annotator, a label and at most a confidence: what `to_frame` writes."""
+    """Refuse a long table: the columns item, annotator, label and perhaps confidence, as in `to_frame`."""
     roles = [name for name in names if _bare(name) != CONFIDENCE]
     if len(roles) != len(ALIASES):
         return
@@ -289,19 +336,19 @@ def _refuse_long(names: Sequence[Any]) -> None:
         match_columns(roles, {})
     except ValueError:
         return
-    raise ValueError(
-        "Expected one row an item and one column an annotator, got a long table with the columns "
+    raise InputError(
+        "Expected one row per item and one column per annotator, got a long table with the columns "
         f"{show(names)}. Use Annotations.from_frame(table, items=ids_of_the_rows_of_X)."
     )
 
 
-def counts_rows(index: Any) -> bool:
+def is_default_index(index: Any) -> bool:
     """Whether a pandas index is the default 0, 1, 2, …."""
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
 
 def _from_rows(rows: Sequence[Any]) -> Ids:
-    """Matrix of objects from nested lists; a flat list is one annotator."""
+    """Return a matrix of objects from nested lists; a flat list is one annotator."""
     if not any(isinstance(row, (list, tuple, np.ndarray)) for row in rows):
         return as_column(rows, "y").reshape(-1, 1)
     width = len(rows[0]) if hasattr(rows[0], "__len__") else 0
@@ -309,7 +356,7 @@ def _from_rows(rows: Sequence[Any]) -> Ids:
     for place, row in enumerate(rows):
         cells = as_column(row, f"row {place} of y")
         if len(cells) != width:
-            raise ValueError(
+            raise InputError(
                 f"Expected {width} labels in every row, as in row 0, got {len(cells)} in row {place}. "
                 "Write None where an annotator gave no label."
             )
@@ -317,8 +364,8 @@ def _from_rows(rows: Sequence[Any]) -> Ids:
     return matrix
 
 
-def _refuse_what_hides_missing(y: Any) -> None:
-    """Refuse sparse and masked arrays, whose missing cells are not what they seem."""
+def _refuse_sparse_and_masked(y: Any) -> None:
+    """Refuse arrays in which a missing label cannot be told from label 0."""
     if hasattr(y, "tocsr"):
         raise TypeError(
             "Expected a dense matrix of labels, got a scipy sparse one, where label 0 and a missing label "
@@ -332,7 +379,7 @@ def _refuse_what_hides_missing(y: Any) -> None:
 
 
 def _holds_number(matrix: Ids, missing_label: Any) -> NDArray[np.bool_]:
-    """Cells of a matrix of numbers that hold a label."""
+    """Return which cells of a numeric matrix hold a label."""
     present = ~np.isnan(matrix) if matrix.dtype.kind == "f" else np.ones(matrix.shape, dtype=np.bool_)
     if isinstance(missing_label, (Number, np.bool_)) and (matrix.dtype.kind == "b") == isinstance(
         missing_label, (bool, np.bool_)

@@ -1,4 +1,4 @@
-"""Ids and label values as the user wrote them, and the integer codes that stand for them."""
+"""Ids and label values as the user wrote them, and the integer codes that represent them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whoknows.data.errors import InputError
+
 Codes = NDArray[np.int32]
 Ids = NDArray[Any]
 
@@ -17,13 +19,13 @@ _LONGEST_PADDED_STRING = 1000  # a numpy string array pads every id to the longe
 
 
 @dataclass(frozen=True)
-class Coded:
+class Factor:
     """A column as integer codes into its distinct values.
 
     Parameters
     ----------
     codes : int32 array of shape (n_rows,)
-        Position in ``values``; -1 where the row holds nothing.
+        Position in ``values``; -1 where the value is missing.
     values : list
         The distinct values in order of first appearance, without missing ones.
     """
@@ -31,21 +33,12 @@ class Coded:
     codes: Codes
     values: list[Hashable]
 
-    def against(self, vocabulary: Ids) -> Codes:
-        """Code of each of ``values`` in another vocabulary, -1 where it is not there."""
-        if vocabulary.dtype == np.int64 and vocabulary.size and _fit_int64(self.values):
-            return places(np.array(self.values, dtype=np.int64), vocabulary)
-        known = elements(vocabulary)
-        _reject_bools_among_numbers([*self.values, *known], "A table and its vocabulary")
-        position = {value: code for code, value in enumerate(known)}
-        return np.fromiter((position.get(value, -1) for value in self.values), np.int32, len(self.values))
 
-
-def factorize(values: Any, role: str, *, missing: Any = None, width: int = 1) -> Coded:
-    """Code a column of hashable values; ``role`` names it in messages.
+def factorize(values: Any, role: str, *, missing: Any = None, width: int = 1) -> Factor:
+    """Encode a column of hashable values; ``role`` names it in messages.
 
     None, NaN, NaT, NA and blank strings are missing, and so is the value given as ``missing``.
-    A flattened table of ``width`` columns is reported by its row.
+    For a flattened table of ``width`` columns, messages give the row of the table.
     """
     column = as_column(values, role)
     if column.dtype != object:
@@ -55,7 +48,7 @@ def factorize(values: Any, role: str, *, missing: Any = None, width: int = 1) ->
 
 
 def make_vocabulary(values: Any, name: str) -> Ids:
-    """Make an id array of what the user gave as ``name``: distinct, none missing, order kept."""
+    """Return the ids that the user passed as ``name`` as an array; they must be distinct, none missing."""
     values = np.arange(values.start, values.stop, values.step) if isinstance(values, range) else values
     if (
         isinstance(values, np.ndarray)
@@ -63,37 +56,46 @@ def make_vocabulary(values: Any, name: str) -> Ids:
         and values.dtype.kind == "i"
         and _in_order(values.ravel())
     ):
-        return as_column(values, name).astype(np.int64)  # in order, so distinct: millions cost little
-    coded = factorize(values, name)
-    if coded.codes.min(initial=0) < 0:
-        row = int(np.argmin(coded.codes))
-        raise ValueError(f"{name} must not hold missing values; position {row} (counting from 0) is empty.")
-    if len(coded.codes) > len(coded.values):
-        twice = int(np.argmax(np.bincount(coded.codes) > 1))
-        raise ValueError(f"{name} must not repeat ids; {coded.values[twice]!r} is there more than once.")
-    return tight_array(plain_labels(coded.values) if name == "labels=" else coded.values)
+        return as_column(values, name).astype(np.int64)  # ascending, hence distinct: fast for millions
+    factor = factorize(values, name)
+    if factor.codes.min(initial=0) < 0:
+        row = int(np.argmin(factor.codes))
+        raise InputError(f"{name} must not hold missing values; position {row} (counting from 0) is empty.")
+    if len(factor.codes) > len(factor.values):
+        twice = int(np.argmax(np.bincount(factor.codes) > 1))
+        raise InputError(f"{name} must not repeat ids; {factor.values[twice]!r} occurs more than once.")
+    return tight_array(plain_labels(factor.values) if name == "labels=" else factor.values)
 
 
-def look_up(column: Coded, vocabulary: Ids, role: str, advice: str | None) -> Codes:
-    """Code a column against a vocabulary; a value outside it is an error with this advice, or -1 if None."""
-    code = np.append(column.against(vocabulary), np.int32(-1))  # code -1 stays -1
+def look_up(column: Factor, vocabulary: Ids, role: str, advice: str | None) -> Codes:
+    """Encode a column by a vocabulary; values outside it are an error with this advice, or -1 if None."""
+    code = np.append(codes_of(column.values, vocabulary), np.int32(-1))  # code -1 stays -1
     unknown = np.unique(column.codes[(code[column.codes] < 0) & (column.codes >= 0)])
     if unknown.size and advice is not None:
-        names = show(column.values[place] for place in unknown)
+        values = [column.values[place] for place in unknown]
         counted = f"{unknown.size} {role}s are" if unknown.size > 1 else f"One {role} is"
-        kinds = _kinds_that_differ([column.values[place] for place in unknown], elements(vocabulary))
-        if kinds:
-            raise ValueError(
-                f"{counted} not in {role}s=: {names}; the table holds {kinds[0]} "
-                f"{'labels' if role == 'label' else 'ids'}, {role}s= holds {kinds[1]}. "
-                "Turn both into one kind, e.g. with .astype(str)."
+        types = _types_that_differ(values, elements(vocabulary))
+        if types:
+            advice = (
+                f"They are of type {types[0]}, those of the vocabulary {types[1]}. "
+                "Convert both to the same type."
             )
-        raise ValueError(f"{counted} not in {role}s=: {names}. {advice}")
+        raise InputError(f"{counted} not among the known {role}s: {show(values)}. {advice}")
     return code[column.codes]
 
 
-def _kinds_that_differ(unknown: list[Any], known: list[Any]) -> tuple[str, str] | None:
-    """Types of values that a vocabulary lacks but would hold if all of them were strings."""
+def codes_of(values: list[Hashable], vocabulary: Ids) -> Codes:
+    """Return the code of each value in a vocabulary, -1 where it is not in it."""
+    if vocabulary.dtype == np.int64 and vocabulary.size and _fit_int64(values):
+        return places(np.array(values, dtype=np.int64), vocabulary)
+    known = elements(vocabulary)
+    _reject_bools_among_numbers([*values, *known], "A table and its vocabulary")
+    position = {value: code for code, value in enumerate(known)}
+    return np.fromiter((position.get(value, -1) for value in values), np.int32, len(values))
+
+
+def _types_that_differ(unknown: list[Any], known: list[Any]) -> tuple[str, str] | None:
+    """Return the types of unknown values and of their known twins, if all would be known as strings."""
     twins = {str(value): value for value in known}
     if not all(str(value) in twins for value in unknown):
         return None
@@ -102,18 +104,8 @@ def _kinds_that_differ(unknown: list[Any], known: list[Any]) -> tuple[str, str] 
     return " and ".join(mine), " and ".join(theirs)
 
 
-def name_axis(codes: Codes, size: int, found: Any, given: Any, role: str) -> tuple[Coded, Any]:
-    """Name the rows or columns of a matrix: by the ids found in it, else by those given, else by position."""
-    ids = found if found is not None else given if given is not None else np.arange(size)
-    names = make_vocabulary(ids, f"The {role}s of y" if found is not None else f"{role}s=")
-    if len(names) != size:
-        line = "row" if role == "item" else "column"
-        raise ValueError(f"Expected {size} ids in {role}s=, one for each {line} of y; got {len(names)}.")
-    return Coded(codes, elements(names)), names if given is None else given
-
-
 def row_numbers(rows: Any, n_items: int) -> NDArray[np.intp]:
-    """Non-negative row numbers from any index scikit-learn uses; time and memory are those of the rows."""
+    """Return non-negative row numbers for any index that scikit-learn uses; cost is that of the rows."""
     if isinstance(rows, slice):
         return np.arange(*rows.indices(n_items))
     numbers = np.atleast_1d(np.asarray(rows))
@@ -125,14 +117,14 @@ def row_numbers(rows: Any, n_items: int) -> NDArray[np.intp]:
         or np.ndim(rows) == 0 != (numbers.dtype.kind == "b")
     ):
         raise IndexError(f"Expected row numbers, a mask or a slice of items, got {rows!r}.")
-    np.broadcast_to(np.False_, n_items)[numbers]  # an IndexError where there is no such row
+    np.broadcast_to(np.False_, n_items)[numbers]  # raises IndexError for rows out of range
     if numbers.dtype.kind == "b":
         return np.flatnonzero(numbers)
     return np.where(numbers < 0, numbers + n_items, numbers).astype(np.intp)
 
 
 def as_column(values: Any, role: str) -> Ids:
-    """One-dimensional array of numbers, or of Python objects exactly as they were given."""
+    """Return values as a 1-d array of numbers, or of Python objects exactly as they were given."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(
             f"Expected plain values for {role}, got a masked array. Pass values.filled(...) instead."
@@ -143,7 +135,7 @@ def as_column(values: Any, role: str) -> Ids:
         listed = _as_list(values)
         return np.fromiter(listed, dtype=object, count=len(listed))
     if values.ndim != 1:
-        raise ValueError(
+        raise InputError(
             f"Expected one dimension for {role}, got an array of shape {values.shape}. Pass values.ravel()."
         )
     if values.dtype.kind in "biuf":
@@ -154,11 +146,11 @@ def as_column(values: Any, role: str) -> Ids:
 
 
 def tight_array(values: Sequence[Hashable]) -> Ids:
-    """Array of the values, typed if they share a type that numpy keeps intact, else of objects."""
+    """Return an array of the values: of their common type if numpy keeps it intact, else of objects."""
     kinds = set(map(type, values))
     if kinds == {str} and max(map(len, values)) <= _LONGEST_PADDED_STRING:  # type: ignore[arg-type]
         strings = np.array(values)
-        if strings.tolist() == values:  # numpy cuts trailing NUL characters
+        if strings.tolist() == values:  # numpy drops trailing NUL characters
             return strings
     elif kinds in ({bool}, {float}):
         return np.array(values)
@@ -168,17 +160,17 @@ def tight_array(values: Sequence[Hashable]) -> Ids:
 
 
 def _fit_int64(values: Sequence[Any]) -> bool:
-    """Whether all values are whole numbers of 64 bits."""
+    """Whether all values are integers of 64 bits."""
     return all(type(value) is int and -(2**63) <= value < 2**63 for value in values)
 
 
 def _in_order(numbers: Ids) -> bool:
-    """Whether each number is larger than the one before."""
+    """Whether numbers are strictly ascending."""
     return bool((numbers[1:] > numbers[:-1]).all())
 
 
 def places(wanted: NDArray[np.int64], known: Ids) -> Codes:
-    """Position of each number among distinct ones, -1 where it is not there; no dictionary of all of them."""
+    """Return the position of each number among distinct ones, -1 where it is not there; no dictionary."""
     order = None if _in_order(known) else np.argsort(known)
     place = np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)
     place = place if order is None else order[place]
@@ -186,7 +178,7 @@ def places(wanted: NDArray[np.int64], known: Ids) -> Codes:
 
 
 def elements(array: Ids) -> list[Any]:
-    """Give the entries of an id array as plain Python values."""
+    """Return the entries of an id array as plain Python values."""
     return array.tolist()
 
 
@@ -197,7 +189,7 @@ def same_ids(left: Ids, right: Ids) -> bool:
 
 
 def sorted_if_possible(values: list[Hashable]) -> list[Hashable]:
-    """Sort the values; leave values that cannot be compared in order of appearance."""
+    """Return values sorted, or in order of appearance if they cannot be compared."""
     try:
         return sorted(values)  # type: ignore[type-var]
     except TypeError:
@@ -205,7 +197,7 @@ def sorted_if_possible(values: list[Hashable]) -> list[Hashable]:
 
 
 def row_numbers_first(values: list[Hashable]) -> list[Hashable]:
-    """Sort ids that are exactly the row numbers 0, 1, …, n - 1; leave others in order of appearance."""
+    """Return ids sorted if they are exactly the row numbers 0, 1, …, n - 1, else in order of appearance."""
     if not all(type(value) in (int, float) for value in values):
         return values
     ordered = sorted_if_possible(values)
@@ -213,10 +205,10 @@ def row_numbers_first(values: list[Hashable]) -> list[Hashable]:
 
 
 def plain_labels(values: list[Hashable]) -> list[Hashable]:
-    """Label values as the user meant them: whole floats become integers, 0 beside 0.5 becomes 0.0."""
+    """Return label values in their intended type: whole floats as integers, 0 next to 0.5 as 0.0."""
     floats = [value for value in values if isinstance(value, float)]
     if any(np.isinf(floats)):
-        raise ValueError("Expected finite labels, got inf. Use None or NaN for a missing label.")
+        raise InputError("Expected finite labels, got inf. Use None or NaN for a missing label.")
     if all(value.is_integer() for value in floats):
         return [int(value) if isinstance(value, float) else value for value in values]
     if all(type(value) in (int, float) for value in values):
@@ -225,32 +217,32 @@ def plain_labels(values: list[Hashable]) -> list[Hashable]:
 
 
 def show(values: Iterable[Any], limit: int = 5) -> str:
-    """List the first values for a message."""
+    """Return the first values as text for a message."""
     listed = list(values)
     shown = ", ".join(repr(value) for value in listed[:limit])
     return shown if len(listed) <= limit else f"{shown}, …"
 
 
 def _as_list(values: Any) -> list[Any]:
-    """List the Python values of a list, a series of any dataframe library or any other iterable."""
+    """Return the Python values of a list, a series of any dataframe library or any other iterable."""
     for method in ("to_list", "to_pylist", "tolist"):
         if hasattr(values, method):
             return getattr(values, method)()
     return list(values)
 
 
-def _factorize_numbers(column: Ids) -> Coded:
-    """Code an array of numbers by sorting it; only NaN is missing."""
+def _factorize_numbers(column: Ids) -> Factor:
+    """Encode an array of numbers by sorting it; only NaN is missing."""
     distinct, first, codes = np.unique(column, return_index=True, return_inverse=True)
     first = first[distinct == distinct]  # NaN comes last
     by_appearance = np.argsort(first)
     rank = np.full(len(distinct), -1, dtype=np.int32)
     rank[by_appearance] = np.arange(len(first), dtype=np.int32)
-    return Coded(rank[codes], distinct[by_appearance].tolist())
+    return Factor(rank[codes], distinct[by_appearance].tolist())
 
 
 def _factorize_objects(column: list[Any], role: str, width: int) -> tuple[Codes, list[Hashable]]:
-    """Code a list of any hashables by a dictionary."""
+    """Encode a list of hashable values with a dictionary."""
     try:
         position = {value: code for code, value in enumerate(dict.fromkeys(column))}
     except TypeError:
@@ -259,7 +251,7 @@ def _factorize_objects(column: list[Any], role: str, width: int) -> tuple[Codes,
 
 
 def _unhashable(column: list[Any], role: str, width: int) -> TypeError:
-    """Name the first row whose value cannot be a dictionary key."""
+    """Return the error for the first value that cannot be a dictionary key."""
     place = next(place for place, value in enumerate(column) if not _is_hashable(value))
     kind = type(column[place]).__name__
     return TypeError(
@@ -269,7 +261,7 @@ def _unhashable(column: list[Any], role: str, width: int) -> TypeError:
 
 
 def _is_hashable(value: Any) -> bool:
-    """Whether a value can be a dictionary key; a tuple of lists cannot."""
+    """Whether a value can be a dictionary key; a tuple that holds a list cannot."""
     try:
         hash(value)
     except TypeError:
@@ -277,18 +269,18 @@ def _is_hashable(value: Any) -> bool:
     return True
 
 
-def _without_missing(codes: Codes, distinct: list[Hashable], missing: Any) -> Coded:
-    """Give missing values the code -1 and take them out of the distinct values."""
+def _without_missing(codes: Codes, distinct: list[Hashable], missing: Any) -> Factor:
+    """Give missing values the code -1 and remove them from the distinct values."""
     present = [not (_is_missing(value) or _is_same(value, missing)) for value in distinct]
     kept = np.array(present, dtype=bool)
     if not kept.all():
         renumbered = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
         codes = renumbered[codes]
-    return Coded(codes, [_plain(value) for value, there in zip(distinct, present, strict=True) if there])
+    return Factor(codes, [_plain(value) for value, there in zip(distinct, present, strict=True) if there])
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a value stands for nothing: None, NaN, NaT, NA or a blank string."""
+    """Whether a value is missing: None, NaN, NaT, NA or a blank string."""
     if value is None or type(value).__name__ == "NAType":
         return True
     if isinstance(value, str):
@@ -307,20 +299,20 @@ def _is_bool(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Turn a numpy scalar into the Python value it stands for."""
+    """Return the Python value of a numpy scalar."""
     return value.item() if isinstance(value, _NUMPY_SCALARS) else value
 
 
 def _reject_bools_among_numbers(values: Iterable[Any], where: str) -> None:
-    """Refuse True beside 1: Python calls them equal, a reader does not."""
+    """Refuse True next to 1: they are equal in Python, but not to a reader."""
     kinds = set(map(type, values))
     if kinds.isdisjoint({bool, np.bool_}) or not any(_is_number(kind) for kind in kinds):
         return
     for value in values:
         if _is_number(type(value)) and value == value:
-            raise ValueError(
+            raise InputError(
                 f"{where} must hold either booleans or numbers, got both (a boolean and {value!r}): "
-                "True and 1 would become one. Turn all of them into one kind."
+                "True and 1 would become one. Convert all of them to one type."
             )
 
 

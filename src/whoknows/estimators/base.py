@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import elements
 from whoknows.estimators.ask.batch import suggest
 from whoknows.estimators.ask.suggestions import Suggestions
@@ -38,10 +39,10 @@ class CrowdEstimator(BaseEstimator):
     def _score_annotations(self, X: Any, y: Any, sample_weight: Any) -> float:
         """Mean over labels of their log-likelihood, log p(labels | x)."""
         if sample_weight is not None:
-            raise ValueError("sample_weight goes with a truth vector; annotations are scored label by label.")
+            raise InputError("sample_weight goes with a truth vector; annotations are scored label by label.")
         annotations = self._annotations_of(X, y)
         if not annotations.counts.any():
-            raise ValueError("score on annotations needs at least one label; y has none.")
+            raise InputError("score on annotations needs at least one label; y has none.")
         return float(self.log_predictive(X, annotations).sum() / annotations.counts.sum())
 
     def _checked(self, X: Any) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from whoknows._array import Array, Rows, namespace, rows_like, to_numpy
 from whoknows._threads import one_thread
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, as_column, elements
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.intervals import Interval, average_interval, class_interval, expertise_interval
@@ -251,7 +252,7 @@ def annotator_row(annotator: Any, known: Any) -> int:
     """Return the row of θ of one annotator of the fit."""
     names = known.tolist()
     if annotator not in names:
-        raise ValueError(f"annotator must be one of {names[:5]} (annotators_); got {annotator!r}.")
+        raise InputError(f"annotator must be one of {names[:5]} (annotators_); got {annotator!r}.")
     return names.index(annotator)
 
 

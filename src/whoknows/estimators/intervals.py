@@ -10,6 +10,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 from scipy.stats import norm
 
 from whoknows._array import Array, Rows
+from whoknows.data.errors import InputError
 from whoknows.fit.laplace import Covariances
 from whoknows.model.gaussian import Belief
 from whoknows.model.protocols import IntervalTruth, require
@@ -23,7 +24,7 @@ AT_ONCE = 4_000_000  # numbers in memory at once
 def check_level(level: Any) -> float:
     """Return the half-width of an interval of this level in standard deviations."""
     if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
-        raise ValueError(f"level must be a number between 0 and 1, such as 0.9; got {level!r}.")
+        raise InputError(f"level must be a number between 0 and 1, such as 0.9; got {level!r}.")
     return float(norm.ppf(0.5 + level / 2))
 
 

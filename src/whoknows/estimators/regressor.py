@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from whoknows._array import Array
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids
 from whoknows.estimators.base import CrowdEstimator, is_truth_vector
 from whoknows.estimators.fitted_pair import FittedPair, consensus, fit_pair, typical_rows
@@ -139,7 +140,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
             Weight of each item, as in `CrowdClassifier.fit`.
         """
         if self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {SOLVERS}; got {self.solver!r}.")
+            raise InputError(f"solver must be one of {SOLVERS}; got {self.solver!r}.")
         X, data = check_training_input(self, X, y, gold, sample_weight)
         data = data.without_zero_weights()
         prepared = prepare_regressor(self, X, data)

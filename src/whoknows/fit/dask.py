@@ -21,6 +21,7 @@ from typing import Any, Self
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from whoknows.data.errors import InputError
 from whoknows.fit.engines import Branch, Sums, sum_tree
 
 CONNECT = 10.0  # seconds to wait for a scheduler
@@ -61,7 +62,7 @@ class DaskEngine:
         if isinstance(cluster, distributed.Client):
             return cls(cluster)
         if not isinstance(cluster, str) or (cluster != "dask" and "://" not in cluster):
-            raise ValueError(
+            raise InputError(
                 "engine must be None, 'dask', the address of a scheduler such as 'tcp://10.0.0.1:8786', a "
                 f"distributed.Client, or an object with keep(), sum() and close(); got {cluster!r}."
             )

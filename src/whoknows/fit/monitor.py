@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from whoknows._array import Array
+from whoknows.data.errors import Advice, InputError, Message
 from whoknows.model.settings import COUNT, NOT_NEGATIVE
 
 Callback = Callable[[int, float, float], bool | None]
@@ -61,10 +62,10 @@ class Monitor:
         keeper: Keeper | None = None,
     ) -> None:
         if stop not in STOPPING_RULES:
-            raise ValueError(f"stop must be one of {STOPPING_RULES}; got {stop!r}.")
+            raise InputError(f"stop must be one of {STOPPING_RULES}; got {stop!r}.")
         for name, value, (words, holds) in (("max_iter", max_iter, COUNT), ("tol", tol, NOT_NEGATIVE)):
             if not holds(value):
-                raise ValueError(f"{name} must be {words}; got {value!r}.")
+                raise InputError(f"{name} must be {words}; got {value!r}.")
         self.max_iter, self.tol, self.stop, self.callback, self.exact = max_iter, tol, stop, callback, exact
         self.warn, self.keeper = warn, keeper
         self.history: list[float] = []
@@ -122,12 +123,13 @@ class Monitor:
         if self.warn and not (self.converged or self.stopped):
             rise = self._rise()
             rose = f": the bound still increased by {rise:.2g} in the last one" if np.isfinite(rise) else ""
-            warnings.warn(
-                f"The fit did not converge in max_iter={self.max_iter} iterations{rose}. "
-                f"Raise max_iter, or tol={self.tol:g} if that is enough.",
-                DidNotConverge,
-                stacklevel=2,
+            message = Message(
+                "The fit did not converge in ",
+                Advice("n_iterations", f"max_iter={self.max_iter}", value=self.max_iter),
+                f" iterations{rose}. ",
+                Advice("max_iter", f"Raise max_iter, or tol={self.tol:g} if that is enough."),
             )
+            warnings.warn(message, DidNotConverge, stacklevel=2)
 
     def _rise(self) -> float:
         return self.history[-1] - self.history[-2] if self.n_iter > 1 else np.inf

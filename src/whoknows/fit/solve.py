@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from whoknows._array import Array, Mask, Rows, like, to_numpy
+from whoknows.data.errors import InputError
 from whoknows.fit.crossfit import fit_crossfit
 from whoknows.fit.em import fit_em, m_step
 from whoknows.fit.engines import Chunks, Engine, Serial
@@ -111,7 +112,7 @@ def solve(
         A solution of the same model for part of these labels, to start from.
     """
     if solver not in ("auto", *SOLVERS):
-        raise ValueError(f"solver must be one of {('auto', *SOLVERS)}; got {solver!r}.")
+        raise InputError(f"solver must be one of {('auto', *SOLVERS)}; got {solver!r}.")
     check_pair(model.annotators, model.truth)
     data = items if isinstance(items, Chunks) else split_into_chunks(items, n_chunks, engine or Serial())
     _refuse_coupled(model, data)

@@ -13,6 +13,7 @@ import numpy as np
 
 from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements
 from whoknows.insight.measurement_scale import Level, positions
 from whoknows.insight.pairwise import PairwiseAgreement, item_label_counts, pair_names, pairwise_agreement
@@ -127,7 +128,7 @@ def krippendorff_alpha(annotations: Annotations, level: Level = "nominal") -> fl
     [0.588, 0.75, 0.851]
     """
     if level not in ("nominal", "ordinal", "interval"):
-        raise ValueError(f"level= must be 'nominal', 'ordinal' or 'interval'; got {level!r}.")
+        raise InputError(f"level= must be 'nominal', 'ordinal' or 'interval'; got {level!r}.")
     annotations = _with_several_labels(annotations)
     n, n_i = annotations.n_annotations, annotations.labels_per_item
     within, total = _sums_of_squares(annotations, level)
@@ -153,7 +154,7 @@ def _with_several_labels(annotations: Annotations) -> Annotations:
     """Items with at least two labels; an error if there are none."""
     several = annotations.labels_per_item > 1
     if not several.any():
-        raise ValueError(
+        raise InputError(
             f"Agreement needs an item with two labels; none of the {int(annotations.labelled.sum())} "
             "labelled items has more than one. Let annotators label some items together."
         )

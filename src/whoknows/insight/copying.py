@@ -12,6 +12,7 @@ from scipy.stats import false_discovery_control
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, show
 from whoknows.insight.pairwise import AnnotatorPairs, pair_names
 
@@ -121,9 +122,9 @@ def copying_suspects(
     (array(['anna'], ...), array(['copycat'], ...), array([200]), array([116.]))
     """
     if not 0 < level < 1:
-        raise ValueError(f"level= must lie between 0 and 1; got {level}.")
+        raise InputError(f"level= must lie between 0 and 1; got {level}.")
     if annotations.n_classes < 2:
-        raise ValueError(
+        raise InputError(
             f"Expected at least two labels in annotations.labels, got {show(elements(annotations.labels))}."
         )
     q, a = _label_posterior(annotations, posterior), _label_expertise(annotations, expertise)
@@ -173,7 +174,7 @@ def _label_posterior(annotations: Annotations, posterior: Any) -> Array:
     q = np.asarray(posterior, dtype=float)
     expected = annotations.n_items, annotations.n_classes
     if q.shape != expected:
-        raise ValueError(
+        raise InputError(
             f"Expected posterior of shape {expected}, one row per item and one column for each of the labels "
             f"{show(elements(annotations.labels))}; got {q.shape}."
         )
@@ -184,7 +185,7 @@ def _label_expertise(annotations: Annotations, expertise: Any) -> Array:
     """Probability that the annotator of each label is correct on its item: (n_annotations,)."""
     a = np.asarray(expertise, dtype=float)
     if a.shape not in (annotations.shape, annotations.shape[1:]):
-        raise ValueError(
+        raise InputError(
             f"Expected expertise of shape {annotations.shape}, one row per item and one column per "
             f"annotator, or {annotations.shape[1:]}; got {a.shape}."
         )
@@ -196,5 +197,5 @@ def _check_probabilities(values: Array, name: str) -> Array:
     """Raise unless values lie between 0 and 1, up to rounding."""
     wrong = values[~((values >= -1e-9) & (values <= 1 + 1e-9))]
     if wrong.size:
-        raise ValueError(f"Expected probabilities in {name}, between 0 and 1; got {wrong[0]}.")
+        raise InputError(f"Expected probabilities in {name}, between 0 and 1; got {wrong[0]}.")
     return np.clip(values, 0, 1)

@@ -8,6 +8,7 @@ import numpy as np
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import elements, show
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -21,7 +22,7 @@ def positions(annotations: Annotations, level: Literal["ordinal", "interval"]) -
         n_k = np.bincount(annotations.label, minlength=annotations.n_classes)
         return np.asarray(np.cumsum(n_k) - n_k / 2)
     if not all(_is_number(label) for label in elements(annotations.labels)):
-        raise ValueError(
+        raise InputError(
             f"level='interval' expected labels that are numbers, got {show(elements(annotations.labels))}. "
             "Use level='nominal', or level='ordinal' if they have an order."
         )
@@ -37,7 +38,7 @@ def check_ordered(annotations: Annotations, setting: str) -> None:
         ascending = None
     numbers = all(_is_number(label) for label in labels)
     if ascending is None or (numbers and labels not in (ascending, ascending[::-1])):
-        raise ValueError(
+        raise InputError(
             f"{setting} expected labels in their order, got {show(labels)}. "
             "Pass labels= in ascending order, all of one type, when creating the Annotations."
         )

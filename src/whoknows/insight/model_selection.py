@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length, check_random_
 
 from whoknows._array import Mask
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import Advice, InputError
 
 Rows = NDArray[np.intp]
 
@@ -95,10 +96,10 @@ class ItemFolds:
 
     def _check_enough(self, found: int, what: str, annotations: Annotations) -> None:
         if found < self.n_splits:
-            raise ValueError(
-                f"ItemFolds(n_splits={self.n_splits}) needs as many {what}; y has {found} "
-                f"({annotations.n_annotations} labels on {annotations.n_items} items). Use fewer splits, or "
-                "more labels."
+            raise InputError(
+                Advice("n_splits", f"ItemFolds(n_splits={self.n_splits})", value=self.n_splits),
+                f" needs as many {what}; there are {found} ({annotations.n_annotations} labels of "
+                f"{annotations.n_items} items). Use fewer folds, or more labels.",
             )
 
 
@@ -154,14 +155,15 @@ class AnnotationFolds:
         annotations = _check_annotations(y)
         check_consistent_length(X, annotations)
         if groups is not None:
-            raise ValueError(
+            raise InputError(
                 "AnnotationFolds has every item in training, so it cannot hold out groups of items. Use "
                 "ItemFolds."
             )
         if annotations.n_annotations < self.n_splits:
-            raise ValueError(
-                f"AnnotationFolds(n_splits={self.n_splits}) needs as many labels; y has "
-                f"{annotations.n_annotations}. Use fewer splits, or more labels."
+            raise InputError(
+                Advice("n_splits", f"AnnotationFolds(n_splits={self.n_splits})", value=self.n_splits),
+                f" needs as many labels; there are {annotations.n_annotations}. Use fewer folds, or more "
+                "labels.",
             )
         _check_labels_survive()
         fold = self._fold_of_each_label(annotations)
@@ -287,7 +289,7 @@ def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
 
 def _check_n_splits(n_splits: Any) -> None:
     if not isinstance(n_splits, Integral) or n_splits < 2:
-        raise ValueError(f"n_splits must be an integer of at least 2; got {n_splits!r}.")
+        raise InputError(f"n_splits must be an integer of at least 2; got {n_splits!r}.")
 
 
 def _check_annotations(y: Any) -> Annotations:
@@ -302,4 +304,4 @@ def _check_annotations(y: Any) -> Annotations:
 
 def _check_some_labels(annotations: Annotations) -> None:
     if not annotations.counts.any():
-        raise ValueError(f"None of the {annotations.n_items} items in y has a label: nothing can be scored.")
+        raise InputError(f"None of the {annotations.n_items} items in y has a label: nothing can be scored.")

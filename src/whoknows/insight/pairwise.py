@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, show
 from whoknows.insight.measurement_scale import check_ordered
 
@@ -84,7 +85,7 @@ def pairwise_agreement(annotations: Annotations, minimum: int = 1) -> PairwiseAg
     (array(['a'], ...), array(['b'], ...), array([3]), array([0.4]))
     """
     if minimum < 1:
-        raise ValueError(f"minimum= must be at least 1, the items a pair has in common; got {minimum}.")
+        raise InputError(f"minimum= must be at least 1, the items a pair has in common; got {minimum}.")
     pairs = AnnotatorPairs(annotations)
     n, agreeing = pairs.n_items, pairs.sum(same_label=True)
     by_chance = np.zeros(len(n))  # n² P_e = Σ_k (items first calls k) · (items second calls k)
@@ -112,7 +113,7 @@ class AnnotatorPairs:
     def __init__(self, annotations: Annotations) -> None:
         unknown = int(np.sum(annotations.annotator < 0))
         if unknown:
-            raise ValueError(
+            raise InputError(
                 f"{unknown} labels are by annotators outside the vocabulary, so pairs cannot be named. "
                 "Use the Annotations from before recode(unknown='population')."
             )
@@ -240,7 +241,7 @@ def cohen_kappa(annotations: Annotations, first: Any, second: Any, weights: Weig
     0.4
     """
     if weights not in (None, "linear", "quadratic"):
-        raise ValueError(f"weights= must be None, 'linear' or 'quadratic'; got {weights!r}.")
+        raise InputError(f"weights= must be None, 'linear' or 'quadratic'; got {weights!r}.")
     if weights is not None:
         check_ordered(annotations, f"weights={weights!r}")
     left, right = _common_labels(annotations, first, second)
@@ -257,12 +258,12 @@ def _common_labels(annotations: Annotations, first: Any, second: Any) -> tuple[N
     """Labels of two annotators on the items both labelled."""
     left, right = (np.flatnonzero(annotations.annotator == _code(annotations, id)) for id in (first, second))
     if first == second:
-        raise ValueError(f"Expected two different annotators, got {first!r} twice.")
+        raise InputError(f"Expected two different annotators, got {first!r} twice.")
     _, in_left, in_right = np.intersect1d(
         annotations.item[left], annotations.item[right], assume_unique=True, return_indices=True
     )
     if not len(in_left):
-        raise ValueError(
+        raise InputError(
             f"Expected items that both {first!r} and {second!r} labelled; there are none. "
             "pairwise_agreement lists the pairs with common items."
         )
@@ -277,4 +278,4 @@ def _code(annotations: Annotations, annotator: Any) -> int:
     by_text = {str(id): id for id in known}
     near = [by_text[text] for text in get_close_matches(str(annotator), by_text)]
     hint = f"The closest are {show(near)}." if near else f"There are {show(known)}."
-    raise ValueError(f"Expected one of the {len(known)} annotators, got {annotator!r}. {hint}")
+    raise InputError(f"Expected one of the {len(known)} annotators, got {annotator!r}. {hint}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows.data.vocabulary import Coded
+from whoknows.data.vocabulary import Factor
 from whoknows.io.encoding import CELL, allowed_size, refuse_expansion
 from whoknows.io.errors import FileError, Path
 
@@ -36,7 +36,7 @@ def read_arrow(data: bytes, path: Path) -> Any:
         what = "Parquet" if data.startswith(PARQUET) else "Arrow"
         reason = str(error).partition("\n")[0].rstrip(".")[:200]
         raise FileError(
-            path, f"is damaged, or is no {what} file ({reason}). Export or download it again."
+            path, f"is damaged, or is not a valid {what} file ({reason}). Export or download it again."
         ) from None
     repeated = [name for name in table.column_names if table.column_names.count(name) > 1]
     if repeated:
@@ -156,7 +156,7 @@ def _pairs(flat: bytes, place: int) -> list[tuple[int, int]]:
 
 
 def import_pyarrow(path: Path) -> Any:
-    """Import pyarrow, or say how to get it."""
+    """Import pyarrow, or raise an error that says how to install it."""
     try:
         import pyarrow
     except ImportError:
@@ -164,8 +164,8 @@ def import_pyarrow(path: Path) -> Any:
     return pyarrow
 
 
-def code_column(table: Any, name: str, path: Path) -> Coded:
-    """One column as codes into its distinct values, -1 where it is null."""
+def factorize_column(table: Any, name: str, path: Path) -> Factor:
+    """Return a column as codes into its distinct values, -1 for null."""
     import pyarrow as pa
 
     column = table[name].combine_chunks()
@@ -174,4 +174,19 @@ def code_column(table: Any, name: str, path: Path) -> Coded:
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return Coded(codes.astype(np.int32), column.dictionary.to_pylist())
+    return Factor(codes.astype(np.int32), column.dictionary.to_pylist())
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is a number or a boolean."""
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is a list of numbers."""
+    from pyarrow import types
+
+    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return bool(lists and is_number(kind.value_type))

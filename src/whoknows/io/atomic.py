@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic writing: a file appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from whoknows.io.errors import FileError, Path
 
 
 def replace(path: Path, write: Callable[[str], None]) -> None:
-    """Let ``write`` fill a new file beside the old one, then put it in its place in one step.
+    """Let ``write`` fill a temporary file in the same folder, then move it to ``path`` in one step.
 
-    Whoever reads meanwhile sees the old file or the new one; if writing fails, the old one stays.
+    Readers see the old file or the new one; if writing fails, the old one stays.
     """
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
@@ -28,7 +28,7 @@ def replace(path: Path, write: Callable[[str], None]) -> None:
         os.replace(temporary, target)
     except UnicodeEncodeError as error:
         raise FileError(
-            path, f"cannot be written as UTF-8: {error.object[error.start]!r} is half a character."
+            path, f"cannot be written as UTF-8: {error.object[error.start]!r} is a lone surrogate."
         ) from None
     except OSError as error:
         raise FileError(path, f"cannot be written ({error.strerror or error}).") from None

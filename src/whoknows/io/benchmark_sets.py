@@ -1,12 +1,12 @@
-"""Benchmark data sets: the seven of the paper's Sec. 4.1, and nine crowds of real annotators.
+"""Benchmark data sets: the seven of Sec. 4.1 of the paper, and nine with real annotators.
 
-A set is read from the folder that the environment variable ``WHOKNOWS_DATA`` names: ``uci/NAME.csv``, or
-``crowd/NAME/`` with annotations.csv, items.csv or items.parquet, and perhaps truth.csv and embeddings.npy.
-One that is not there but has a public source is downloaded, made into ``uci/NAME.csv`` by its rule, and kept
-in ``WHOKNOWS_CACHE`` (default: the user's folder for caches).
+A data set is read from the folder in the environment variable ``WHOKNOWS_DATA``: ``uci/NAME.csv``, or
+``crowd/NAME/`` with annotations.csv, items.csv or items.parquet, and optionally truth.csv and embeddings.npy.
+If it is not there but has a public source, it is downloaded, converted to ``uci/NAME.csv``, and kept in
+``WHOKNOWS_CACHE`` (default: the user's cache folder).
 
-Checked is what must come out, wherever it came from: shape, class counts, and a SHA-256 checksum of the
-numbers read. There is no checksum of the downloaded file itself: copies differ in line ends and spaces.
+Shape, class counts and a SHA-256 checksum of the numbers are checked, whatever their source. The downloaded
+file itself has no checksum, as copies differ in line ends and spaces.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import first_not_a_number
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, show
 from whoknows.io.atomic import replace
 
@@ -39,7 +40,7 @@ Table = dict[str, Sequence[Any]]
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Items, and what is known and said of them.
+    """Items with features, true labels and annotations.
 
     Parameters
     ----------
@@ -47,12 +48,12 @@ class DataSet:
     X : (n_items, n_features) or None
         Features, or embeddings of the text.
     z : (n_items,) or None
-        The truth, or what stands for it; NaN for an item of which it is not known.
+        The true labels, or a substitute; NaN where unknown.
     annotations : Annotations or None
-        What real annotators said. None in the paper's sets: make some up with `whoknows.data.simulate`.
+        Labels by real annotators. None for the paper's sets: see `whoknows.data.simulate`.
     features : tuple of n_features str
     text : (n_items,) or None
-        What there is to read of an item.
+        Text of each item.
     columns : mapping from name to (n_items,)
         Other columns of the table of items, such as ``split``.
     """
@@ -73,7 +74,7 @@ class DataSet:
         return (0 if self.annotations is None else len(self.annotations)), 0
 
     def __repr__(self) -> str:
-        """Give counts, not arrays."""
+        """Return counts, not arrays."""
         truth = "no truth" if self.z is None else f"{len(np.unique(self.z[self.z == self.z]))} classes"
         said = "no annotations" if self.annotations is None else repr(self.annotations)
         return f"DataSet({self.name!r}, {self.shape[0]} items, {self.shape[1]} features, {truth}, {said})"
@@ -87,18 +88,18 @@ def load(name: str, *, label: str = "label", checksum: bool = True) -> DataSet:
     name : str
         One of `PAPER` or `CROWDS`.
     label : str
-        Which column of annotations.csv holds the labels: some crowds have several, such as ``rating``.
+        Column of annotations.csv with the labels; some sets have several, such as ``rating``.
     checksum : bool
-        False: check shape and class counts but not the numbers themselves.
+        Whether to check the numbers besides shape and class counts.
     """
     if name not in EXPECTED:
-        raise ValueError(f"Expected one of the data sets {show(EXPECTED, 16)}; got {name!r}.")
+        raise InputError(f"Expected one of the data sets {show(EXPECTED, 16)}; got {name!r}.")
     path = _find(name) or _download(name, checksum)
     try:
         data, numbers = _read_paper(name, path) if name in PAPER else _read_crowd(name, path, label)
         _check(data, numbers, checksum)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise InputError(f"{path}: {error}") from error
     return data
 
 
@@ -106,7 +107,7 @@ def load(name: str, *, label: str = "label", checksum: bool = True) -> DataSet:
 
 
 def _find(name: str) -> Path | None:
-    """Where a set lies: in the user's folder, else in the cache."""
+    """Return the place of a set: in the user's folder, else in the cache."""
     given = os.environ.get("WHOKNOWS_DATA")
     if given and not Path(given).is_dir():
         raise FileNotFoundError(f"WHOKNOWS_DATA must name a folder; there is none at {given!r}.")
@@ -115,29 +116,29 @@ def _find(name: str) -> Path | None:
 
 
 def _file(name: str) -> str:
-    """Place of a set in its folder: a table, or a folder of tables."""
+    """Return the path of a set in its folder: a table, or a folder of tables."""
     return f"uci/{name}.csv" if name in PAPER else f"crowd/{name}"
 
 
 def _read_paper(name: str, path: Path) -> tuple[DataSet, Iterable[Floats]]:
-    """Table of numbers with the truth in its last column; and the numbers to check."""
+    """Read a numeric table with the true label in the last column; return it with the numbers to check."""
     table = _read_csv(path, "target")
     features = [column for column in table if column != "target"]
     if not features:
-        raise ValueError(f"{path.name}: expected columns of features beside 'target', got none.")
+        raise InputError(f"{path.name}: expected columns of features besides 'target', got none.")
     X, z = np.column_stack([_floats(table, feature) for feature in features]), _floats(table, "target")
     return DataSet(name, X, z.astype(int), features=tuple(features)), (X, z)
 
 
 def _read_crowd(name: str, folder: Path, label: str) -> tuple[DataSet, Iterable[Floats]]:
-    """Folder with items, annotations, perhaps truth and embeddings; and the numbers to check."""
+    """Read a folder of items, annotations, true labels and embeddings, and the numbers to check."""
     items, said = _read_items(folder), _read_csv(folder / "annotations.csv", "item", "annotator")
     ids = list(items.pop("item"))
     X, features = _read_features(folder, items, len(ids))
     z = _read_truth(folder / "truth.csv", ids)
     given = {column: _floats(said, column) for column in said if column not in ("item", "annotator")}
     if label not in given:
-        raise ValueError(f"label= must be one of the columns {show(given)}; got {label!r}.")
+        raise InputError(f"label= must be one of the columns {show(given)}; got {label!r}.")
     annotations = Annotations.from_arrays(said["item"], said["annotator"], given[label], items=ids)
     columns = {column: np.array(items[column], dtype=object) for column in items if column not in features}
     parts = [columns[column] for column in _TEXT.get(name, ("text",)) if column in columns]
@@ -149,7 +150,7 @@ def _read_crowd(name: str, folder: Path, label: str) -> tuple[DataSet, Iterable[
 
 
 def _read_items(folder: Path) -> Table:
-    """Table of items, from items.csv or items.parquet."""
+    """Read the table of items from items.csv or items.parquet."""
     if (folder / "items.csv").exists():
         return _read_csv(folder / "items.csv", "item")
     if not (folder / "items.parquet").exists():
@@ -165,18 +166,18 @@ def _read_items(folder: Path) -> Table:
 
 
 def _read_features(folder: Path, items: Table, n_items: int) -> tuple[Floats | None, tuple[str, ...]]:
-    """Embeddings if there are any, else the columns of numbers."""
+    """Read embeddings if there are any, else the numeric columns."""
     if (folder / "embeddings.npy").exists():
         X = np.load(folder / "embeddings.npy", allow_pickle=False).astype(float)
         if X.ndim != 2 or len(X) != n_items:
-            raise ValueError(f"embeddings.npy: expected {n_items} rows, one an item, got shape {X.shape}.")
+            raise InputError(f"embeddings.npy: expected {n_items} rows, one per item, got shape {X.shape}.")
         return X, tuple(f"e{place}" for place in range(X.shape[1]))
     features = tuple(column for column in items if first_not_a_number(items[column]) is None)
     return np.column_stack([_floats(items, each) for each in features]) if features else None, features
 
 
 def _read_truth(path: Path, ids: Sequence[str]) -> NDArray[Any] | None:
-    """Truth in the order of the items; whole numbers if known of all of them."""
+    """Read true labels in the order of the items; integers if there are no gaps."""
     if not path.exists():
         return None
     table = _read_csv(path, "item", "label")
@@ -186,24 +187,24 @@ def _read_truth(path: Path, ids: Sequence[str]) -> NDArray[Any] | None:
 
 
 def _read_csv(path: Path, *needed: str) -> Table:
-    """Columns of a table by name."""
+    """Read the columns of a table by name."""
     if not path.exists():
-        raise FileNotFoundError(f"Expected the file {path}, which is not there: the set is not complete.")
+        raise FileNotFoundError(f"Expected the file {path}, which does not exist: the set is not complete.")
     with path.open(newline="", encoding="utf-8") as file:
         header, *rows = list(csv.reader(file)) or [[]]
     if not set(needed) <= set(header):
-        raise ValueError(f"{path.name}: expected the columns {show(needed)}, got {show(header) or 'none'}.")
+        raise InputError(f"{path.name}: expected the columns {show(needed)}, got {show(header) or 'none'}.")
     for number, row in enumerate(rows, 1):
         if len(row) != len(header):
-            raise ValueError(f"{path.name}: expected {len(header)} cells in row {number}, got {len(row)}.")
+            raise InputError(f"{path.name}: expected {len(header)} cells in row {number}, got {len(row)}.")
     return {column: [row[place] for row in rows] for place, column in enumerate(header)}
 
 
 def _floats(table: Table, column: str) -> Floats:
-    """One column as numbers."""
-    strange = first_not_a_number(table[column])
-    if strange is not None:
-        raise ValueError(f"expected numbers in the column {column!r}, got {strange!r}.")
+    """Return a column as numbers."""
+    other = first_not_a_number(table[column])
+    if other is not None:
+        raise InputError(f"expected numbers in the column {column!r}, got {other!r}.")
     return np.array(table[column], dtype=float)
 
 
@@ -211,7 +212,7 @@ def _floats(table: Table, column: str) -> Floats:
 
 
 def numbers_checksum(arrays: Iterable[NDArray[Any]]) -> str:
-    """SHA-256 of numbers, the same however they were written: as float64, rounded to nine places."""
+    """Return the SHA-256 of numbers as float64, rounded to nine decimals."""
     digest = hashlib.sha256()
     for array in arrays:
         rounded = np.round(np.asarray(array, dtype="<f8"), 9) + 0.0  # + 0.0: no negative zero
@@ -220,7 +221,7 @@ def numbers_checksum(arrays: Iterable[NDArray[Any]]) -> str:
 
 
 def _check(data: DataSet, numbers: Iterable[Floats], checksum: bool) -> None:
-    """Compare with what is known of the set."""
+    """Compare with the expected properties of the set."""
     shape, truth, said = EXPECTED[data.name]
     z, y = data.z, data.annotations
     counts = () if z is None else tuple(np.unique(z[z == z], return_counts=True)[1].tolist())
@@ -233,8 +234,8 @@ def _check(data: DataSet, numbers: Iterable[Floats], checksum: bool) -> None:
         facts.append(("as checksum of its numbers", _SHA256[data.name], numbers_checksum(numbers)))
     for what, expected, got in facts:
         if expected != got:
-            raise ValueError(
-                f"expected {expected} {what}, got {got}. This is not the original, or not all of it."
+            raise InputError(
+                f"expected {expected} {what}, got {got}. This is not the original, or it is incomplete."
             )
 
 
@@ -242,14 +243,14 @@ def _check(data: DataSet, numbers: Iterable[Floats], checksum: bool) -> None:
 
 
 def _cache() -> Path:
-    """Folder for downloads: WHOKNOWS_CACHE, or where this system keeps a user's caches."""
+    """Return the folder for downloads: WHOKNOWS_CACHE, or the user's cache folder."""
     homes = {"Windows": os.environ.get("LOCALAPPDATA"), "Darwin": "~/Library/Caches"}
     home = homes.get(platform.system()) or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(os.environ.get("WHOKNOWS_CACHE") or f"{home}/whoknows").expanduser()
 
 
 def _download(name: str, checksum: bool) -> Path:
-    """Get the original, apply the rule, check, keep; returns the table in the cache."""
+    """Download the original, convert, check and store it; return the table in the cache."""
     advice = f"Set WHOKNOWS_DATA to a folder that holds {_file(name)}."
     if name not in _SOURCES:
         raise FileNotFoundError(f"{name} has no public source to download it from. {advice}")
@@ -260,12 +261,12 @@ def _download(name: str, checksum: bool) -> Path:
     except (OSError, HTTPException) as error:
         raise ConnectionError(f"Could not download {name} from {url} ({error}). {advice}") from error
     except ValueError as error:
-        raise ValueError(f"{url}: {error} Nothing was kept. {advice}") from error
+        raise InputError(f"{url}: {error} Nothing was kept. {advice}") from error
     return _keep(_cache() / _file(name), np.column_stack([X, z]), ",".join([*features, "target"]))
 
 
 def _fetch(name: str, url: str) -> bytes:
-    """Content of a file on the web; progress on stderr if that is a terminal."""
+    """Download a file, with progress on stderr if it is a terminal."""
     content = bytearray()
     with urlopen(Request(url, headers={"User-Agent": "whoknows"}), timeout=30) as answer:
         size = int(answer.headers.get("Content-Length") or 0)
@@ -282,38 +283,37 @@ def _fetch(name: str, url: str) -> bytes:
 
 
 def _keep(path: Path, table: Floats, header: str) -> Path:
-    """Write a table all at once: whoever reads meanwhile finds the whole of it or nothing."""
+    """Write a table atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write = partial(np.savetxt, X=table, fmt="%.17g", delimiter=",", header=header, comments="")
     replace(path, partial(write, encoding="utf-8"))
     return path
 
 
-# --- the rules: text of an original to X and z ----------------------------------------------------------
+# --- conversion: text of an original to X and z ----------------------------------------------------------
 
 
 def class_in_last_cell(text: str, width: int, positive: str) -> Numbers:
-    """One item a line, of so many cells; its class is the last one (Ionosphere, Pima, BUPA)."""
+    """Convert one item per line, with the class in the last cell (Ionosphere, Pima, BUPA)."""
     rows = _cells(text, width)
     return rows[:, :-1].astype(float), (rows[:, -1] == positive).astype(float)
 
 
 def housing(text: str) -> Numbers:
-    """StatLib's Boston housing: after some prose, 14 numbers an item, over two lines; 1 is MEDV ≥ 21.5."""
+    """Convert StatLib's Boston housing: after an introduction, 14 numbers per item; 1 is MEDV ≥ 21.5."""
     lines = [line.split() for line in text.splitlines()]
     numbers = [cell for line in lines if first_not_a_number(line) is None for cell in line]
     if not numbers or len(numbers) % 14:
-        raise ValueError(f"expected 14 numbers an item, got {len(numbers)} in all.")
+        raise InputError(f"expected 14 numbers per item, got {len(numbers)} in total.")
     table = np.array(numbers, dtype=float).reshape(-1, 14)
     return table[:, :13], (table[:, 13] >= 21.5).astype(float)
 
 
 def wpbc(text: str, months: int) -> Numbers:
-    """Wisconsin prognostic breast cancer: cells are id, outcome (R, N), time, 32 features.
+    """Convert Wisconsin prognostic breast cancer: id, outcome (R, N), time, 32 features.
 
-    1 is a recurrence at or before so many months; 0 is any case followed for longer, whatever came later.
-    Cases last seen before that without recurrence say neither, and leave; so do those of unknown lymph node
-    status («?»).
+    1 is a recurrence within this many months; 0 is any case that was followed for longer. Cases without
+    recurrence that were followed for less, or with unknown lymph node status ("?"), are left out.
     """
     rows = _cells(text, 35)
     rows = rows[~(rows == "?").any(axis=1)]
@@ -323,19 +323,19 @@ def wpbc(text: str, months: int) -> Numbers:
 
 
 def _cells(text: str, width: int) -> NDArray[np.str_]:
-    """Cells between commas, one row a line that is not blank."""
+    """Return the cells between commas, one row per line that is not blank."""
     rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.strip()]
     for number, row in enumerate(rows, 1):
         if len(row) != width:
-            raise ValueError(f"expected {width} cells in line {number}, got {len(row)}.")
+            raise InputError(f"expected {width} cells in line {number}, got {len(row)}.")
     if not rows:
-        raise ValueError("expected lines of data, got none.")
+        raise InputError("expected lines of data, got none.")
     return np.array(rows)
 
 
-# --- what is known of the sets --------------------------------------------------------------------------
+# --- expected properties --------------------------------------------------------------------------
 
-# (items, features), items of each class, (annotators, labels); () where there is no truth or no crowd.
+# (items, features), items of each class, (annotators, labels); () without true labels or annotators.
 EXPECTED: dict[str, tuple[tuple[int, int], tuple[int, ...], tuple[int, ...]]] = {
     "ionosphere": ((351, 34), (126, 225), ()),
     "dim": ((4192, 14), (2110, 2082), ()),
@@ -376,7 +376,7 @@ _SHA256 = {
     "popquorn_offensiveness": "2f75e3c5a106b5fd7dd263bc0a1c4b2fe7f0af6c48b18339a200893ca461d1ed",
 }
 
-# Where the text of an item is not in the column ``text`` alone.
+# Columns of the text of an item, if not ``text`` alone.
 _TEXT = {"product_matching": ("name1", "name2"), "convabuse": ("agent", "text")}
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
@@ -388,7 +388,7 @@ _NUCLEUS = (
 _WPBC_FEATURES = [f"{what}_{how}" for how in ("mean", "se", "worst") for what in _NUCLEUS]
 _WPBC_FEATURES += ["tumor_size", "lymph_node_status"]
 
-# URL, rule and names of features of the sets that can be downloaded.
+# URL, conversion and names of features of the sets that can be downloaded.
 _SOURCES: dict[str, tuple[str, Callable[[str], Numbers], Sequence[str]]] = {
     "ionosphere": (
         f"{_UCI}/ionosphere/ionosphere.data",
@@ -400,7 +400,7 @@ _SOURCES: dict[str, tuple[str, Callable[[str], Numbers], Sequence[str]]] = {
         housing,
         ["CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD", "TAX", "PTRATIO", "B", "LSTAT"],
     ),
-    "pima": (  # UCI no longer gives it out
+    "pima": (  # no longer available from UCI
         "https://raw.githubusercontent.com/jbrownlee/Datasets/master/pima-indians-diabetes.data.csv",
         partial(class_in_last_cell, width=9, positive="1"),
         ["preg", "plas", "pres", "skin", "insu", "mass", "pedi", "age"],

@@ -1,4 +1,4 @@
-"""What a file holds, whoever wrote it: a table, records, or a bundle of files."""
+"""Content of a file of any kind: a table, records, or a bundle of files."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from whoknows.data.vocabulary import Coded, factorize, show
-from whoknows.io import archives
-from whoknows.io.arrow import MAGIC, code_column, read_arrow
-from whoknows.io.delimited import later_header, read_columns
-from whoknows.io.encoding import allowed_size, decode, read_bytes, size_limit
+from whoknows.data.errors import InputError
+from whoknows.data.vocabulary import Factor, factorize, show
+from whoknows.io.arrow import MAGIC, factorize_column, read_arrow
+from whoknows.io.delimited import later_header, parse_ids, parse_labels, read_columns, unescaped
+from whoknows.io.encoding import ZIP, allowed_size, decode, read_bytes, size_limit, unzip
 from whoknows.io.errors import FileError, Path
 from whoknows.io.json_records import Record, as_scalar, looks_like_json, read_records
-from whoknows.io.parsing import parse_ids, parse_labels, plain
 
 _MAX_MEMBERS = 10_000  # files in a bundle
 
@@ -28,35 +27,35 @@ class Table:
     Parameters
     ----------
     names : sequence of str
-    column : function from name to Coded
-        Distinct values of a column as they stand in the file, and codes into them.
-    written : bool
-        Values are text, as in CSV, and numbers are to be found among them.
+    column : function from name to Factor
+        Distinct values of a column as in the file, and codes into them.
+    is_text : bool
+        Whether all values are text, as in CSV, so that numbers must be parsed.
     hint : str
         What seems to be wrong with the names, for a message.
     """
 
     names: Sequence[str]
-    column: Callable[[str], Coded]
-    written: bool
+    column: Callable[[str], Factor]
+    is_text: bool
     hint: str = ""
 
-    def ids(self, name: str) -> Coded:
-        """Return a column of ids: integers where all are, else as they stand in the file."""
-        return self._meant(name, parse_ids)
+    def ids(self, name: str) -> Factor:
+        """Return a column of ids: integers if all are, else as in the file."""
+        return self._parsed(name, parse_ids)
 
-    def labels(self, name: str) -> Coded:
-        """Return a column of labels: numbers where all are, else as they stand in the file."""
-        return self._meant(name, parse_labels)
+    def labels(self, name: str) -> Factor:
+        """Return a column of labels: numbers if all are, else as in the file."""
+        return self._parsed(name, parse_labels)
 
     def values(self, name: str) -> list[Any]:
-        """Every value of a column as it stands in the file, None where there is none."""
+        """Return the values of a column as in the file, None if missing."""
         column = self.column(name)
-        values = [*(plain(column.values) if self.written else column.values), None]
+        values = [*(unescaped(column.values) if self.is_text else column.values), None]
         return [values[code] for code in column.codes]
 
     def records(self, ids: Sequence[str]) -> list[Record]:
-        """Rows as records; columns named in ``ids`` hold ids, the others labels or text."""
+        """Return rows as records; columns named in ``ids`` hold ids, the others labels or text."""
         parsed = {name: self.ids(name) if name in ids else self.labels(name) for name in self.names}
         values = [[*column.values, None] for column in parsed.values()]
         codes = [column.codes.tolist() for column in parsed.values()]
@@ -65,17 +64,17 @@ class Table:
             for row in zip(*codes, strict=True)
         ]
 
-    def _meant(self, name: str, parse: Callable[[list[Any]], list[Any]]) -> Coded:
-        """Code a column by what its distinct values mean."""
+    def _parsed(self, name: str, parse: Callable[[list[Any]], list[Any]]) -> Factor:
+        """Return a column with its distinct values parsed."""
         column = self.column(name)
-        meant = factorize(plain(parse(column.values)) if self.written else column.values, name)
-        codes = np.append(meant.codes, np.int32(-1))[column.codes]
-        return Coded(codes, meant.values)
+        parsed = factorize(unescaped(parse(column.values)) if self.is_text else column.values, name)
+        codes = np.append(parsed.codes, np.int32(-1))[column.codes]
+        return Factor(codes, parsed.values)
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a file holds: a table, or a bundle of files; JSON and JSONL are both table and records.
+    """Content of a file: a table, or a bundle of files; JSON and JSONL are both table and records.
 
     Parameters
     ----------
@@ -84,7 +83,7 @@ class Content:
         CSV, Parquet, JSON, JSONL, zip or folder.
     table : Table, optional
     rows : function without arguments, optional
-        Gives the records, where a row can hold lists and objects.
+        Returns the records, if rows can hold lists and objects.
     members : mapping from file name to Content, optional
     """
 
@@ -96,11 +95,11 @@ class Content:
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of the columns, or of the keys of the records; none in a bundle."""
+        """Names of the columns, or keys of the records; none for a bundle."""
         return self.table.names if self.table else ()
 
     def __str__(self) -> str:
-        """Say what was seen, for a message."""
+        """Describe the content, for a message."""
         if self.members is not None:
             return f"a {self.container} with the files {show(self.members)}"
         what = "keys" if self.container.startswith("JSON") else "columns"
@@ -108,48 +107,48 @@ class Content:
 
 
 def open_content(path: Path) -> Content:
-    """Read a file, whatever it is; its name plays no part."""
+    """Read a file or a folder by its content; the name of a file is ignored."""
     if os.path.isdir(path):
         return _open_folder(path)
     return open_data(read_bytes(path), path)
 
 
 def open_data(data: bytes, path: Path) -> Content:
-    """Take the bytes of a file for what they are."""
+    """Parse the bytes of a file of any kind."""
     if data.startswith(MAGIC):
         return _of_arrow(read_arrow(data, path), path)
-    if data.startswith(archives.MAGIC):
+    if data.startswith(ZIP):
         return _open_zip(data, path)
     text = decode(data, path)
     if looks_like_json(text):
         container, records = read_records(text, path)
         return Content(path, container, table_of_records(records, path), lambda: records)
     columns = read_columns(text, path)
-    table = Table(list(columns), columns.__getitem__, written=True, hint=later_header(text))
+    table = Table(list(columns), columns.__getitem__, is_text=True, hint=later_header(text))
     return Content(path, "CSV", table)
 
 
 def table_of_records(records: list[Record], path: Path) -> Table:
-    """Records as a table: a key that a record lacks is missing in its row."""
+    """Return records as a table; keys that a record does not have are missing values."""
     names = list(dict.fromkeys(key for record in records for key in record))
 
-    def column(name: str) -> Coded:
+    def column(name: str) -> Factor:
         values = [as_scalar(r.get(name), repr(name), n, path) for n, r in enumerate(records, 1)]
         try:
             return factorize(values, name)
-        except ValueError as error:  # true beside 1
-            raise FileError(path, str(error)) from None
+        except InputError as error:  # true next to 1
+            raise FileError(path, error.message) from None
 
-    return Table(names, column, written=False)
+    return Table(names, column, is_text=False)
 
 
 def _of_arrow(table: Any, path: Path) -> Content:
-    columns = Table(table.column_names, lambda name: code_column(table, name, path), written=False)
+    columns = Table(table.column_names, lambda name: factorize_column(table, name, path), is_text=False)
     return Content(path, "Parquet", columns, table.to_pylist)
 
 
 def _open_folder(path: Path) -> Content:
-    """Every file of a folder that is not hidden."""
+    """Read every file of a folder that is not hidden."""
     try:
         names = sorted(
             entry.name for entry in os.scandir(path) if entry.is_file() and _is_visible(entry.name)
@@ -162,24 +161,24 @@ def _open_folder(path: Path) -> Content:
 
 
 def _open_zip(data: bytes, path: Path) -> Content:
-    """Every file of a zip archive that is not hidden; what they hold is bounded by the archive's limit."""
+    """Read every file of a zip archive that is not hidden, within the size limit of the archive."""
     limit = allowed_size(len(data))
     with size_limit(limit):
-        return _bundle(path, "zip", archives.unzip(data, path, limit, _is_visible))
+        return _bundle(path, "zip", unzip(data, path, limit, _is_visible))
 
 
 def _is_visible(name: str) -> bool:
-    """Whether a file is not hidden, nor one of those that macOS puts into archives."""
+    """Whether a file is neither hidden nor metadata that macOS adds to archives."""
     return not any(part.startswith((".", "__MACOSX")) for part in name.split("/"))
 
 
 def _bundle(path: Path, container: str, files: Mapping[str, bytes]) -> Content:
-    """Contents of several files by name; archives within and empty files are left out."""
+    """Read several files by name; nested archives and empty files are left out."""
     members = {
         name: open_data(data, os.path.join(path, name))
         for name, data in files.items()
-        if data.strip() and not data.startswith(archives.MAGIC)
+        if data.strip() and not data.startswith(ZIP)
     }
     if not members:
-        raise FileError(path, f"is a {container} without a file of labels in it.")
+        raise FileError(path, f"is a {container} without a file of labels.")
     return Content(path, container, members=members)

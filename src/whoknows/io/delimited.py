@@ -1,4 +1,4 @@
-"""CSV and its kin: the delimiter is found, rows come in blocks of text, what is ragged is named."""
+"""CSV and similar text tables: the delimiter is detected, rows are read in blocks."""
 
 from __future__ import annotations
 
@@ -6,28 +6,32 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from whoknows.data.dataframes import ALIASES
-from whoknows.data.vocabulary import Coded, show
+from whoknows.data.vocabulary import Factor, show
 from whoknows.io.encoding import MAX_LINE, refuse_long_lines
 from whoknows.io.errors import FileError, Path
 
 DELIMITERS = ",;\t|"
 MAX_COLUMNS = 100_000
+_WHOLE = re.compile(r" *(0|-?[1-9]\d{0,17})(?:\.0+)? *", re.ASCII)  # fits 64 bits; 007 is text
+_REAL = re.compile(r" *[+-]?(?:(?:0|[1-9]\d{0,15})(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})? *", re.ASCII)
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_MISSING = {"", "nan", "na", "n/a", "<na>", "null", "none"}
 _BLOCK = 8192  # rows
-_FAST = 1 << 20  # characters from which on pyarrow pays
+_FAST = 1 << 20  # characters above which pyarrow is worth it
 _USUAL = {name for role, aliases in ALIASES.items() for name in (role, *aliases)}
 
 
 def read_header(text: str, path: Path) -> tuple[str, list[str]]:
-    """Delimiter and column names of a text table.
+    """Return the delimiter and the column names of a text table.
 
-    The delimiter is the one that cuts the first rows into most columns, the same number in each.
+    The delimiter is the one that splits the first rows into most columns, the same number in each.
     """
     refuse_long_lines(text, path)
     best = ","
@@ -51,10 +55,10 @@ def read_header(text: str, path: Path) -> tuple[str, list[str]]:
 
 
 def blocks(text: str, delimiter: str, path: Path) -> Iterator[list[Sequence[str]]]:
-    """Columns of a text table, a block of rows at a time; the header is left out.
+    """Yield the columns of a text table, one block of rows at a time, without the header.
 
-    Each block is a list with one sequence of cells for each column. Blank cells at the end of a row that
-    stand below no name do not count, be they too many or too few: spreadsheets leave them.
+    Each block is a list with one sequence of cells per column. Rows may have more or fewer blank cells at
+    the end than the header, as spreadsheets write them.
     """
     rows = _rows(text, delimiter, path)
     header = next(rows)
@@ -67,7 +71,7 @@ def blocks(text: str, delimiter: str, path: Path) -> Iterator[list[Sequence[str]
 
 
 def _fitted(row: list[str], header: list[str]) -> list[str]:
-    """Row as long as the header, by blank cells at its end; empty if more than those is wrong."""
+    """Return a row of the length of the header by adding or removing blank cells; empty if impossible."""
     width = len(header)
     if any(map(str.strip, row[width:])) or any(map(str.strip, header[len(row) :])):
         return []
@@ -75,7 +79,7 @@ def _fitted(row: list[str], header: list[str]) -> list[str]:
 
 
 def _ragged(text: str, delimiter: str, path: Path) -> FileError:
-    """Name the first row that is longer or shorter than the header."""
+    """Return the error for the first row that is longer or shorter than the header."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header = next(filter(None, reader))
     row = next(row for row in reader if row and not _fitted(row, header))
@@ -88,26 +92,26 @@ def _ragged(text: str, delimiter: str, path: Path) -> FileError:
 
 
 def later_header(text: str) -> str:
-    """Where the names of the columns seem to be if they are not in the first row, for a message."""
+    """Return a hint if the names of the columns seem to be below the first row."""
     lines = re.split(r"\r\n|\r|\n", text[:10_000])[:20]
     for number, line in enumerate(lines, 1):
         if any(cell.strip(' "\ufeff').lower() in _USUAL for cell in re.split(r"[,;\t|]", line)):
             above = any(map(str.strip, lines[: number - 1]))
-            return f" Line {number} seems to hold the names: delete what is above it." if above else ""
+            return f" Line {number} seems to be the header: delete the lines above it." if above else ""
     return ""
 
 
-def read_columns(text: str, path: Path) -> dict[str, Coded]:
-    """Columns of a text table by name, as codes into their distinct cells; blank columns are left out.
+def read_columns(text: str, path: Path) -> dict[str, Factor]:
+    """Return the columns of a text table by name, as codes into their distinct cells, without blank columns.
 
-    Through pyarrow where it is installed, the file is large and no cell is quoted; with the same result.
+    Large files without quotes are read with pyarrow if it is installed, with the same result.
     """
     delimiter, header = read_header(text, path)
-    plain = '"' not in text and text.count("\r") == text.count("\r\n")
-    columns = _read_fast(text, delimiter, len(header)) if len(text) > _FAST and plain else None
+    unquoted = '"' not in text and text.count("\r") == text.count("\r\n")
+    columns = _read_with_pyarrow(text, delimiter, len(header)) if len(text) > _FAST and unquoted else None
     if columns is None:
-        columns = _read_slowly(text, delimiter, len(header), path)
-    kept = [(n, c) for n, c in zip(header, columns, strict=True) if n or any(map(_written, c.values))]
+        columns = _read_with_csv(text, delimiter, len(header), path)
+    kept = [(n, c) for n, c in zip(header, columns, strict=True) if n or not _is_blank(c)]
     if sum(not name for name, _ in kept) > 1:
         raise FileError(
             path, f"has several columns without a name. Give them names in the first row.{later_header(text)}"
@@ -115,13 +119,13 @@ def read_columns(text: str, path: Path) -> dict[str, Coded]:
     return dict(kept)
 
 
-def _written(cell: Any) -> bool:
-    """Whether a cell holds more than spaces."""
-    return bool(cell.strip())
+def _is_blank(column: Factor) -> bool:
+    """Whether a column holds only spaces."""
+    return not any(str(cell).strip() for cell in column.values)
 
 
-def _read_slowly(text: str, delimiter: str, width: int, path: Path) -> list[Coded]:
-    """Columns by the standard library."""
+def _read_with_csv(text: str, delimiter: str, width: int, path: Path) -> list[Factor]:
+    """Read the columns with the standard library."""
     positions: list[dict[str, int]] = [{} for _ in range(width)]
     codes: list[list[np.ndarray[Any, Any]]] = [[np.empty(0, np.int32)] for _ in range(width)]
     for block in blocks(text, delimiter, path):
@@ -130,11 +134,11 @@ def _read_slowly(text: str, delimiter: str, width: int, path: Path) -> list[Code
             for cell in dict.fromkeys(cells):
                 known.setdefault(cell, len(known))
             codes[place].append(np.fromiter(map(known.__getitem__, cells), np.int32, len(cells)))
-    return [Coded(np.concatenate(parts), list(known)) for parts, known in zip(codes, positions, strict=True)]
+    return [Factor(np.concatenate(parts), list(known)) for parts, known in zip(codes, positions, strict=True)]
 
 
-def _read_fast(text: str, delimiter: str, width: int) -> list[Coded] | None:
-    """Columns by pyarrow; None if it is not there or finds anything odd, which the slow way then names."""
+def _read_with_pyarrow(text: str, delimiter: str, width: int) -> list[Factor] | None:
+    """Read the columns with pyarrow; None if it is not installed, or fails: then csv names the reason."""
     try:
         import pyarrow as pa
         from pyarrow import csv as pacsv
@@ -151,25 +155,85 @@ def _read_fast(text: str, delimiter: str, width: int) -> list[Coded] | None:
     except pa.ArrowException:
         return None
     encoded = [table[name].combine_chunks().dictionary_encode() for name in names]
-    return [Coded(c.indices.to_numpy().astype(np.int32), c.dictionary.to_pylist()) for c in encoded]
+    return [Factor(c.indices.to_numpy().astype(np.int32), c.dictionary.to_pylist()) for c in encoded]
 
 
 def _rows(text: str, delimiter: str, path: Path) -> Iterator[list[str]]:
-    """Cells of each row that is not blank, header included."""
+    """Yield the cells of each row that is not blank, including the header."""
     limit = csv.field_size_limit(MAX_LINE)
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         yield from filter(None, reader)
     except csv.Error as error:
         raise FileError(
-            path, f"is not a valid table at line {reader.line_num} ({error}). Look for a stray quote there."
+            path, f"is not a valid table at line {reader.line_num} ({error}). Check the quotes there."
         ) from None
     finally:
         csv.field_size_limit(limit)
 
 
 def _refuse_repeated(header: Sequence[str], path: Path) -> None:
-    """Refuse a column name that stands there twice; blank names are columns nobody named."""
+    """Refuse duplicate column names; several columns may be without a name."""
     repeated = [name for name, count in Counter(header).items() if name and count > 1]
     if repeated:
         raise FileError(path, f"has several columns named {show(repeated)}. Rename all but one.")
+
+
+# --- cells ------------------------------------------------------------------------------------------
+# A column is numeric if every cell that is not blank is a number, and text otherwise.
+
+
+def parse_ids(cells: Sequence[str]) -> list[Hashable]:
+    """Return the ids in the cells of a column: integers if all are integers, else text.
+
+    >>> parse_ids(["7", "12"]), parse_ids(["07", "12"])
+    ([7, 12], ['07', '12'])
+    """
+    matches = [_WHOLE.fullmatch(cell) for cell in cells if cell.strip()]
+    if matches and all(matches):
+        return [int(match[1]) if (match := _WHOLE.fullmatch(cell)) else None for cell in cells]
+    return [cell if cell.strip() else None for cell in cells]
+
+
+def parse_labels(cells: Sequence[str]) -> list[Hashable]:
+    """Return the labels in the cells of a column: numbers, True and False, else text.
+
+    Among numbers, ``nan``, ``NA`` and the like stand for a missing label; among text they are text.
+    Spaces around a label, which spreadsheets do not show, are removed.
+
+    >>> parse_labels(["0", "1.5", "NA"]), parse_labels(["yes ", "NA"]), parse_labels(["True", "False"])
+    ([0.0, 1.5, None], ['yes', 'NA'], [True, False])
+    """
+    cells = [cell.strip() for cell in cells]
+    given = [cell for cell in cells if not is_missing_text(cell)]
+    if given and all(map(_WHOLE.fullmatch, given)):
+        return parse_ids(["" if is_missing_text(cell) else cell for cell in cells])
+    if given and all(map(_REAL.fullmatch, given)):
+        return [None if is_missing_text(cell) else float(cell) for cell in cells]
+    if given and {cell for cell in cells if cell} <= {"True", "False"}:
+        return [cell == "True" if cell else None for cell in cells]
+    return [cell or None for cell in cells]
+
+
+def is_missing_text(value: Any) -> bool:
+    """Whether a value is blank text, or a usual way to write that a value is missing."""
+    return isinstance(value, str) and value.strip().lower() in _MISSING
+
+
+def escape(text: str) -> str:
+    """Return text that spreadsheets do not run as a formula: an apostrophe before = + - @, tab, line ends.
+
+    >>> escape("=1+1"), escape("'=1+1"), escape("a=1"), unescape(escape("'=1+1"))
+    ("'=1+1", "''=1+1", 'a=1', "'=1+1")
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unescape(text: str) -> str:
+    """Remove the apostrophe that `escape` added."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+
+
+def unescaped(values: Sequence[Any]) -> list[Any]:
+    """Return values with every text unescaped."""
+    return [unescape(value) if isinstance(value, str) else value for value in values]

@@ -1,13 +1,18 @@
-"""Bytes of a file and the text in them: sizes bounded, encodings detected, binary content refused."""
+"""Bytes of files, decompressed and decoded: sizes bounded, encodings detected, binary content refused."""
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from whoknows.data.errors import Advice, InputError
 from whoknows.io.errors import FileError, Path
 
 MAX_SIZE = 1 << 29  # bytes that any file may decompress to
@@ -18,6 +23,9 @@ MAX_FILE = 1 << 30  # bytes of one file of labels
 MAX_FEATURES = 1 << 34  # bytes of one file of features
 MAX_LINE = 1 << 24  # characters of one line of CSV or JSONL
 
+ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError)
 _PART = 1 << 26  # bytes read at a time
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _NOT_TEXT = (
@@ -25,9 +33,9 @@ _NOT_TEXT = (
     (b"\xd0\xcf\x11\xe0", "is an Excel workbook. Save it as CSV"),
     (b"%PDF", "is a PDF document. Export the data as CSV, JSON or Parquet"),
     (b"SQLite format 3", "is a SQLite database. Export the table as CSV"),
-    (b"\x93NUMPY", "is a NumPy array, which holds features but not who said what. Pass it as the features"),
+    (b"\x93NUMPY", "is a NumPy array, which can hold features but no annotations. Pass it as features"),
 )
-
+_RAISE_LIMIT = Advice("max_size", "with size_limit(bytes)")
 
 _max_size: ContextVar[int | None] = ContextVar("max_size", default=None)
 
@@ -46,7 +54,7 @@ def size_limit(max_size: int | None) -> Iterator[None]:
 
     Examples
     --------
-    >>> from whoknows.io.labels import read_labels, size_limit
+    >>> from whoknows.io import read_labels, size_limit
     >>> with size_limit(8 << 30):
     ...     read_labels("nowhere.parquet")
     Traceback (most recent call last):
@@ -54,7 +62,7 @@ def size_limit(max_size: int | None) -> Iterator[None]:
     whoknows.io.errors.FileError: nowhere.parquet: there is no such file.
     """
     if max_size is not None and max_size < 1:
-        raise ValueError(f"max_size must be a number of bytes of 1 or more; got {max_size}.")
+        raise InputError(f"max_size must be a number of bytes of 1 or more; got {max_size}.")
     token = _max_size.set(_max_size.get() if max_size is None else max_size)
     try:
         yield
@@ -63,7 +71,7 @@ def size_limit(max_size: int | None) -> Iterator[None]:
 
 
 def allowed_size(length: int) -> int:
-    """Bytes that a file of this length may decompress to."""
+    """Return the bytes that a file of this length may decompress to."""
     return _max_size.get() or max(MAX_SIZE, MAX_RATIO * length)
 
 
@@ -73,7 +81,9 @@ def refuse_expansion(size: int, limit: int, path: Path) -> None:
         raise FileError(
             path,
             f"takes more than {_amount(limit)} once decompressed or parsed, which is the limit. "
-            "If you trust the file, raise the limit: with size_limit(bytes).",
+            "If you trust the file, raise the limit: ",
+            _RAISE_LIMIT,
+            ".",
         )
 
 
@@ -107,8 +117,9 @@ def read_bytes(path: Path, limit: int = MAX_FILE) -> bytes:
     if len(data) > limit:
         raise FileError(
             path,
-            f"is larger than {_amount(limit)}, which is the limit. Split it, or raise the limit: "
-            "with size_limit(bytes).",
+            f"is larger than {_amount(limit)}, which is the limit. Split it, or raise the limit: ",
+            _RAISE_LIMIT,
+            ".",
         )
     if not data.strip():
         raise FileError(path, "is empty.")
@@ -116,9 +127,9 @@ def read_bytes(path: Path, limit: int = MAX_FILE) -> bytes:
 
 
 def decode(data: bytes, path: Path) -> str:
-    """Text of a file in UTF-8 or UTF-16, with or without a byte order mark.
+    """Decode text in UTF-8 or UTF-16, with or without a byte order mark.
 
-    Anything else is refused with the place of the first byte that does not fit.
+    Anything else is an error that names the first invalid byte.
     """
     for magic, what in _NOT_TEXT:
         if data.startswith(magic):
@@ -130,8 +141,8 @@ def decode(data: bytes, path: Path) -> str:
         byte = data[start + error.start]
         raise FileError(
             path,
-            f"is not {encoding.upper()} text: byte 0x{byte:02x} at offset {start + error.start} does not fit "
-            "it. Save it as UTF-8.",
+            f"is not {encoding.upper()} text: byte 0x{byte:02x} at offset {start + error.start} is invalid. "
+            "Save it as UTF-8.",
         ) from None
     if "\0" in text:
         offset = start + len(text[: text.index("\0")].encode(encoding))
@@ -142,7 +153,7 @@ def decode(data: bytes, path: Path) -> str:
         raise FileError(path, "is empty.")
     if text.lstrip()[:9].lower().startswith(("<!doctype", "<html")):
         raise FileError(
-            path, "is a web page, perhaps that of a log-in, and not a table. Download the file itself."
+            path, "is a web page, perhaps a login page, and not a table. Download the file itself."
         )
     return text
 
@@ -157,7 +168,7 @@ def refuse_long_lines(text: str, path: Path) -> None:
         if end < 0:
             raise FileError(
                 path,
-                f"has more than {MAX_LINE >> 20} MiB in line {number}. Expected one row or record a line.",
+                f"has more than {MAX_LINE >> 20} MiB in line {number}. Expected one row or record per line.",
             )
         end = text.rfind("\n", start, start + MAX_LINE)
         number += text.count("\n", start, end + 1)
@@ -165,7 +176,7 @@ def refuse_long_lines(text: str, path: Path) -> None:
 
 
 def _encoding(data: bytes) -> tuple[str, int]:
-    """Encoding of a text and where it starts, by its byte order mark or by the zero bytes of UTF-16."""
+    """Detect the encoding of a text, and where it starts, by byte order mark or the zero bytes of UTF-16."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding, len(mark)
@@ -177,3 +188,36 @@ def _encoding(data: bytes) -> tuple[str, int]:
         if zeros.count(0) > 0.7 * len(others) > 0 and not others.count(0):
             return encoding, 0
     return "utf-8", 0
+
+
+# --- zip archives -----------------------------------------------------------------------------------
+
+
+def unzip(data: bytes, path: Path, limit: int, keep: Callable[[str], bool]) -> dict[str, bytes]:
+    """Return the files of a zip archive by name, those that ``keep`` accepts.
+
+    No more is decompressed than the table of contents declares, whatever the archive holds.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            infos = [info for info in archive.infolist() if not info.is_dir()]
+            if any(info.filename == "[Content_Types].xml" for info in infos):
+                raise FileError(path, "is an Excel workbook or another Office document. Save it as CSV.")
+            refuse_expansion(sum(info.file_size for info in infos), limit, path)
+            odd = next((info.filename for info in infos if info.compress_type not in _METHODS), None)
+            if odd is not None:
+                raise FileError(path, f"packs {odd!r} in an unusual way. Zip it again.")
+            return {info.filename: _member(archive, info) for info in infos if keep(info.filename)}
+    except FileError:
+        raise
+    except _BROKEN as error:
+        raise FileError(path, f"cannot be unpacked ({error}). Export it again, without a password.") from None
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Decompress one member up to its declared size; ``archive.read`` would not stop there."""
+    with archive.open(info) as member:
+        data = member.read(info.file_size)
+    if len(data) != info.file_size:
+        raise EOFError(f"{info.filename!r} is shorter than declared")
+    return data

@@ -1,35 +1,39 @@
-"""The one exception for whatever is wrong with a file."""
+"""The error for anything that is wrong with a file."""
 
 from __future__ import annotations
 
 from os import PathLike, fspath
 
+from whoknows.data.errors import InputError, Message
+
 Path = str | PathLike[str]
 
 
-class FileError(ValueError):
-    """A file cannot be read or written as asked; the message names it, says why and what to do.
+class FileError(InputError):
+    """A file cannot be read or written; the message names it, says why and what to do.
 
     Parameters
     ----------
     path : str or path
         The file, as the user gave it.
     problem : str
-        A sentence or two.
+        A sentence or two, in one or more parts as in `InputError`.
 
     Examples
     --------
-    >>> from whoknows.io.labels import read_labels
+    >>> from whoknows.io import read_labels
     >>> read_labels("nowhere.csv")
     Traceback (most recent call last):
     ...
     whoknows.io.errors.FileError: nowhere.csv: there is no such file.
     """
 
-    def __init__(self, path: Path, problem: str) -> None:
-        super().__init__(fspath(path), problem)
+    def __init__(self, path: Path, *problem: str) -> None:
+        super().__init__(fspath(path), *problem)
         self.path = fspath(path)
-        self.problem = problem
+        self.problem = Message(*problem)
 
-    def __str__(self) -> str:
-        return f"{self.path}: {self.problem}"
+    @property
+    def message(self) -> Message:
+        """The message with its parts."""
+        return Message(f"{self.path}: ", self.problem)

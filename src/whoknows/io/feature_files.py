@@ -1,4 +1,4 @@
-"""Numbers in files: columns of a table, lists in its rows, or an array; with the ids beside them."""
+"""Numbers in files, read into memory: columns of a table, lists in its rows, or an array; with their ids."""
 
 from __future__ import annotations
 
@@ -13,70 +13,75 @@ from numpy.typing import NDArray
 
 from whoknows.data.vocabulary import show
 from whoknows.io import arrow, npy
-from whoknows.io.delimited import blocks, later_header, read_header
+from whoknows.io.arrow import is_list, is_number
+from whoknows.io.delimited import blocks, is_missing_text, later_header, parse_ids, read_header, unescaped
 from whoknows.io.encoding import decode
 from whoknows.io.errors import FileError, Path
 from whoknows.io.json_records import Record, kind_of, looks_like_json, read_records
 from whoknows.io.labels.format import item_column, must_have
-from whoknows.io.parsing import parse_ids, plain
-
-_NOTHING = {"", "nan", "na", "n/a", "<na>", "null", "none"}
 
 
 @dataclass
-class Strange:
-    """Cells of a column that are neither a number nor blank: how many, and the first with its row from 1."""
+class NonNumericCells:
+    """Cells of a column that are neither numbers nor blank: their count, and the first with its row."""
 
     count: int = 0
     value: Any = None
     row: int = 0
 
     def add(self, value: Any, row: int) -> None:
-        """Count one more."""
+        """Count one more; a number with a decimal comma takes precedence as the example."""
         if not self.count or (has_comma(value) and not has_comma(self.value)):
             self.value, self.row = value, row
         self.count += 1
 
+    def __str__(self) -> str:
+        """Return a note for the user."""
+        value = repr(str(self.value)[:40])
+        if self.count == 1:
+            return f"1 cell is not a number ({value}, row {self.row}): treated as missing"
+        return f"{self.count} cells are not numbers (first {value}, row {self.row}): treated as missing"
+
 
 def has_comma(value: Any) -> bool:
-    """Whether a cell holds a number with a comma, which is told before all else: it is not missing."""
+    """Whether a cell holds a number with a decimal comma."""
     return isinstance(value, str) and re.fullmatch(r" *[+-]?\d+,\d+ *", value) is not None
 
 
 @dataclass
 class Numbers:
-    """What a file of features holds.
+    """Numbers of a file of features.
 
     Parameters
     ----------
     ids : sequence of ids, or None
     columns : dict from name to (n_items,)
     vectors : dict from name to function that gives (n_items, n_features)
-        Read only when called: a file may hold several.
+        Read only when called, as a file may hold several.
     left_out : dict from name to a value
-        Columns that hold something other than numbers, and the first such thing.
-    strange : dict from name to Strange
-        What else there is in columns that hold numbers; NaN stands for it.
+        Columns that are not numeric, and the first value that is not a number.
+    non_numeric : dict from name to NonNumericCells
+        Other cells of numeric columns; they are NaN.
     """
 
     ids: Sequence[Any] | None = None
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     vectors: dict[str, Callable[[], NDArray[Any]]] = field(default_factory=dict)
     left_out: dict[str, Any] = field(default_factory=dict)
-    strange: dict[str, Strange] = field(default_factory=dict)
+    non_numeric: dict[str, NonNumericCells] = field(default_factory=dict)
 
-    def add(self, name: str, numbers: NDArray[Any], strange: Strange) -> None:
-        """Take a column, NaN where it holds no number, if at least half of what it holds are numbers."""
-        if strange.count > np.count_nonzero(~np.isnan(numbers)) or has_comma(strange.value):
-            self.left_out[name] = strange.value
+    def add(self, name: str, numbers: NDArray[Any], others: NonNumericCells) -> None:
+        """Add a column, with NaN for other cells, if at least half of its non-blank cells are numbers."""
+        if others.count > np.count_nonzero(~np.isnan(numbers)) or has_comma(others.value):
+            self.left_out[name] = others.value
             return
         self.columns[name] = numbers
-        if strange.count:
-            self.strange[name] = strange
+        if others.count:
+            self.non_numeric[name] = others
 
 
 def read_numbers(data: bytes, path: Path, id_column: str | None) -> Numbers:
-    """Take a file of features for what it is."""
+    """Read a file of features by its content."""
     if data.startswith(npy.MAGIC):
         return Numbers(vectors={"f": partial(npy.read_npy, data, path)})
     if data.startswith(b"PK"):
@@ -90,12 +95,12 @@ def read_numbers(data: bytes, path: Path, id_column: str | None) -> Numbers:
 
 
 def find_id(names: Sequence[str], given: str | None, path: Path) -> str | None:
-    """Column of the ids: the one given, else item or one of its aliases; None if there is none."""
+    """Return the column of the ids: the given one, else item or an alias of it; None if there is none."""
     return item_column(names) if given is None else must_have(names, given, "column for the item", path)
 
 
 def _of_npz(members: dict[str, NDArray[Any]], path: Path) -> Numbers:
-    """Arrays X and ids of a .npz file."""
+    """Return the arrays X and ids of a .npz file."""
     if not members:
         raise FileError(path, "is a zip that holds no arrays. Expected CSV, Parquet, .npy or .npz.")
     must_have(list(members), "X", "array", path)
@@ -106,13 +111,13 @@ def _of_npz(members: dict[str, NDArray[Any]], path: Path) -> Numbers:
 
 
 def _of_csv(text: str, path: Path, id_column: str | None) -> Numbers:
-    """Numbers of a text table, block by block."""
+    """Read the numbers of a text table, block by block."""
     delimiter, header = read_header(text, path)
     name = find_id(header, id_column, path)
     place = None if name is None else header.index(name)
-    found = Numbers()
+    table = Numbers()
     parts: dict[int, list[NDArray[Any]]] = {c: [] for c in range(len(header)) if c != place}
-    strange = {column: Strange() for column in parts}
+    others = {column: NonNumericCells() for column in parts}
     cells: list[str] = []
     n_rows = 0
     for block in blocks(text, delimiter, path):
@@ -123,59 +128,58 @@ def _of_csv(text: str, path: Path, id_column: str | None) -> Numbers:
                     path,
                     f"has no name for column {column + 1}. Write one in the first row.{later_header(text)}",
                 )
-            parts[column].append(_floats(block[column], strange[column], n_rows))
+            parts[column].append(_floats(block[column], others[column], n_rows))
         n_rows += len(block[0])
     for column, floats in parts.items():
         if floats and header[column]:
-            found.add(header[column], np.concatenate(floats), strange[column])
-    found.ids = None if place is None else plain(parse_ids(cells))
-    return found
+            table.add(header[column], np.concatenate(floats), others[column])
+    table.ids = None if place is None else unescaped(parse_ids(cells))
+    return table
 
 
-def _floats(cells: Sequence[str], strange: Strange, start: int) -> NDArray[np.float64]:
-    """Numbers in the cells of a column, NaN where one is blank or strange; the first is in row start + 1."""
+def _floats(cells: Sequence[str], others: NonNumericCells, start: int) -> NDArray[np.float64]:
+    """Return cells as numbers, NaN for blank and other cells; the first cell is in row start + 1."""
     try:
         return np.array(cells, dtype=float)
     except ValueError:
         numbers = np.full(len(cells), np.nan)
     for place, cell in enumerate(cells):
-        if cell.strip().lower() not in _NOTHING:
+        if not is_missing_text(cell):
             try:
                 numbers[place] = _number(cell)
             except ValueError:
-                strange.add(cell, start + place + 1)
+                others.add(cell, start + place + 1)
     return numbers
 
 
 def _number(cell: str) -> float:
-    """Number in a cell; true and false are 1 and 0, as in other kinds of files."""
+    """Return the number in a cell; true and false are 1 and 0, as in other kinds of files."""
     truth = {"true": 1.0, "false": 0.0}
     word = cell.strip().lower()
     return truth[word] if word in truth else float(cell)
 
 
 def _of_arrow(table: Any, path: Path, id_column: str | None) -> Numbers:
-    """Numeric columns, and columns of lists, of a Parquet file."""
-    import pyarrow as pa
+    """Return numeric columns, and columns of lists, of a Parquet file."""
+    from pyarrow import types
 
     name = find_id(table.column_names, id_column, path)
-    found = Numbers(None if name is None else table[name].to_pylist())
+    numbers = Numbers(None if name is None else table[name].to_pylist())
     for other in table.column_names:
         column = table[other].combine_chunks()
         if other == name:
             continue
-        if _is_number(column.type):
-            found.columns[other] = _to_numpy(column)
-        elif pa.types.is_list(column.type) or pa.types.is_fixed_size_list(column.type):
-            if _is_number(column.type.value_type):
-                found.vectors[other] = partial(_of_lists, column, other, path)
-        elif len(column):
-            found.left_out[other] = column[0].as_py()
-    return found
+        if is_number(column.type):
+            numbers.columns[other] = _to_numpy(column)
+        elif is_list(column.type):
+            numbers.vectors[other] = partial(_of_lists, column, other, path)
+        elif len(column) and not (types.is_list(column.type) or types.is_fixed_size_list(column.type)):
+            numbers.left_out[other] = column[0].as_py()
+    return numbers
 
 
 def _of_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
-    """Matrix of an Arrow column of lists."""
+    """Return an Arrow column of lists as a matrix."""
     import pyarrow.compute as pc
 
     lengths = pc.list_value_length(column).fill_null(-1).to_numpy()
@@ -190,50 +194,43 @@ def _of_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
     return _to_numpy(column.flatten()).reshape(len(column), -1)
 
 
-def _is_number(kind: Any) -> bool:
-    """Whether an Arrow type is a number or a boolean."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
-
-
 def _to_numpy(column: Any) -> NDArray[Any]:
-    """Floats of an Arrow array, NaN where it is null; half and single precision are single precision."""
+    """Return an Arrow array as floats, NaN for null; half and single precision become single precision."""
     single = str(column.type) in ("halffloat", "float")
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values.astype(np.float32 if single else np.float64)
 
 
 def _of_records(records: list[Record], path: Path, id_column: str | None) -> Numbers:
-    """Numbers or lists of records; Argilla keeps its lists under ``vectors``."""
+    """Return the numbers or lists of records; Argilla keeps its lists under ``vectors``."""
     names = list(dict.fromkeys(key for record in records for key in record))
     name = find_id(names, id_column, path)
     ids = None if name is None else [record.get(name) for record in records]
     if "vectors" in names:
         records = [r["vectors"] if isinstance(r.get("vectors"), dict) else {} for r in records]
         names, name = list(dict.fromkeys(key for record in records for key in record)), None
-    found = Numbers(ids)
+    table = Numbers(ids)
     for other in names:
         values = [record.get(other) for record in records]
         if other == name:
             continue
-        strange = Strange()
+        cells = NonNumericCells()
         for row, value in enumerate(values, 1):
             if not (value is None or isinstance(value, (int, float))):
-                strange.add(value, row)
-        if isinstance(strange.value, list):
-            found.vectors[other] = partial(_stack, values, other, path)
+                cells.add(value, row)
+        if isinstance(cells.value, list):
+            table.vectors[other] = partial(_stack, values, other, path)
         else:
             numbers = [_float(v) if isinstance(v, (int, float)) else np.nan for v in values]
-            found.add(other, np.array(numbers), strange)
-    return found
+            table.add(other, np.array(numbers), cells)
+    return table
 
 
 def _stack(rows: Sequence[Any], name: str, path: Path) -> NDArray[np.float64]:
-    """Matrix of lists of numbers, which must be of one length."""
+    """Return lists of numbers, which must have one length, as a matrix."""
     width = next(len(row) for row in rows if isinstance(row, list))
     for number, row in enumerate(rows, 1):
-        wrong = kind_of(row) if not isinstance(row, list) else f"{len(row)} of them"
+        wrong = kind_of(row) if not isinstance(row, list) else str(len(row))
         if not isinstance(row, list) or len(row) != width:
             raise FileError(path, f"expected {width} numbers in {name!r} of record {number}, got {wrong}.")
         odd = [value for value in row if not isinstance(value, (int, float))]
@@ -243,7 +240,7 @@ def _stack(rows: Sequence[Any], name: str, path: Path) -> NDArray[np.float64]:
 
 
 def _float(value: float) -> float:
-    """Number as a float; one of too many digits is infinite."""
+    """Return a number as a float, infinite if it has too many digits."""
     try:
         return float(value)
     except OverflowError:

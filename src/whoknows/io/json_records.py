@@ -1,4 +1,4 @@
-"""JSON and JSONL as a list of records, and careful ways into them: any file may say anything anywhere."""
+"""JSON and JSONL as a list of records, and checked access to their values."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def looks_like_json(text: str) -> bool:
 
 
 def read_records(text: str, path: Path) -> tuple[str, list[Record]]:
-    """Name of the container, JSON or JSONL, and the objects in it.
+    """Return the name of the container, JSON or JSONL, and the objects in it.
 
-    A file that starts with an object is JSONL if its first line is one by itself.
+    A file that starts with an object is JSONL if its first line is a complete object.
     """
     refuse_large_json(text, path)
     first = text.lstrip().partition("\n")[0]
@@ -31,16 +31,14 @@ def read_records(text: str, path: Path) -> tuple[str, list[Record]]:
     records = content if isinstance(content, list) else [content]
     for number, record in enumerate(records, 1):
         if not isinstance(record, dict):
-            raise FileError(
-                path, f"expected a list of objects, got {kind_of(record)} in place {number} of the list."
-            )
+            raise FileError(path, f"expected a list of objects, got {kind_of(record)} at position {number}.")
     if not records:
         raise FileError(path, "holds an empty list.")
     return "JSON", records
 
 
 def as_object(value: Any, what: str, number: int, path: Path) -> Record:
-    """Return the value if it is an object, {} if it is nothing; else say which record has it wrong."""
+    """Return the value if it is an object, {} if it is null; else raise an error that names the record."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -49,7 +47,7 @@ def as_object(value: Any, what: str, number: int, path: Path) -> Record:
 
 
 def as_list(value: Any, what: str, number: int, path: Path) -> list[Any]:
-    """Return the value if it is a list, [] if it is nothing; else say which record has it wrong."""
+    """Return the value if it is a list, [] if it is null; else raise an error that names the record."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -58,7 +56,7 @@ def as_list(value: Any, what: str, number: int, path: Path) -> list[Any]:
 
 
 def as_scalar(value: Any, what: str, number: int, path: Path) -> Hashable:
-    """Return the value if it is text, a number or nothing; else say which record has it wrong."""
+    """Return the value if it is text, a number or null; else raise an error that names the record."""
     if isinstance(value, (dict, list)):
         raise FileError(
             path, f"expected {what} of record {number} to be text or a number, got {kind_of(value)}."
@@ -67,12 +65,12 @@ def as_scalar(value: Any, what: str, number: int, path: Path) -> Hashable:
 
 
 def single(value: Any, number: int, path: Path) -> Hashable:
-    """Return the one answer in a value: text or a number as it is, the only entry of a list."""
+    """Return the only answer in a value: text, a number, or the only entry of a list."""
     if isinstance(value, list) and len(value) > 1:
         raise FileError(
             path,
             f"has several labels in one answer ({show(value)} in record {number}). Expected questions with "
-            "one answer: make each label a question of its own, with the answers yes and no.",
+            "one answer: turn each label into a question with the answers yes and no.",
         )
     if isinstance(value, list):
         value = value[0] if value else None
@@ -80,7 +78,7 @@ def single(value: Any, number: int, path: Path) -> Hashable:
 
 
 def kind_of(value: Any) -> str:
-    """What JSON calls a value, for a message."""
+    """Return the JSON type of a value, for a message."""
     if value is None:
         return "null"
     kinds = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
@@ -88,7 +86,7 @@ def kind_of(value: Any) -> str:
 
 
 def _read_lines(text: str, path: Path) -> list[Record]:
-    """Objects of a JSONL file. Only a line feed ends a line: other line ends may stand within a text."""
+    """Parse the lines of a JSONL file. Only a line feed ends a line: text may hold other line ends."""
     refuse_long_lines(text, path)
     records: list[Record] = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -102,7 +100,7 @@ def _read_lines(text: str, path: Path) -> list[Record]:
 
 
 def _parse(text: str, path: Path, line: int | None = None) -> Any:
-    """Parse one JSON text; ``line`` is its place in a JSONL file."""
+    """Parse one JSON text; ``line`` is its line number in a JSONL file."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -114,12 +112,12 @@ def _parse(text: str, path: Path, line: int | None = None) -> Any:
         ) from None
     except RecursionError:
         raise FileError(path, "is nested too deeply to be an export of labels.") from None
-    except ValueError as error:  # a number of more digits than Python reads
+    except ValueError as error:  # a number with more digits than Python accepts
         raise FileError(path, f"holds a number that cannot be read ({error}).") from None
 
 
 def _is_json(text: str) -> bool:
-    """Whether a text is JSON by itself."""
+    """Whether a text is valid JSON."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):

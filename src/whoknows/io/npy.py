@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whoknows.io.archives import unzip
-from whoknows.io.encoding import CELL, allowed_size, refuse_expansion
+from whoknows.io.encoding import CELL, allowed_size, refuse_expansion, unzip
 from whoknows.io.errors import FileError, Path
 
 MAGIC = b"\x93NUMPY"
@@ -29,7 +28,7 @@ def read_npy(data: bytes, path: Path, name: str = "the array") -> NDArray[Any]:
     source = io.BytesIO(data)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a header that Python 2 wrote is as good as any
+            warnings.simplefilter("ignore")  # headers written by Python 2 are valid
             version = np.lib.format.read_magic(source)
             if version not in _HEADERS:
                 raise ValueError(f"version {version} of the format")
@@ -48,7 +47,7 @@ def read_npy(data: bytes, path: Path, name: str = "the array") -> NDArray[Any]:
     except FileError:
         raise
     except _BROKEN as error:
-        raise FileError(path, f"is damaged, or is no NumPy file ({error}). Save it again.") from None
+        raise FileError(path, f"is damaged, or is not a NumPy file ({error}). Save it again.") from None
     if array.dtype.kind == "U":
         codes = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).reshape(-1).view(np.uint32)
         if codes.max(initial=0) > sys.maxunicode:

@@ -1,102 +1,87 @@
-"""`write_labels` and tables in general: CSV, TSV, Parquet and JSONL, by the ending of the name."""
+"""Tables written to CSV, TSV, Parquet or JSONL by the suffix of the file name, whole or not at all."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from whoknows.data.annotations import Annotations
-from whoknows.data.vocabulary import Ids, same_ids, show
+from whoknows.data.vocabulary import Ids
 from whoknows.io.arrow import import_pyarrow
 from whoknows.io.atomic import replace, write_lines
+from whoknows.io.delimited import escape
 from whoknows.io.errors import FileError, Path
-from whoknows.io.labels.read import FORMATS
-from whoknows.io.parsing import escape, parse_ids, parse_labels, plain
 
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-SUFFIXES = (*_DELIMITERS, ".parquet", ".jsonl")
+Columns = Mapping[Any, Sequence[Any] | Ids]
 
-
-def write_labels(said: Annotations, path: Path, format: str = "long") -> tuple[str, ...]:
-    """Write annotations as a table, whole or not at all.
-
-    In CSV, text that a spreadsheet would run as a formula gets an apostrophe before it, which `read_labels`
-    takes away.
-
-    Parameters
-    ----------
-    said : Annotations
-    path : str or path
-        Ends in .csv, .tsv, .parquet or .jsonl. A file of that name is replaced.
-    format : str
-        A format of `FORMATS` that can be written: "long", "wide" or "crowdkit".
-
-    Returns
-    -------
-    notes : tuple of str
-        What the file does not hold: unlabelled items in a long table, text that reads back as numbers in CSV.
-    """
-    writable = [name for name, tool in FORMATS.items() if tool.columns]
-    tool = FORMATS.get(format)
-    if tool is None or tool.columns is None:
-        raise ValueError(f"format= must be one of {show(writable)} to be written; got {format!r}.")
-    unknown = int((said.annotator < 0).sum())
-    if unknown:
-        raise ValueError(
-            f"{unknown} labels are by annotators outside the vocabulary, who have no name to write."
-        )
-    suffix = _suffix(path)
-    try:
-        columns = tool.columns(said)
-    except ValueError as error:
-        raise FileError(path, str(error)) from None
-    write_table(columns, path)
-    notes = [] if format == "wide" else _left_out(said)
-    return (*notes, *_changed(said)) if suffix in _DELIMITERS else tuple(notes)
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+SUFFIXES = (*DELIMITERS, ".parquet", ".jsonl")
 
 
-def write_table(columns: Mapping[Any, Sequence[Any] | Ids], path: Path) -> None:
-    """Write named columns of one length, whole or not at all; None and NaN are blank or null.
+def write_table(columns: Columns, path: Path) -> None:
+    """Write named columns of equal length, whole or not at all; None and NaN are blank or null.
 
     Parameters
     ----------
     columns : mapping from name to values
     path : str or path
-        Ends in .csv, .tsv, .parquet or .jsonl. A file of that name is replaced.
+        Ends in .csv, .tsv, .parquet or .jsonl. An existing file is replaced.
     """
-    suffix = _suffix(path)
-    listed = {name: _plain(column) for name, column in columns.items()}
-    rows = zip(*listed.values(), strict=True)
-    if suffix == ".parquet":
-        _write_parquet(listed, path)
-    elif suffix == ".jsonl":
-        write_lines((_json(dict(zip(listed, row, strict=True)), path) for row in rows), path)
+    if check_suffix(path) == ".parquet":
+        _write_parquet({name: to_list(column) for name, column in columns.items()}, path)
     else:
-        delimiter = _DELIMITERS[suffix]
-        lines = (delimiter.join(_cell(value, delimiter) for value in row) for row in [tuple(listed), *rows])
-        write_lines(lines, path)
+        write_lines(_lines([columns], path), path)
 
 
-def _suffix(path: Path) -> str:
-    """Ending of a file's name, if it is one that can be written."""
+def write_blocks(blocks: Iterable[Columns], path: Path, types: Columns | None = None) -> None:
+    """Write a table that comes in blocks with the same columns, whole or not at all.
+
+    Parameters
+    ----------
+    blocks : iterable of mappings from name to values
+    path : str or path
+        Ends in .csv, .tsv, .parquet or .jsonl. An existing file is replaced.
+    types : mapping from name to values, optional
+        Examples of the values of columns that may be empty for a whole block: Parquet needs their type.
+    """
+    if check_suffix(path) == ".parquet":
+        replace(path, lambda temporary: _write_row_groups(blocks, temporary, types or {}))
+    else:
+        write_lines(_lines(blocks, path), path)
+
+
+def check_suffix(path: Path) -> str:
+    """Return the suffix of a file name, if such files can be written."""
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     if suffix not in SUFFIXES:
         raise FileError(path, f"expected a name that ends in {', '.join(SUFFIXES)}.")
     return suffix
 
 
-def _plain(column: Sequence[Any] | Ids) -> list[Any]:
-    """Python values of a column; NaN becomes None."""
+def to_list(column: Sequence[Any] | Ids) -> list[Any]:
+    """Return the Python values of a column; NaN becomes None."""
     values = column.tolist() if isinstance(column, np.ndarray) else list(column)
     return [None if value != value else value for value in values]
 
 
+def _lines(blocks: Iterable[Columns], path: Path) -> Iterable[str]:
+    """Yield the lines of a text table, or of JSONL."""
+    delimiter = DELIMITERS.get(check_suffix(path))
+    for number, columns in enumerate(blocks):
+        names = tuple(columns)
+        rows = zip(*map(to_list, columns.values()), strict=True)
+        if delimiter is None:
+            yield from (_json(dict(zip(names, row, strict=True)), path) for row in rows)
+            continue
+        for row in rows if number else [names, *rows]:
+            yield delimiter.join(_cell(value, delimiter) for value in row)
+
+
 def _cell(value: Any, delimiter: str) -> str:
-    """Cell of a text table. Text is made safe for spreadsheets; numbers stay as they are."""
+    """Return a cell of a text table; text is made safe for spreadsheets."""
     if value is None:
         return ""
     if isinstance(value, int | float):
@@ -108,15 +93,15 @@ def _cell(value: Any, delimiter: str) -> str:
 
 
 def _json(record: dict[Any, Any], path: Path) -> str:
-    """One line of JSONL."""
+    """Return one line of JSONL."""
     try:
         return json.dumps(record, ensure_ascii=False)
     except TypeError as error:
-        raise FileError(path, f"cannot be written as JSON ({error}). Turn ids into text.") from None
+        raise FileError(path, f"cannot be written as JSON ({error}). Convert ids to text.") from None
 
 
 def _write_parquet(columns: dict[Any, list[Any]], path: Path) -> None:
-    """Parquet, in which a column holds one type."""
+    """Write Parquet, in which a column holds one type."""
     pa = import_pyarrow(path)
     from pyarrow import parquet
 
@@ -129,32 +114,18 @@ def _write_parquet(columns: dict[Any, list[Any]], path: Path) -> None:
     replace(path, lambda temporary: parquet.write_table(table, temporary))
 
 
-def _left_out(said: Annotations) -> list[str]:
-    """What a long table does not hold."""
-    unlabelled = int((~said.labelled).sum())
-    if not unlabelled:
-        return []
-    return [f"{unlabelled} items without a label are not in a long table; a wide one holds them"]
+def _write_row_groups(blocks: Iterable[Columns], temporary: str, types: Columns) -> None:
+    """Write blocks as row groups of one Parquet file."""
+    import pyarrow as pa
+    from pyarrow import parquet
 
-
-def _changed(said: Annotations) -> list[str]:
-    """Ids and labels that CSV does not keep as they are: text that looks like numbers, and the reverse."""
-    notes = []
-    for ids, what, parse in (
-        (said.items, "items", parse_ids),
-        (said.annotators, "annotators", parse_ids),
-        (said.labels, "labels", parse_labels),
-    ):
-        cells = [escape(value) if isinstance(value, str) else str(value) for value in ids.tolist()]
-        again: list[Hashable] = plain(parse(cells))
-        if not same_ids(ids, np.fromiter(again, object, len(again))):
-            odd = next(pair for pair in zip(ids.tolist(), again, strict=True) if not _same(*pair))
-            notes.append(
-                f"{what} such as {odd[0]!r} are read back as {odd[1]!r}; Parquet and JSONL keep them"
-            )
-    return notes
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Whether two values are equal and of one type."""
-    return type(left) is type(right) and bool(left == right)
+    writer: Any = None
+    try:
+        for block in blocks:
+            if writer is None:
+                kinds = {name: pa.array(types.get(name, values)).type for name, values in block.items()}
+                writer = parquet.ParquetWriter(temporary, pa.schema(kinds))
+            writer.write_table(pa.table(dict(block), writer.schema))
+    finally:
+        if writer is not None:
+            writer.close()

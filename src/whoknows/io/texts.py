@@ -1,4 +1,4 @@
-"""Features of items made of their texts, and of other texts in the same way later on."""
+"""Features of texts by TF-IDF and truncated SVD, for the texts of a fit and later ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import show, tight_array
 from whoknows.io import atomic, npy
 from whoknows.io.containers import open_content
@@ -18,13 +19,13 @@ from whoknows.io.feature_files import find_id
 from whoknows.io.features import Features
 from whoknows.io.labels.format import must_have
 
-MANY = 100  # texts, from which on a word that only one of them has is passed over
-MOST_TERMS = 100_000  # words and pairs that are kept, the most frequent; 40 MB of a file
-FLAT = 1e-3  # spread of texts in a direction, to that in the first: as good as none
+MANY = 100  # texts from which a word that occurs in only one of them is ignored
+MOST_TERMS = 100_000  # words and word pairs to keep, the most frequent ones; 40 MB in a file
+FLAT = 1e-3  # singular values below this share of the first are negligible
 
 
 def read_texts(path: Path, column: str = "text", id_column: str | None = None) -> dict[Hashable, str]:
-    """Read the text of items from a table (CSV, Parquet, JSON or JSONL) with an id column."""
+    """Read the texts of items from a table (CSV, Parquet, JSON or JSONL) with an id column."""
     content = open_content(path)
     if content.table is None:
         raise FileError(path, f"is {content}; expected a table of items and texts.")
@@ -37,24 +38,24 @@ def read_texts(path: Path, column: str = "text", id_column: str | None = None) -
         if code >= 0:
             texts.setdefault(ids.values[code], "" if text is None else str(text))
     if not texts:
-        raise FileError(path, "holds no text of any item.")
+        raise FileError(path, "holds no texts.")
     return texts
 
 
 @dataclass(frozen=True, eq=False)
 class TextFeatures:
-    """What makes features of texts: TF-IDF of words and pairs of words, seen from a few directions.
+    """Features of texts: TF-IDF of words and word pairs, projected onto a few directions.
 
-    Made by `TextFeatures.of` some texts; a text has the same features whichever others come with it.
+    Fitted by `TextFeatures.of`. The features of a text do not depend on the texts transformed with it.
 
     Parameters
     ----------
     terms : tuple of n_terms str
-        Words, and pairs of words with a space between, in lower case.
+        Words, and pairs of words separated by a space, in lower case.
     idf : (n_terms,)
-        How rare each is: log((1 + texts) / (1 + texts with it)) + 1.
+        Inverse document frequency: log((1 + texts) / (1 + texts with the term)) + 1.
     components : float32 array of shape (n_features, n_terms)
-        Directions in which the TF-IDF of the first texts varied most.
+        Leading right singular vectors of the TF-IDF of the fitted texts.
     """
 
     terms: tuple[str, ...]
@@ -63,42 +64,40 @@ class TextFeatures:
 
     @classmethod
     def of(cls, texts: Mapping[Hashable, str], n: int = 100) -> TextFeatures:
-        """Learn the words of texts, and the n directions in which these vary most.
-
-        The same texts give the same numbers.
+        """Fit to texts: their terms, and the n leading directions of their TF-IDF; deterministic.
 
         Parameters
         ----------
         texts : mapping from item to text
         n : int
-            How many features at most; a few words give fewer.
+            Maximum number of features.
         """
         words = _vectorizer(min_df=2 if len(texts) >= MANY else 1, max_features=MOST_TERMS)
         try:
             weights = words.fit_transform(texts.values())
         except ValueError:
-            raise ValueError(f"Expected texts with words in them, got {show(texts.values(), 3)}.") from None
+            raise InputError(f"Expected texts with words in them, got {show(texts.values(), 3)}.") from None
         terms = tuple(words.get_feature_names_out().tolist())
         return cls(terms, words.idf_, _directions(weights, n).astype(np.float32))
 
     def transform(self, texts: Mapping[Hashable, str]) -> Features:
-        """Make features of texts; those without a word that is known are 0, and a note counts them."""
+        """Return features of texts; those without a known word are 0, and a note counts them."""
         if not texts:
-            raise ValueError("Expected texts of one item or more, got none.")
+            raise InputError("Expected texts of one item or more, got none.")
         words = _vectorizer(vocabulary=self.terms)
         words.idf_ = self.idf
         weights = words.transform(texts.values())
         ids = tight_array(list(texts))
-        strange = ids[np.diff(weights.indptr) == 0].tolist()
+        unknown = ids[np.diff(weights.indptr) == 0].tolist()
         notes: tuple[str, ...] = ()
-        if strange:
-            how_many = f"{len(strange)} of {len(ids)} texts hold no known word"
-            notes = (f"{how_many}, so their features are 0: {show(strange, 3)}",)
+        if unknown:
+            how_many = f"{len(unknown)} of {len(ids)} texts hold no known word"
+            notes = (f"{how_many}, so their features are 0: {show(unknown, 3)}",)
         names = tuple(f"text_{place}" for place in range(len(self.components)))
         return Features(ids, weights @ self.components.T, names, notes, "texts")
 
     def save(self, path: Path) -> None:
-        """Write a .npz file, whole or not at all; in it the terms are UTF-8, one a line."""
+        """Write a .npz file, whole or not at all; terms are UTF-8, one per line."""
         lines = np.frombuffer("\n".join(self.terms).encode(), dtype=np.uint8)
 
         def write(temporary: str) -> None:
@@ -109,62 +108,62 @@ class TextFeatures:
 
     @classmethod
     def load(cls, path: Path) -> TextFeatures:
-        """Read a file that ``save`` wrote: texts have the features they had, bit for bit."""
+        """Read a file written by ``save``; features are the same, bit for bit."""
         data = read_bytes(path, MAX_FEATURES)
         if not data.startswith(b"PK"):
             raise FileError(path, "is not a file of text features. Save it again.")
-        found = npy.read_npz(data, path)
+        arrays = npy.read_npz(data, path)
         for name in ("terms", "idf", "components"):
-            must_have(list(found), name, "array", path)
-        terms = _terms(found["terms"], path)
-        idf, components = found["idf"], found["components"]
+            must_have(list(arrays), name, "array", path)
+        terms = _terms(arrays["terms"], path)
+        idf, components = arrays["idf"], arrays["components"]
         n_features = components.shape[0] if components.ndim else 0
         if not (_are_numbers(idf, (len(terms),)) and _are_numbers(components, (n_features, len(terms)))):
             raise FileError(
                 path,
-                f"does not make sense: {len(terms)} terms, idf of shape {idf.shape} and type {idf.dtype}, "
+                f"is not valid: {len(terms)} terms, idf of shape {idf.shape} and type {idf.dtype}, "
                 f"components of shape {components.shape} and type {components.dtype}.",
             )
         return cls(terms, idf, components)
 
 
 def _terms(lines: NDArray[Any], path: Path) -> tuple[str, ...]:
-    """Terms of a file, distinct."""
+    """Return the terms of a file, which must be distinct."""
     try:
         terms = tuple(lines.tobytes().decode("utf-8").split("\n"))
     except UnicodeDecodeError:
         terms = ()
     if lines.dtype != np.uint8 or not 0 < len(set(terms)) == len(terms):
-        raise FileError(path, "does not make sense: its terms are not distinct lines of UTF-8.")
+        raise FileError(path, "is not valid: its terms are not distinct lines of UTF-8.")
     return terms
 
 
 def _are_numbers(array: NDArray[Any], shape: tuple[int, ...]) -> bool:
-    """Whether an array is of this shape, has no side of length 0 and holds finite numbers."""
+    """Whether an array has this shape, is not empty and holds finite numbers."""
     return (
         array.shape == shape and 0 not in shape and array.dtype.kind == "f" and bool(np.isfinite(array).all())
     )
 
 
 def _directions(weights: Any, n: int) -> NDArray[Any]:
-    """At most n directions in which texts vary most, the most first: (n_features, n_terms).
+    """Return at most n leading right singular vectors, (n_features, n_terms).
 
-    Those in which they hardly vary are left out: in units of that little, other texts would be enormous.
+    Directions with a negligible singular value are left out: scaled by it, other texts would be huge.
     """
     from sklearn.decomposition import TruncatedSVD
 
     if weights.shape[1] == 1:
         return np.ones((1, 1))
-    found = TruncatedSVD(min(n, *weights.shape), random_state=0)
-    with np.errstate(invalid="ignore"):  # a share of no variance at all, which is not asked for
-        found.fit(weights)
-    size = found.singular_values_
-    components: NDArray[Any] = found.components_[size > FLAT * size.max()]
+    svd = TruncatedSVD(min(n, *weights.shape), random_state=0)
+    with np.errstate(invalid="ignore"):  # the share of explained variance, which is not used
+        svd.fit(weights)
+    size = svd.singular_values_
+    components: NDArray[Any] = svd.components_[size > FLAT * size.max()]
     return components
 
 
 def _vectorizer(**options: Any) -> Any:
-    """Count words of two letters or more and pairs of them, the tenth time for less than the first."""
+    """Return a vectorizer of words of two letters or more and pairs of them, with sublinear counts."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, **options)

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from whoknows.data.errors import InputError
+
 Rule = tuple[str, Callable[[Any], bool]]  # its description, and the test
 Rules = dict[str, Rule]
 
@@ -52,7 +54,7 @@ class Settings:
         for name, (words, holds) in self.rules.items():
             value = getattr(self, name)
             if not holds(value):
-                raise ValueError(f"{type(self).__name__}.{name} must be {words}; got {value!r}.")
+                raise InputError(f"{type(self).__name__}.{name} must be {words}; got {value!r}.")
         for value in self.get_params(deep=False).values():
             if isinstance(value, Settings):
                 value.check()
@@ -73,7 +75,7 @@ class Settings:
         for key, value in params.items():
             name, _, inner = key.partition("__")
             if name not in known:
-                raise ValueError(f"{type(self).__name__} has no setting {name!r}. It has: {sorted(known)}.")
+                raise InputError(f"{type(self).__name__} has no setting {name!r}. It has: {sorted(known)}.")
             if inner:
                 getattr(self, name).set_params(**{inner: value})
             else:
@@ -81,5 +83,5 @@ class Settings:
         return self
 
 
-class NotCompatible(ValueError):
+class NotCompatible(InputError):
     """A model does not support what was asked for; the message says what is missing and what to use."""

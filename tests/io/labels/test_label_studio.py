@@ -73,7 +73,7 @@ def test_ground_truth_is_gold_and_nobodys_label(write):
 
 def test_ground_truths_that_contradict_each_other_are_refused(write):
     path = write("e.json", [task(annotation("a", ground_truth=True), annotation("b", ground_truth=True))])
-    with pytest.raises(FileError, match="the truth of item 1 is 'a' and that it is 'b'"):
+    with pytest.raises(FileError, match="two true labels of item 1: 'a' and 'b'"):
         read_labels(path)
 
 
@@ -81,7 +81,7 @@ def test_of_several_questions_one_must_be_named(write):
     both = annotation("a")
     both["result"] += annotation("x", question="colour")["result"]
     path = write("e.json", [task(both)])
-    with pytest.raises(FileError, match=r"asks 2 questions: 'grade', 'colour'. Say which one: columns="):
+    with pytest.raises(FileError, match=r"has 2 questions: 'grade', 'colour'. Choose one: columns="):
         read_labels(path)
     assert rows(read_labels(path, columns={"label": "colour"})) == {(1, 10, "x")}
     with pytest.raises(
@@ -110,7 +110,7 @@ def test_who_labels_a_task_twice_means_the_last_by_time(write):
     path = write("e.json", [task(last, first)])
     found = read_labels(path)
     assert rows(found) == {(1, 10, "second")}
-    assert found.notes == ("1 label left out, as the annotator labelled the item more than once",)
+    assert found.notes == ("1 label left out, as the annotator labelled the item repeatedly",)
     assert rows(read_labels(path, duplicates="first")) == {(1, 10, "first")}
     with pytest.raises(FileError, match="labelled item 1 twice"):
         read_labels(path, duplicates="error")
@@ -130,7 +130,7 @@ def test_models_are_annotators_if_asked_for(write):
     found = read_labels(path)
     assert rows(found) == {(1, "anna", "a")}
     assert (
-        "1 prediction of models left out; say predictions=True to count models as annotators" in found.notes
+        "1 prediction of models left out; use predictions=True to treat models as annotators" in found.notes
     )
     assert rows(read_labels(path, predictions=True)) == {(1, "anna", "a"), (1, "m1", "b")}
 
@@ -149,7 +149,7 @@ def test_annotations_without_an_answer_are_counted(write):
 def test_labels_of_a_deleted_account_are_left_out(write):
     found = read_labels(write("e.json", [task(annotation("a"), annotation("b", None))]))
     assert rows(found) == {(1, 10, "a")}
-    assert found.notes == ("1 label left out, as the file does not say whose or of what it is",)
+    assert found.notes == ("1 label left out, as the annotator or the item is missing",)
 
 
 def test_an_entry_of_the_data_can_be_the_item(write):
@@ -219,7 +219,7 @@ def test_several_questions_of_json_min_must_be_named(write):
         "lead_time": 1,
     }
     path = write("min.json", [record])
-    with pytest.raises(FileError, match="asks 2 questions: 'grade', 'colour'"):
+    with pytest.raises(FileError, match="has 2 questions: 'grade', 'colour'"):
         read_labels(path)
     assert rows(read_labels(path, columns={"label": "colour", "item": "image"})) == {("a", 1, "red")}
 
@@ -231,7 +231,7 @@ def test_the_csv_export_is_read(write):
         '1002,"c@example.org","2026","[{""rating"": 4}]",1,"s3://b/1.png",4.288,"2026"\n'
     )
     path = write("export.csv", text)
-    with pytest.raises(FileError, match="asks 2 questions: 'grade', 'image'"):
+    with pytest.raises(FileError, match="has 2 questions: 'grade', 'image'"):
         read_labels(path)
     found = read_labels(path, columns={"label": "grade"})
     assert found.format == "label-studio-min"

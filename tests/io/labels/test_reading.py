@@ -15,6 +15,7 @@ from whoknows.data import Annotations
 from whoknows.io import delimited, encoding
 from whoknows.io import labels as formats
 from whoknows.io.labels import FORMATS, FileError, read_labels
+from whoknows.io.labels.format import Format
 
 CSV = "item,annotator,label\na,x,0\na,y,1\nb,x,1\n"
 EXPECTED = Annotations.from_arrays(*LONG.values())
@@ -36,22 +37,22 @@ def test_a_file_that_is_not_there_empty_or_a_folder(write, tmp_path):
     assert problem(write("blank.csv", b" \n\r\n ")) == "is empty."
     assert problem(write("mark.csv", b"\xef\xbb\xbf\n")) == "is empty."
     (tmp_path / "folder").mkdir()
-    assert problem(tmp_path / "folder") == "is a folder without a file of labels in it."
+    assert problem(tmp_path / "folder") == "is a folder without a file of labels."
     assert problem("nul\0l.csv") == "cannot be read (embedded null byte)."
 
 
 @pytest.mark.parametrize(("data", "message"), [
-    (b"\x89PNG\r\n\x1a\n\0\0", "is not UTF-8 text: byte 0x89 at offset 0 does not fit it. Save it as UTF-8."),
+    (b"\x89PNG\r\n\x1a\n\0\0", "is not UTF-8 text: byte 0x89 at offset 0 is invalid. Save it as UTF-8."),
     (b"item,annotator\0,label\n", "is binary (a zero byte at offset 14)"),
     (gzip.compress(b"item"), "is compressed with gzip. Unpack it first."),
     (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an Excel workbook. Save it as CSV."),
     (b"%PDF-1.7", "is a PDF document."),
-    (npy([[1.0]]), "is a NumPy array, which holds features but not who said what."),
-    (b"<!DOCTYPE html><html><body>Please log in", "is a web page, perhaps that of a log-in"),
+    (npy([[1.0]]), "is a NumPy array, which can hold features but no annotations."),
+    (b"<!DOCTYPE html><html><body>Please log in", "is a web page, perhaps a login page"),
     (zipped({"[Content_Types].xml": "<x/>"}), "is an Excel workbook or another Office document."),
     (zipped({"picture.png": b"\x89PNG\0"}), "is not UTF-8 text: byte 0x89 at offset 0"),
     (LABELS["doccano.zip"][:60], "cannot be unpacked (File is not a zip file)"),
-    (LABELS["long.parquet"][:-9], "is damaged, or is no Parquet file"),
+    (LABELS["long.parquet"][:-9], "is damaged, or is not a valid Parquet file"),
 ], ids=lambda value: value[:20] if isinstance(value, str) else "")  # fmt: skip
 def test_what_is_no_table_is_called_what_it_is(write, data, message):
     path = write("labels.csv", data)
@@ -78,7 +79,7 @@ def test_encodings_are_found(write, encoding):
 
 def test_a_wrong_encoding_is_named_with_its_place(write):
     data = CSV.replace("x", "Zoë").encode("latin-1")
-    assert problem(write("l.csv", data)).startswith("is not UTF-8 text: byte 0xeb at offset 25 does not fit")
+    assert problem(write("l.csv", data)).startswith("is not UTF-8 text: byte 0xeb at offset 25 is invalid")
 
 
 # --- tables ---------------------------------------------------------------------------------------------
@@ -122,12 +123,12 @@ def test_names_of_columns_that_repeat_are_refused(write):
 
 def test_a_missing_header_is_suspected(write):
     message = problem(write("l.csv", "a,x,0\na,y,1\n"))
-    assert message.startswith("is CSV with the columns 'a', 'x', '0'. The first row seems to hold data")
+    assert message.startswith("is CSV with the columns 'a', 'x', '0'. The first row seems to be data")
 
 
 def test_a_misspelt_column_is_suspected(write):
     path = write("l.csv", "item,anotator,label\na,x,1\n")
-    assert problem(path).endswith("Is 'anotator' misspelt for 'annotator'?")
+    assert problem(path).endswith("Did you mean 'annotator' by 'anotator'?")
     message = problem(path, columns={"annotator": "annotator"})
     assert message == (
         "has no column for the annotator 'annotator'. Did you mean 'anotator'? "
@@ -139,7 +140,7 @@ def test_a_misspelt_column_is_suspected(write):
 def test_what_fits_nothing_is_described_with_all_formats(write):
     message = problem(write("l.csv", "name,price\nx,1.5\n"))
     assert message.startswith(
-        "is CSV with the columns 'name', 'price', which fits none of the formats below."
+        "is CSV with the columns 'name', 'price', which matches none of the formats below."
     )
     assert all(f"\n  {name}: " in message for name in FORMATS)
 
@@ -161,7 +162,8 @@ def test_every_tool_with_a_file_is_known():
     modules = [
         import_module(f"{formats.__name__}.{module.name}") for module in iter_modules(formats.__path__)
     ]
-    assert {module.FORMAT.name for module in modules if hasattr(module, "FORMAT")} == set(FORMATS)
+    found = {value for module in modules for value in vars(module).values() if isinstance(value, Format)}
+    assert {format.name for format in found} == set(FORMATS)
     page = (Path(__file__).parents[3] / "docs" / "files.md").read_text("utf-8")
     assert [name for name in FORMATS if f"| `{name}` |" not in page] == []
 
@@ -194,7 +196,7 @@ def test_cut_off_json_is_named_with_its_place(write):
 
 
 @pytest.mark.parametrize(("data", "message"), [
-    ("[1, 2]", "expected a list of objects, got a number in place 1 of the list."),
+    ("[1, 2]", "expected a list of objects, got a number at position 1."),
     ("[]", "holds an empty list."),
     ('{"item": 1}\n[2]\n', "expected an object in line 2, got a list."),
     ("[" * 200_000, "is nested too deeply to be an export of labels."),
@@ -219,7 +221,7 @@ def test_lines_files_and_tables_beyond_measure_are_refused(write, monkeypatch):
     long_line = "x" * ((1 << 20) + 10)
     assert (
         problem(write("l.csv", CSV + long_line))
-        == "has more than 1 MiB in line 5. Expected one row or record a line."
+        == "has more than 1 MiB in line 5. Expected one row or record per line."
     )
     assert "1 MiB in line 2" in problem(
         write("l.jsonl", jsonl({"item": 1}) + b'{"item": "' + long_line.encode() + b'"}')
@@ -263,7 +265,7 @@ def test_without_pyarrow_text_is_read_and_parquet_says_what_to_install(write, mo
 def test_the_fast_way_reads_the_same(data, monkeypatch):
     slow = delimited.read_columns(data, "l.csv")
     monkeypatch.setattr(delimited, "_FAST", 0)
-    monkeypatch.setattr(delimited, "_read_slowly", None)  # the fast way must do it alone
+    monkeypatch.setattr(delimited, "_read_with_csv", None)  # the fast way must do it alone
     fast = delimited.read_columns(data, "l.csv")
     assert {n: (c.codes.tolist(), c.values) for n, c in fast.items()} == {
         n: (c.codes.tolist(), c.values) for n, c in slow.items()
@@ -315,17 +317,17 @@ def test_blank_and_missing_labels(write):
     assert found.annotations.annotators.tolist() == ["x", "y"]
     found = read_labels(write("l.csv", "item,annotator,label\na,x,none\nb,x,spam\n"))
     assert found.notes == (
-        "'none' counts as a label; say missing_label='none' if it means that there is none",
+        "'none' is treated as a label; use missing_label='none' if it stands for a missing label",
     )
     assert rows(read_labels(found.path, missing_label="none")) == {("b", "x", "spam")}
     found = read_labels(write("l.csv", "item,annotator,label\na,x,-1\nb,x,1\n"), missing_label=-1)
     assert rows(found) == {("b", "x", 1)}
-    assert problem(write("l.csv", "item,annotator,label\na,x,\n")) == "holds no label (1 rows were read)."
+    assert problem(write("l.csv", "item,annotator,label\na,x,\n")) == "holds no labels (1 rows were read)."
 
 
 def test_labels_without_an_item_or_an_annotator_are_named(write):
     message = problem(write("l.csv", CSV + ",x,1\n,y,1\n"))
-    assert message == "has a label without an item in row 4 below the header. So do 1 more rows."
+    assert message == "has a label without an item in row 4 below the header. There are 2 such rows."
     assert (
         problem(write("l.csv", CSV + "b,,1\n"))
         == "has a label without an annotator in row 4 below the header."
@@ -335,10 +337,10 @@ def test_labels_without_an_item_or_an_annotator_are_named(write):
 def test_names_that_differ_by_a_slip_are_said_aloud(write):
     found = read_labels(write("l.csv", "item,annotator,label\na,anna,Yes\nb,Anna ,yes\n"))
     assert found.notes == (
-        "2 annotators differ only in case, spaces or type: 'Anna ', 'anna'; kept apart. "
-        "Write them alike in the file if they mean the same",
-        "2 labels differ only in case: 'Yes', 'yes'; kept apart. "
-        "Write them alike in the file if they mean the same",
+        "2 annotators differ only in case, spaces or type: 'Anna ', 'anna'; they are kept apart. "
+        "Correct the file if they are the same",
+        "2 labels differ only in case: 'Yes', 'yes'; they are kept apart. "
+        "Correct the file if they are the same",
     )
 
 
@@ -347,7 +349,7 @@ def test_text_gold_and_confidence_ride_along(write):
     found = read_labels(write("l.csv", data), columns={"confidence": "sure"})
     assert found.text == {"a": "hello"}
     assert found.gold == {"a": 1}
-    assert found.notes == ("1 item has its truth in 'truth'",)
+    assert found.notes == ("1 true label read from 'truth'",)
     assert found.annotations.confidence.tolist() == [0.5, 1, 0]
     assert read_labels(found.path).annotations.confidence is None
     assert "expected a number in every row of 'text'" in problem(found.path, columns={"confidence": "text"})
@@ -364,7 +366,7 @@ def test_rows_marked_as_gold_are_nobodys_labels(write):
     assert rows(found) == {("a", "x", 0), ("b", "x", 1)}
     assert found.gold == {"a": 1}
     assert found.annotations.annotators.tolist() == ["x"]
-    assert found.notes[0] == "1 row marked as gold set apart"
+    assert found.notes[0] == "1 row is marked as gold"
 
 
 def test_gold_is_spelt_as_the_labels_are(write):
@@ -415,10 +417,10 @@ def test_labels_of_a_wide_table_are_of_one_kind_over_all_columns(write):
 def test_the_index_of_pandas_is_the_item_and_without_one_rows_are_counted(write):
     assert read_labels(write("w.csv", ",x,y\na,1,0\nb,1,1\n")).annotations.items.tolist() == ["a", "b"]
     path = write("w.csv", "x,y\n1,0\n1,1\n")
-    assert "fits none" in problem(path)
+    assert "matches none" in problem(path)
     found = read_labels(path, format="wide")
     assert found.annotations.items.tolist() == [0, 1]
-    assert found.notes == ("no column for the item: items are called 0, 1, 2, … by row",)
+    assert found.notes == ("no column for the item: items are numbered 0, 1, 2, … by row",)
 
 
 def test_any_column_can_be_the_item_of_a_wide_table(write):
@@ -429,21 +431,21 @@ def test_any_column_can_be_the_item_of_a_wide_table(write):
 
 def test_features_are_not_taken_for_labels(write):
     data = "item,f0,f1,f2\n" + "".join(f"{i},{i / 7},{i / 11},{i / 13}\n" for i in range(30))
-    assert "fits none" in problem(write("w.csv", data))
-    assert "fits none" in problem(write("w.parquet", parquet({"item": ["a"], "x": [[1.0]], "y": [[2.0]]})))
+    assert "matches none" in problem(write("w.csv", data))
+    assert "matches none" in problem(write("w.parquet", parquet({"item": ["a"], "x": [[1.0]], "y": [[2.0]]})))
 
 
 def test_wide_tables_name_repeated_and_missing_items(write):
     assert (
         problem(write("w.csv", "item,x,y\na,1,0\na,1,1\n"), format="wide")
-        == "has several rows for item 'a'; expected one row an item."
+        == "has several rows for item 'a'; expected one row per item."
     )
     assert problem(write("w.csv", "item,x,y\na,1,0\n,1,1\n")) == "has no item in row 2 below the header."
     assert "has no column besides the item" in problem(write("w.csv", "item\na\n"), format="wide")
 
 
 def test_a_long_table_with_odd_names_is_not_taken_for_a_wide_one(write):
-    assert "fits none" in problem(write("l.csv", "item,who,grade\na,x,1\na,y,0\n"))
+    assert "matches none" in problem(write("l.csv", "item,who,grade\na,x,1\na,y,0\n"))
     message = problem(write("l.csv", "item,who,label\na,x,1\nb,y,0\n"))
     assert message.startswith("Expected one column for the annotator (annotator, worker, ")
-    assert "found none. The table has 'item', 'who', 'label'. Say which one it is: columns=" in message
+    assert "found none. The table has 'item', 'who', 'label'. Name it: columns=" in message

@@ -34,7 +34,7 @@ def test_blank_cells_at_the_end_of_rows_do_not_count(write, monkeypatch, fast):
 @pytest.mark.parametrize("delimiter", [",", ";"])
 def test_names_further_down_are_suspected(write, above, delimiter):
     message = problem(write("l.csv", f"{above}\n\n{CSV}".replace(",", delimiter)))
-    assert message.endswith("Line 3 seems to hold the names: delete what is above it.")
+    assert message.endswith("Line 3 seems to be the header: delete the lines above it.")
 
 
 def test_names_in_the_first_row_are_not_suspected_further_down(write):
@@ -49,13 +49,12 @@ def test_spaces_around_labels_of_text_tables_are_taken_away_and_case_is_kept(wri
     found = read_labels(write("l.csv", "item,annotator,label\na,x,A\na,y,A \nb,x, B\nb,y,a\n"))
     assert rows(found) == {("a", "x", "A"), ("a", "y", "A"), ("b", "x", "B"), ("b", "y", "a")}
     assert found.notes == (
-        "spaces around labels taken away: 'A ', ' B'",
-        "2 labels differ only in case: 'A', 'a'; kept apart. "
-        "Write them alike in the file if they mean the same",
+        "spaces around labels removed: 'A ', ' B'",
+        "2 labels differ only in case: 'A', 'a'; they are kept apart. Correct the file if they are the same",
     )
     wide = read_labels(write("w.csv", "item,x,y\na,A,A \nb,B,B\n"))
     assert wide.annotations.labels.tolist() == ["A", "B"]
-    assert wide.notes == ("spaces around labels taken away: 'A '",)
+    assert wide.notes == ("spaces around labels removed: 'A '",)
     assert rows(read_labels(found.path, missing_label="A ")) == {("b", "x", "B"), ("b", "y", "a")}
 
 
@@ -64,7 +63,9 @@ def test_spaces_around_numbers_are_no_news_and_json_keeps_its_spaces(write):
     records = [{"item": i, "annotator": "x", "label": label} for i, label in enumerate(["A", "A "])]
     found = read_labels(write("l.jsonl", jsonl(*records)))
     assert found.annotations.labels.tolist() == ["A", "A "]
-    assert found.notes[0].startswith("2 labels differ only in case, spaces or type: 'A', 'A '; kept apart.")
+    assert found.notes[0].startswith(
+        "2 labels differ only in case, spaces or type: 'A', 'A '; they are kept apart."
+    )
 
 
 # --- rows that are there twice --------------------------------------------------------------------------
@@ -73,10 +74,8 @@ def test_spaces_around_numbers_are_no_news_and_json_keeps_its_spaces(write):
 def test_rows_that_say_the_same_are_dropped_and_contradictions_refused(write):
     found = read_labels(write("l.csv", CSV + "a,y,1\na,y,1\n"))
     assert found.annotations == EXPECTED
-    assert found.notes == ("2 rows say what another says in full; left out",)
-    assert read_labels(write("l.csv", CSV + "b,x,1\n")).notes == (
-        "1 row says what another says in full; left out",
-    )
+    assert found.notes == ("2 identical rows left out",)
+    assert read_labels(write("l.csv", CSV + "b,x,1\n")).notes == ("1 identical row left out",)
     assert "Annotator 'y' labelled item 'a' twice (1 and 0)" in problem(
         write("l.csv", CSV + "a,y,1\na,y,0\n")
     )

@@ -59,7 +59,7 @@ def test_a_session_that_is_a_time_is_said_aloud(write):
 def test_without_a_session_nobody_can_be_told(write):
     record = {key: value for key, value in CHOICE.items() if key not in ("_annotator_id", "_session_id")}
     path = write("p.jsonl", jsonl({**record, "who": "anna"}))
-    with pytest.raises(FileError, match="does not say who gave answer 1: no _annotator_id or _session_id"):
+    with pytest.raises(FileError, match="has no annotator in answer 1: no _annotator_id or _session_id"):
         read_labels(path)
     assert read_labels(path, columns={"annotator": "who"}).annotations.annotators.tolist() == ["anna"]
 
@@ -73,7 +73,7 @@ def test_yes_and_no_are_the_label_and_not_the_label(write):
 def test_several_yes_no_labels_are_several_questions(write):
     binary = {"_input_hash": 1, "_annotator_id": "a", "answer": "accept"}
     path = write("p.jsonl", jsonl({**binary, "label": "SPAM"}, {**binary, "label": "NEWS"}))
-    with pytest.raises(FileError, match="asks 2 labels: 'SPAM', 'NEWS'"):
+    with pytest.raises(FileError, match="has 2 labels: 'SPAM', 'NEWS'"):
         read_labels(path)
     found = read_labels(path, columns={"label": "NEWS"})
     assert rows(found) == {(1, "a", "NEWS")}
@@ -107,7 +107,7 @@ def test_marks_in_a_text_are_refused(write):
         "spans": [{"start": 0, "label": "ORG"}],
         "_session_id": "a",
     }
-    with pytest.raises(FileError, match="neither options that were accepted nor a label"):
+    with pytest.raises(FileError, match="neither accepted options nor a label"):
         read_labels(write("p.jsonl", jsonl(record)))
 
 
@@ -138,7 +138,7 @@ def test_a_folder_is_as_good_as_a_zip(tmp_path):
 
 
 def test_merged_labels_are_refused_in_and_out_of_a_zip(write):
-    message = "holds the labels of all members merged, so that who said what cannot be told"
+    message = "holds the merged labels of all members, without their annotators"
     for name, data in (
         ("all.jsonl", jsonl(text(1, "pos"))),
         ("d.zip", zipped({"all.jsonl": jsonl(text(1, "pos"))})),
@@ -150,7 +150,7 @@ def test_merged_labels_are_refused_in_and_out_of_a_zip(write):
 def test_one_members_file_is_that_members(write):
     found = read_labels(write("anna.jsonl", jsonl(text(1, "pos"), text(2, "neg"))))
     assert rows(found) == {(1, "anna", "pos"), (2, "anna", "neg")}
-    assert found.notes == ("doccano writes no annotator: 'anna' is the name of the file",)
+    assert found.notes == ("doccano does not write annotators: 'anna' is the name of the file",)
 
 
 def test_items_of_nobody_are_items(write):
@@ -250,7 +250,7 @@ def test_the_servers_records_are_read(write):
 def test_of_several_questions_of_argilla_one_must_be_named(write):
     responses = {"label": [{"value": "a", "user_id": "u"}], "rating": [{"value": 4, "user_id": "u"}]}
     path = write("records.json", [{**RECORD, "responses": responses}])
-    with pytest.raises(FileError, match="asks 2 questions: 'label', 'rating'"):
+    with pytest.raises(FileError, match="has 2 questions: 'label', 'rating'"):
         read_labels(path)
     assert rows(read_labels(path, columns={"label": "rating"})) == {("r1", "u", 4)}
 
@@ -294,10 +294,14 @@ def test_the_truth_of_crowd_kit_is_gold(write):
     assert read_gold(write("gt.csv", "img,is\nt1,yes\n"), {"item": "img", "label": "is"}) == {"t1": "yes"}
     with pytest.raises(FileError, match=r"no column for the label 'label'. There are 'task', 'is'"):
         read_gold(write("gt.csv", "task,is\nt1,yes\n"))
-    with pytest.raises(FileError, match="the truth of item 't1' is 1 and that it is 0"):
+    with pytest.raises(FileError, match="two true labels of item 't1': 1 and 0"):
         read_gold(write("gt.csv", "task,label\nt1,1\nt1,0\n"))
 
 
 def test_gold_is_spelt_as_the_annotations_spell_it(write):
     said = read_labels(write("l.csv", "task,worker,label\n1,w,0\n2,w,unsure\n")).annotations
-    assert read_gold(write("gt.csv", "task,label\n01,0\n02,0\n3,1\n"), said=said) == {1: "0", 2: "0", "3": 1}
+    assert read_gold(write("gt.csv", "task,label\n01,0\n02,0\n3,1\n"), annotations=said) == {
+        1: "0",
+        2: "0",
+        "3": 1,
+    }

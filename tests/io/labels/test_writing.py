@@ -103,7 +103,7 @@ def test_a_wide_table_keeps_who_and_what_has_no_label(tmp_path):
     assert (tmp_path / "w.csv").read_text() == "item,x,y\nb,,\na,1,\n"
     assert read_labels(tmp_path / "w.csv").annotations == said
     assert write_labels(said, tmp_path / "l.csv") == (
-        "1 items without a label are not in a long table; a wide one holds them",
+        "1 items without a label are not in a long table; a wide table holds them",
     )
 
 
@@ -116,7 +116,7 @@ def test_confidence_is_written_and_read(tmp_path):
 def test_what_csv_does_not_keep_is_said_aloud(tmp_path):
     said = Annotations.from_arrays(["1", "2"], ["x", "x"], ["True", "no"])
     assert write_labels(said, tmp_path / "l.csv") == (
-        "items such as '1' are read back as 1; Parquet and JSONL keep them",
+        "items such as '1' are read back as 1; Parquet and JSONL preserve them",
     )
     assert write_labels(said, tmp_path / "l.jsonl") == ()
     assert read_labels(tmp_path / "l.jsonl").annotations == said
@@ -127,10 +127,10 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path):
     with pytest.raises(FileError, match="cannot be written as Parquet, in which a column holds one type"):
         write_labels(mixed, tmp_path / "l.parquet")
     pairs = Annotations.from_arrays([(1, 2)], ["x"], [frozenset([1])])
-    with pytest.raises(FileError, match=r"cannot be written as JSON .* Turn ids into text"):
+    with pytest.raises(FileError, match=r"cannot be written as JSON .* Convert ids to text"):
         write_labels(pairs, tmp_path / "l.jsonl")
     half = Annotations.from_arrays(["\ud800"], ["x"], [1])
-    with pytest.raises(FileError, match=r"cannot be written as UTF-8: '\\ud800' is half a character"):
+    with pytest.raises(FileError, match=r"cannot be written as UTF-8: '\\ud800' is a lone surrogate"):
         write_labels(half, tmp_path / "l.csv")
     odd = Annotations.from_arrays(["a", "a"], ["Item", "x"], [1, 0])
     with pytest.raises(

@@ -1,71 +1,72 @@
-"""Texts and images of the items, from the file that has them."""
+"""Texts and images of the items for the report."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import BAD_INPUT, CommandError
 from whoknows.apps.cli.words import count
 
 if TYPE_CHECKING:
-    from whoknows.apps.cli.inputs import Crowd, Source
-    from whoknows.io.labels import LabelFile
+    from whoknows.apps.cli.inputs import LoadedData, Source
+    from whoknows.io import LabelFile
 
-Known = Mapping[Hashable, str]
-Value = TypeVar("Value")
+Names = Mapping[Hashable, str]
 
 
-def texts_of(source: Source, crowd: Crowd) -> list[str | None] | None:
-    """Text of each item: what features were made of, a column a user names, or one called text."""
-    from whoknows.io.texts import read_texts
+def texts_of(source: Source, data: LoadedData) -> list[str | None] | None:
+    """Return the text of each item: that of its features, or a column named by the user or "text"."""
+    from whoknows.io import read_texts
 
-    if crowd.texts is not None:
-        return _by_row(crowd, crowd.texts)
+    if data.texts is not None:
+        return data.dataset.in_order(data.texts)
     column = source.text or "text"
     table = _table_with(column, source)
     if table is None and source.text is not None:
-        table = source.items or source.features  # which says what columns there are
-    return _by_row(crowd, crowd.labels.text if table is None else read_texts(table, column, source.id_column))
+        table = source.items or source.features  # the error lists its columns
+    texts = data.labels.text if table is None else read_texts(table, column, source.id_column)
+    return data.dataset.in_order(texts)
 
 
-def images_of(source: Source, crowd: Crowd, say: Say) -> list[str | Path | None] | None:
-    """Image of each item, from the column that the user names, or from one called image.
+def images_of(source: Source, data: LoadedData, say: Say) -> list[str | Path | None] | None:
+    """Return the image of each item, from a column named by the user or "image".
 
     Files that may be read are paths; names that are only shown are strings.
     """
-    from whoknows.io.texts import read_texts
+    from whoknows.io import read_texts
 
-    column, labels = source.image or "image", crowd.labels
+    column, labels = source.image or "image", data.labels
     table = _table_with(column, source)
     if table is not None:
         found = read_texts(table, column, source.id_column)
-        return _by_row(crowd, _readable(found, table, source.image_folder or [], say))
+        return data.dataset.in_order(_readable(found, table, source.image_folder or [], say))
     if source.image is None and (labels.text or labels.format in ("long", "wide", "crowdkit")):
         return None
     found = _of_labels(source, labels)
-    return _by_row(crowd, _readable(found, source.labels, source.image_folder or [], say))
+    return data.dataset.in_order(_readable(found, source.labels, source.image_folder or [], say))
 
 
-def _of_labels(source: Source, labels: LabelFile) -> Known:
-    """Images named in the file of labels, read as if they were texts."""
-    from whoknows.io.labels import read_labels
+def _of_labels(source: Source, labels: LabelFile) -> Names:
+    """Read the names of images from the file of labels, as if they were texts."""
+    from whoknows.data.errors import InputError
+    from whoknows.io import read_labels
 
     columns = {**source.columns, "text": source.image or "image"}
     try:
         found = read_labels(source.labels, labels.format, columns, source.duplicates or "last").text
-    except ValueError:
+    except InputError:
         found = None
     if not found and source.image is not None:
         raise CommandError(f"There is no column {source.image!r} for the image in any file.", BAD_INPUT)
     return found or {}
 
 
-def _readable(found: Known, table: Path, folders: list[Path], say: Say) -> Mapping[Hashable, str | Path]:
-    """Replace the names of images by their paths, if they are in a folder that the user named.
+def _readable(found: Names, table: Path, folders: list[Path], say: Say) -> Mapping[Hashable, str | Path]:
+    """Replace names of images by paths, if the files are in a folder that the user named.
 
     A file from someone else must not choose which files of this machine go into the report.
     """
@@ -87,37 +88,28 @@ def _readable(found: Known, table: Path, folders: list[Path], say: Say) -> Mappi
 
 
 def _files_called(name: str, folders: list[Path]) -> list[Path]:
-    """Existing files of this name, relative to each of the folders."""
+    """Return the existing files of this name, relative to each of the folders."""
     paths = [os.path.join(folder, name) for folder in folders]
     return [Path(path) for path in paths if os.path.isfile(path)]
 
 
-def _by_row(crowd: Crowd, known: Mapping[Hashable, Value] | None) -> list[Value | None] | None:
-    """Values in the order of the items, None where there is none."""
-    from whoknows.io.id_matching import match_ids
-
-    items = crowd.joined.annotations.items.tolist()
-    match, _ = match_ids(items, known or {})
-    return [(known or {}).get(match.get(item)) for item in items] if match else None
-
-
 def _table_with(column: str, source: Source) -> Path | None:
-    """The table of items, or of features, that has a column of this name.
+    """Return the table of items, or of features, that has a column of this name.
 
-    A file is read for it only if its first or last part has the column's name in it: features can be large.
+    A file is read only if its beginning or end contains the name, as features can be large.
     """
     return next((path for path in (source.items, source.features) if path and has_column(path, column)), None)
 
 
 def has_column(path: Path, name: str) -> bool:
-    """Whether a file is a table with a column of this name; of what can be read but once, no."""
+    """Whether a regular file is a table with a column of this name."""
     from whoknows.io.containers import open_content
 
     return path.is_file() and _mentions(path, name) and name in open_content(path).names
 
 
 def _mentions(path: Path, word: str, size: int = 1 << 16) -> bool:
-    """Whether a name occurs where a table keeps its names: at its beginning or, in Parquet, its end."""
+    """Whether a word occurs where a table has its names: at the beginning or, in Parquet, at the end."""
     with open(path, "rb") as file:
         head = file.read(size)
         if head.startswith((b"\x93NUMPY", b"PK")):

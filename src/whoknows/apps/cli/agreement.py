@@ -53,7 +53,7 @@ def agreement(
     from whoknows.insight import agreement_table, krippendorff_alpha
 
     check_table(out, labels)
-    annotations = inputs.read_who_said_what(inputs.Source.of(settings), say).annotations
+    annotations = inputs.read_annotations(inputs.Source.of(settings), say).annotations
     annotations = _on_scale(annotations, scale, levels)
     with say.progress("Comparing pairs of annotators"):
         table = agreement_table(annotations)

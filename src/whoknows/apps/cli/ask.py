@@ -1,4 +1,4 @@
-"""`whoknows ask`: whom to ask next, about which item."""
+"""`whoknows ask`: which annotator to ask next for the label of which item."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ def ask(
     say: Say,
     model: ModelArgument,
     number: Annotated[
-        int, typer.Option("--number", "-n", metavar="N", min=1, help="Labels to ask for, at most.")
+        int, typer.Option("--number", "-n", metavar="N", min=1, help="Maximum number of labels to ask for.")
     ] = 20,
     cost: Annotated[
         list[str] | None,
-        typer.Option(metavar="ANNOTATOR=COST", help="What a label of this annotator costs; 1 if not given."),
+        typer.Option(metavar="ANNOTATOR=COST", help="Cost of a label by this annotator; 1 by default."),
     ] = None,
     annotator: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Who may be asked; everybody if not given.")
+        list[str] | None, typer.Option(metavar="NAME", help="Annotators who may be asked; all by default.")
     ] = None,
     min_gain: Annotated[
-        float, typer.Option(metavar="BITS", min=0.0, help="Least bits that a unit of cost must buy.")
+        float, typer.Option(metavar="BITS", min=0.0, help="Minimum information per unit of cost, in bits.")
     ] = 0.0,
     out: options.TableOption = Path("ask.csv"),
     labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Labels so far, if not where they were.")
+        Path | None, typer.Option(metavar="FILE", help="Labels so far, if the file has moved.")
     ] = None,
     features: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Features, if not where they were.")
+        Path | None, typer.Option(metavar="FILE", help="Features, if the file has moved.")
     ] = None,
     items: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Table of items, if not where it was.")
+        Path | None, typer.Option(metavar="FILE", help="Table of items, if the file has moved.")
     ] = None,
     allow_missing: options.AllowMissingOption = False,
 ) -> None:
-    """Say whom to ask next, about which item.
+    """Suggest which annotator to ask next, about which item.
 
-    Reads the labels and features of the fit again. Writes a table, best first: the item, whom to ask, and
-    the bits of information that the answer is expected to give for its cost.
+    Reads the labels and features of the fit again. Writes a table, best first: the item, the annotator, and
+    the expected information of the label in bits, also per unit of cost.
 
     For example:
 
@@ -66,17 +66,15 @@ def ask(
     loaded = fitted.model()
     if not hasattr(loaded, "suggest"):
         raise CommandError(
-            f"{model}: is a regression. Whom to ask next is in its report and summary.json; this command is "
-            "for classes.",
+            f"{model}: is a regression; this command is for classes. For a regression, the report and "
+            "summary.json suggest whom to ask.",
             BAD_INPUT,
         )
     known = loaded.annotators_.tolist()
     costs = _costs(cost, known)
     people = None if annotator is None else [_known(name, known, "--annotator") for name in annotator]
     if features is not None and fitted.source.features is None:
-        raise CommandError(
-            f"{model}: was not fitted to a file of numbers, so --features has no meaning.", USAGE
-        )
+        raise CommandError(f"{model}: was not fitted to a file of numbers: --features does not apply.", USAGE)
     moved = {"labels": labels, "features": features, "items": items}
     given = {name: path for name, path in moved.items() if path is not None}
     allowed = allow_missing or fitted.source.allow_missing
@@ -84,14 +82,14 @@ def ask(
     for name, path in source.files.items():
         if not path.exists():
             raise CommandError(
-                f"{path}: there is no such file. If it has moved, say --{name} FILE.", BAD_INPUT
+                f"{path}: there is no such file. If it has moved, pass --{name} FILE.", BAD_INPUT
             )
         refuse_to_replace_input([out], path)
-    crowd = inputs.read_crowd(source, say, fitted.recipe)
-    with say.progress(f"Choosing among {crowd.joined.annotations.n_items} items"):
+    dataset = inputs.load(source, say, fitted.recipe).dataset
+    with say.progress(f"Choosing among {dataset.annotations.n_items} items"):
         asked = loaded.suggest(
-            crowd.joined.X,
-            crowd.joined.annotations,
+            dataset.X,
+            dataset.annotations,
             number,
             costs=costs,
             annotators=people,
@@ -113,7 +111,7 @@ def ask(
 
 
 def _costs(given: list[str] | None, known: list[Any]) -> dict[Any, float] | None:
-    """Cost of each annotator, 1 where nothing was said."""
+    """Return the cost of each annotator, 1 by default."""
     if not given:
         return None
     costs = dict.fromkeys(known, 1.0)
@@ -126,17 +124,17 @@ def _costs(given: list[str] | None, known: list[Any]) -> dict[Any, float] | None
                 f"--cost expects ANNOTATOR=COST, such as anna=5; got {pair!r}.", USAGE
             ) from None
         if not 0 < value < math.inf:
-            hint = "To leave someone out, say with --annotator who may be asked."
+            hint = "To exclude annotators, name those who may be asked with --annotator."
             raise CommandError(f"--cost expects a number above 0; got {pair!r}. {hint}", USAGE)
         costs[_known(name, known, "--cost")] = value
     return costs
 
 
 def _known(name: str, known: list[Any], option: str) -> Any:
-    """Annotator of this name, which may be a number."""
+    """Return the annotator of this name, which may be a number."""
     by_name = {str(each): each for each in known}
     if name not in by_name:
         near = difflib.get_close_matches(name, by_name, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(list(by_name)[:10])}."
-        raise CommandError(f"{option} names {name!r}, who is no annotator of the fit.{hint}", USAGE)
+        raise CommandError(f"{option} names {name!r}, who is not an annotator of the fit.{hint}", USAGE)
     return by_name[name]

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from whoknows.apps.cli.config import read_config
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import CommandError, told
-from whoknows.apps.cli.large import bytes_of
+from whoknows.apps.cli.memory import bytes_of
 
 _Common = partial(typer.Option, rich_help_panel="Common options")
 _COMMON = ("quiet", "as_json", "config", "max_size", "debug", "help")

@@ -55,14 +55,14 @@ def compare(
 
     source = inputs.Source.of(settings)
     check_table(out, *source.files.values())
-    crowd = inputs.read_crowd(source, say)
+    crowd = inputs.load(source, say)
     if source.is_labels_alone(crowd.labels):
         raise CommandError("compare requires features: --features FILE or --text COLUMN.", USAGE)
-    annotations = crowd.joined.annotations
+    annotations = crowd.dataset.annotations
     estimator = models.build(model, levels, seed, max_iter, annotations.labels.tolist())
     with say.progress("Cross-validating") as update:
         found = cross_validate(
-            estimator, crowd.joined.X, annotations, folds=folds, random_state=seed, progress=update
+            estimator, crowd.dataset.X, annotations, folds=folds, random_state=seed, progress=update
         )
     columns = _columns(found)
     write(columns, out, say)

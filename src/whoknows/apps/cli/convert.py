@@ -12,7 +12,6 @@ from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError
 from whoknows.apps.cli.results import FitFolder
-from whoknows.apps.cli.stream import write_blocks
 from whoknows.apps.cli.words import count
 
 To = Literal["long", "wide", "crowdkit", "label-studio"]
@@ -76,7 +75,7 @@ def _convert_labels(source: inputs.Source, out: Path, to: To, say: Say) -> int:
 
     if to == "label-studio":
         raise CommandError("--to label-studio requires the folder of a fit as IN.", USAGE)
-    annotations = inputs.read_who_said_what(source, say).annotations
+    annotations = inputs.read_annotations(source, say).annotations
     with output.destination(out, say) as path:
         say.all(write_labels(annotations, path, to))
     return annotations.n_annotations
@@ -110,6 +109,8 @@ def _write_consensus(fitted: FitFolder, out: Path, say: Say) -> int:
         return len(consensus["item"])
     import pyarrow as pa
     from pyarrow import parquet
+
+    from whoknows.io.tables import write_blocks
 
     with parquet.ParquetFile(fitted.consensus_of_many) as table:
         kinds = {field.name: pa.array([], field.type) for field in table.schema_arrow}

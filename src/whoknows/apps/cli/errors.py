@@ -1,4 +1,4 @@
-"""What can go wrong, said in one sentence and as an exit code; never as a traceback unless asked for."""
+"""Errors and warnings as messages with an exit code; tracebacks only with --debug."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ import typer
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.words import in_flags
 
-FAILED = 1  # a bug, or something that this machine lacks
-USAGE = 2  # what the command was called with
-BAD_INPUT = 3  # what a file holds
+FAILED = 1  # a bug, or a limit of the machine
+USAGE = 2  # wrong options
+BAD_INPUT = 3  # wrong content of a file
 CANNOT_WRITE = 4
 INTERRUPTED = 130
-NOBODY_READS = 141
+BROKEN_PIPE = 141
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class CommandError(Exception):
-    """Something to tell the user, and the exit code that goes with it."""
+    """A message for the user with its exit code."""
 
     def __init__(self, text: str, code: int) -> None:
         super().__init__(text)
@@ -36,9 +36,9 @@ class CommandError(Exception):
 
 @contextmanager
 def told(say: Say, debug: bool) -> Iterator[None]:
-    """Turn whatever goes wrong inside into a message and an exit code; warnings into lines."""
+    """Turn errors inside into a message and an exit code, and warnings into messages."""
     try:
-        with _heard(say):
+        with _warnings_to(say):
             yield
         sys.stdout.flush()
     except Exception as error:
@@ -46,9 +46,9 @@ def told(say: Say, debug: bool) -> Iterator[None]:
             raise
         if isinstance(error, BrokenPipeError):
             _mute_output()
-            raise typer.Exit(NOBODY_READS) from None
+            raise typer.Exit(BROKEN_PIPE) from None
         text, code = describe(error)
-        say.problem(in_flags(text), code)
+        say.problem(text, code)
         raise typer.Exit(code) from None
     except KeyboardInterrupt:
         if debug:
@@ -59,13 +59,13 @@ def told(say: Say, debug: bool) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Any) -> Iterator[None]:
-    """Whatever goes wrong with files in here is a place that cannot be written to."""
-    from whoknows.io.labels import FileError
+    """Turn errors of files inside into an error about a place that cannot be written to."""
+    from whoknows.io import FileError
 
     try:
         yield
     except FileError as error:
-        raise CommandError(str(error), CANNOT_WRITE) from None
+        raise CommandError(in_flags(error.message), CANNOT_WRITE) from None
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
@@ -74,56 +74,48 @@ def writing(path: Any) -> Iterator[None]:
 
 
 def describe(error: Exception) -> tuple[str, int]:
-    """Sentence and exit code of an error."""
-    from whoknows.io.labels import FileError
+    """Return the message and the exit code of an error."""
+    from whoknows.data.errors import InputError
 
     if isinstance(error, CommandError):
         return str(error), error.code
-    if isinstance(error, FileError):
+    if isinstance(error, InputError):
+        return in_flags(error.message), BAD_INPUT
+    if isinstance(error, FloatingPointError):  # the fit diverged
         return str(error), BAD_INPUT
     if isinstance(error, MemoryError):
         return (
-            "There is not enough memory for this. Close other programs, or take fewer features or items.",
+            "There is not enough memory. Close other programs, or use fewer features or items.",
             FAILED,
         )
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"{error.filename}: "
         what = str(error.strerror or error).rstrip(".")
         return f"{where}{what}.", CANNOT_WRITE if error.errno in _NO_ROOM else BAD_INPUT
-    if isinstance(error, (ValueError, FloatingPointError)) and _is_worded(error):
-        return str(error), BAD_INPUT
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return f"This should not have happened ({what}). Run it again with --debug to see where.", FAILED
 
 
-def _is_worded(error: Exception) -> bool:
-    """Whether whoknows itself raised an error: then it says what was expected, what came and what to do."""
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    return frame is not None and str(frame.tb_frame.f_globals.get("__name__", "")).startswith("whoknows.")
-
-
 @contextmanager
-def _heard(say: Say) -> Iterator[None]:
-    """Say each warning once, whatever numbers are in it, without the line of code it came from."""
-    said: set[str] = set()
+def _warnings_to(say: Say) -> Iterator[None]:
+    """Show each warning once, even if its numbers differ, without the line of code."""
+    shown: set[str] = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
 
-        def hear(message: Any, category: Any, *rest: Any) -> None:
-            text = in_flags(str(message))
+        def show(message: Any, category: Any, *rest: Any) -> None:
+            text = in_flags(message.args[0]) if isinstance(message, Warning) else str(message)
             kind = re.sub(r"-?\d\S*", "#", text)
-            if kind not in said:
-                said.add(kind)
+            if kind not in shown:
+                shown.add(kind)
                 say.warn(text)
 
-        warnings.showwarning = hear
+        warnings.showwarning = show
         yield
 
 
 def _mute_output() -> None:
-    """Nobody reads any more: keep Python from trying again when it ends."""
+    """Redirect standard output, which nobody reads any more, so that Python does not fail when it ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whoknows.apps.cli import about, inputs, large, models, options
+from whoknows.apps.cli import about, inputs, models, options
+from whoknows.apps.cli import resume as resuming
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import USAGE, CommandError, writing
+from whoknows.apps.cli.memory import item_blocks
 from whoknows.apps.cli.output import SETTINGS, complete_move, folder, write_settings
 from whoknows.apps.cli.results import (
     ANNOTATORS,
@@ -24,18 +27,17 @@ from whoknows.apps.cli.results import (
     checksum,
     quick_checksum,
 )
-from whoknows.apps.cli.stream import steps, told_of, write_blocks
 
 if TYPE_CHECKING:
     from whoknows.insight.summary import Summary
 
 LABELS_ALONE = (
-    "Nothing is known about the items, so labels alone decide. Give --features FILE with numbers for each "
-    "item, or --text COLUMN: then it shows who knows what, and items without labels get an answer, too."
+    "There are no features of the items, so only the labels are used. With --features FILE or --text COLUMN, "
+    "expertise can depend on the item, and items without labels get a prediction, too."
 )
 
 NOT_SHOWN = (
-    "Texts and images are not shown where features stay in their files, but for texts in the file of labels."
+    "With features out of core, the report shows no images, and only those texts that the file of labels has."
 )
 
 OutOption = Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")]
@@ -68,11 +70,11 @@ def fit(
     allow_missing: options.AllowMissingOption = False,
     resume: options.ResumeOption = False,
 ) -> None:
-    """Learn the truth of every item and who knows what.
+    """Estimate the true label of every item and the expertise of annotators.
 
-    Writes into a folder: **consensus.csv**, one row an item; **annotators.csv**; **report.html**, to open in
+    Writes into a folder: **consensus.csv**, one row per item; **annotators.csv**; **report.html**, to open in
     a browser; **model.whoknows** for predict, report and ask; settings.toml and summary.json; text.npz if
-    features are made of texts.
+    features are computed from texts.
 
     For example:
 
@@ -91,32 +93,30 @@ def fit(
 
 
 def fit_files(settings: dict[str, Any], say: Say) -> Summary:
-    """Read, fit, sum up and write all files of a fit, or none."""
+    """Read, fit, summarize and write all files of a fit, or none."""
     source = inputs.Source.of(settings)
     out: Path = settings["out"]
     _refuse_to_write_into_features(out, source.features)
     if complete_move(out):
         say.note(f"{out}: results of an earlier run that was killed while moving them are now complete.")
-    said = len(say.notes)  # the report has the notes about the input files only
-    resume = settings.pop("resume", False)  # no setting: it changes nothing about the results
-    remembering = large.remembering(out, resume, say)
-    with remembering as checkpoint, folder(out, FILES, source.files.values()) as draft:
-        crowd = inputs.read_crowd(source, say, whole=True)
-        gold = inputs.read_truth(source, crowd, say)
-        notes = [note.strip() for note in say.notes[said:]]
-        shown = _shown_of_items(
-            source, crowd, say
-        )  # before the fit, so that a missing column is reported now
-        model = _build(settings, crowd, source.is_labels_alone(crowd.labels), say)
-        large.take_up(checkpoint, resume, say)
+    n_notes = len(say.notes)  # the report has the notes on the input files only
+    resume = settings.pop("resume", False)  # not a setting: it does not change the results
+    checkpoints = resuming.checkpoint_folder(out, resume, say)
+    with checkpoints as checkpoint, folder(out, FILES, source.files.values()) as draft:
+        data = inputs.load(source, say, sampled=False)
+        gold = inputs.read_truth(source, data, say)
+        notes = [note.strip() for note in say.notes[n_notes:]]
+        shown = _shown_items(source, data, say)  # before the fit, so that a missing column is reported now
+        model = _build(settings, data, source.is_labels_alone(data.labels), say)
+        resuming.announce(checkpoint, resume, say)
         started = time.monotonic()
-        _fit(model, crowd, gold, settings, checkpoint, say)
+        _fit(model, data, gold, settings, checkpoint, say)
         say.note(f"Fitted in {time.monotonic() - started:.0f} s.")
-        summary = _sum_up(model, source, crowd, {"gold": gold, "notes": notes, **shown}, say)
+        summary = _summarize(model, source, data, gold, {"notes": notes, **shown}, say)
         with writing(out):
-            _write(draft, model, crowd, summary, say)
-            heading = f"What was told and found. To do it again: whoknows fit --config {SETTINGS}"
-            write_settings(draft, _absolute(settings), _found(source, crowd), heading)
+            _write(draft, model, data, summary, say)
+            heading = f"Settings and facts of this fit. To repeat it: whoknows fit --config {SETTINGS}"
+            write_settings(draft, _absolute(settings), _facts(source, data), heading)
     return summary
 
 
@@ -132,58 +132,76 @@ def _absolute(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fit(
-    model: Any, crowd: inputs.Crowd, gold: Any, settings: dict[str, Any], checkpoint: Path, say: Say
+    model: Any, data: inputs.LoadedData, gold: Any, settings: dict[str, Any], checkpoint: Path, say: Say
 ) -> None:
-    """Fit with a bar of progress, to features in memory or in their files."""
-    X, said = crowd.joined.X, crowd.joined.annotations
-    if crowd.in_files:
-        X = large.as_needed(X, settings["model"], settings["memory"])
-        large.fit(model, X, said, gold, say, checkpoint)
+    """Fit with a progress bar, to features in memory or out of core."""
+    X, Y = data.dataset.X, data.dataset.annotations
+    gold = None if gold is None else data.dataset.by_item(gold)
+    if data.out_of_core:
+        X = resuming.as_needed(X, settings["model"], settings["memory"])
+        resuming.fit(model, X, Y, gold, say, checkpoint)
     else:
-        models.fit(model, X, said, gold, say)
+        models.fit(model, X, Y, gold, say)
 
 
 def _refuse_to_write_into_features(out: Path, features: Path | None) -> None:
-    """Refuse a folder of results within that of the features: the next fit would take them for features."""
+    """Refuse an output folder inside that of the features: the next fit would read it as features."""
     if features is not None and features.is_dir() and out.absolute().is_relative_to(features.absolute()):
-        raise CommandError(f"{out}: is in the folder of the features. Choose another --out.", USAGE)
+        raise CommandError(f"{out}: is inside the folder of the features. Choose another --out.", USAGE)
 
 
-def _shown_of_items(source: inputs.Source, crowd: inputs.Crowd, say: Say) -> dict[str, Any]:
-    """Texts and images of the items for the report; none if features are out of core."""
-    if crowd.in_files:
+def _shown_items(source: inputs.Source, data: inputs.LoadedData, say: Say) -> dict[str, Any]:
+    """Return texts and images of the items for the report; none if features are out of core."""
+    if data.out_of_core:
         return {}
-    return {"text": about.texts_of(source, crowd), "images": about.images_of(source, crowd, say)}
+    return {"text": about.texts_of(source, data), "images": about.images_of(source, data, say)}
 
 
-def _sum_up(
-    model: Any, source: inputs.Source, crowd: inputs.Crowd, told: dict[str, Any], say: Say
+def _summarize(
+    model: Any,
+    source: inputs.Source,
+    data: inputs.LoadedData,
+    gold: Any,
+    options: dict[str, Any],
+    say: Say,
 ) -> Summary:
-    """Sum up the fit; of features that stay in their files, at some of the items."""
+    """Summarize the fit; for features out of core, on a sample of the items."""
     from whoknows.insight.summary import summarize
 
-    joined = crowd.joined
-    if crowd.in_files:
-        if (
-            source.text
-            or source.image
-            or source.image_folder
-            or (source.items is not None and source.has_names)
-        ):
+    dataset = data.dataset
+    if data.out_of_core:
+        if _asks_for_texts_or_images(source):
             say.warn(NOT_SHOWN)
-        some = large.Some.of(joined, crowd.ids, say)
-        say.note(some.note)
-        model, joined = some.of_model(model), some.joined
-        told = {"gold": some.by_id(told["gold"]), "notes": [*told["notes"], some.note]}
-        told["text"] = some.by_id(large.by_row(crowd.labels.text, crowd.ids))
-    with say.progress("Summing up") as update:
-        names = list(joined.names)
-        return summarize(model, joined.X, joined.annotations, features=names, progress=update, **told)
+        rows, dataset, note = inputs.sample(dataset, say)
+        say.note(note)
+        model = _restrict(model, rows)
+        options = {"notes": [*options["notes"], note], "text": dataset.in_order(data.labels.text)}
+    gold = None if gold is None else dataset.by_item(gold)
+    names = list(dataset.names)
+    with say.progress("Summarizing") as update:
+        return summarize(
+            model, dataset.X, dataset.annotations, features=names, gold=gold, progress=update, **options
+        )
 
 
-def _build(settings: dict[str, Any], crowd: inputs.Crowd, alone: bool, say: Say) -> Any:
-    """Return the estimator, and say what else the labels may call for."""
-    values = crowd.joined.annotations.labels.tolist()
+def _asks_for_texts_or_images(source: inputs.Source) -> bool:
+    """Whether options name texts or images of the items."""
+    table_of_items = source.items is not None and source.has_names
+    return bool(source.text or source.image or source.image_folder or table_of_items)
+
+
+def _restrict(model: Any, rows: Any) -> Any:
+    """Return a fitted model with the posterior of some of its items only."""
+    part = copy.copy(model)
+    for name in ("posterior_", "posterior_mean_", "posterior_std_"):
+        if hasattr(model, name):
+            setattr(part, name, getattr(model, name)[rows])
+    return part
+
+
+def _build(settings: dict[str, Any], data: inputs.LoadedData, alone: bool, say: Say) -> Any:
+    """Return the estimator, with a note if another model may suit the labels."""
+    values = data.dataset.annotations.labels.tolist()
     chosen = [settings[name] for name in ("model", "levels", "seed", "max_iter")]
     hint = models.hint(values, *chosen[:2])
     if hint:
@@ -193,60 +211,67 @@ def _build(settings: dict[str, Any], crowd: inputs.Crowd, alone: bool, say: Say)
     return models.build(*chosen, values, alone)
 
 
-def _write(draft: Path, model: Any, crowd: inputs.Crowd, summary: Summary, say: Say) -> None:
+def _write(draft: Path, model: Any, data: inputs.LoadedData, summary: Summary, say: Say) -> None:
     """Write everything but the settings."""
     from whoknows.apps.report import write
+    from whoknows.io import write_table
     from whoknows.io.atomic import write_lines
-    from whoknows.io.labels import write_table
 
-    if crowd.in_files:
-        _write_consensus(draft / CONSENSUS_OF_MANY, model, crowd, say)
+    if data.out_of_core:
+        _write_consensus(draft / CONSENSUS_OF_MANY, model, data, say)
     else:
         write_table(summary.consensus, draft / CONSENSUS)
     write_table(summary.annotators, draft / ANNOTATORS)
     model.save(draft / MODEL)
-    if crowd.recipe.words is not None:
-        crowd.recipe.words.save(draft / TEXT)
+    if data.recipe.words is not None:
+        data.recipe.words.save(draft / TEXT)
     write_lines([summary.to_json()], draft / SUMMARY)
     with say.progress("Writing the report"):
         write(summary, draft / REPORT)
 
 
-def _write_consensus(path: Path, model: Any, crowd: inputs.Crowd, say: Say) -> None:
-    """Write the consensus of all items, a block of them after the other."""
-    said, ids = crowd.joined.annotations, crowd.ids
-    with say.progress(f"Writing the consensus of {said.n_items} items") as update:
-        blocks = (
-            large.consensus(model, said, ids, rows)
-            for rows in told_of(steps(said.n_items), said.n_items, update)
-        )
-        write_blocks(blocks, path, {"vote": said.labels.tolist(), "confidence": [0.0]})
+def _write_consensus(path: Path, model: Any, data: inputs.LoadedData, say: Say) -> None:
+    """Write the consensus of all items, block by block."""
+    from whoknows.io.tables import write_blocks
+
+    Y = data.dataset.annotations
+    with say.progress(f"Writing the consensus of {Y.n_items} items") as update:
+        blocks = (_consensus(model, data, rows) for rows in item_blocks(Y.n_items, update))
+        write_blocks(blocks, path, {"vote": Y.labels.tolist(), "confidence": [0.0]})
 
 
-def _found(source: inputs.Source, crowd: inputs.Crowd) -> dict[str, Any]:
-    """Facts for whoever comes back to a fit: what was read, and what stands in for missing numbers."""
-    said, files = crowd.joined.annotations, source.files
-    left = {"features": files.pop("features")} if crowd.in_files else {}
+def _consensus(model: Any, data: inputs.LoadedData, rows: slice) -> dict[str, Any]:
+    """Return the columns of the consensus of some items, as in a summary."""
+    from whoknows.insight.summary import consensus_table
+
+    Y, ids = data.dataset.annotations[rows], data.dataset.features.ids_at(rows)
+    return consensus_table(_restrict(model, rows), Y, ids)
+
+
+def _facts(source: inputs.Source, data: inputs.LoadedData) -> dict[str, Any]:
+    """Return facts for later commands: what was read, and the replacements of missing numbers."""
+    Y, files = data.dataset.annotations, source.files
+    large = {"features": files.pop("features")} if data.out_of_core else {}
     return {
-        "format": crowd.labels.format,
-        "items": said.n_items,
-        "annotators": said.n_annotators,
-        "labels": said.n_annotations,
+        "format": data.labels.format,
+        "items": Y.n_items,
+        "annotators": Y.n_annotators,
+        "labels": Y.n_annotations,
         "sha256": {name: checksum(path) for name, path in files.items()},
-        "sha256_of_ends": {name: quick_checksum(path) for name, path in left.items()},
-        "features": list(crowd.recipe.names),
-        "texts": None if crowd.texts is None else len(crowd.texts),
-        "medians": crowd.recipe.medians,
+        "sha256_of_ends": {name: quick_checksum(path) for name, path in large.items()},
+        "features": list(data.recipe.names),
+        "texts": None if data.texts is None else len(data.texts),
+        "medians": data.recipe.medians,
     }
 
 
 def files_in(out: Path) -> dict[str, str]:
-    """Files of a fit, and what is in them."""
+    """Return the files of a fit, and what they hold."""
     return {name: content for name, content in FILES.items() if (out / name).is_file()}
 
 
 def tell_files(out: Path, say: Say, asks: bool = True) -> None:
-    """Say which files there are now, and which to open; ``asks``: whether the model says whom to ask."""
+    """Print the files of the results; ``asks``: whether the model works with whoknows ask."""
     say.tell(f"Results are in {out}:")
     files = files_in(out)
     width = max(map(len, files), default=0)
@@ -258,12 +283,12 @@ def tell_files(out: Path, say: Say, asks: bool = True) -> None:
 
 
 FILES = {
-    REPORT: "who knows what, to look at",
-    CONSENSUS: "the truth of every item, and how sure it is",
-    CONSENSUS_OF_MANY: "the truth of every item, and how sure it is",
-    ANNOTATORS: "how far each annotator can be trusted",
+    REPORT: "the report, for a browser",
+    CONSENSUS: "the estimated label of every item, with its probability",
+    CONSENSUS_OF_MANY: "the estimated label of every item, with its probability",
+    ANNOTATORS: "the accuracy of each annotator",
     MODEL: "for whoknows predict, report and ask",
-    TEXT: "what made features of the texts; belongs to the model",
-    SUMMARY: "all the numbers of the report",
-    SETTINGS: "what the fit was told; whoknows fit --config takes it",
+    TEXT: "how features are computed from texts; belongs to the model",
+    SUMMARY: "all numbers of the report",
+    SETTINGS: "the settings, for whoknows fit --config",
 }

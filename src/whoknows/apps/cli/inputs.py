@@ -1,28 +1,28 @@
-"""The reading of files; what was found in them is said aloud."""
+"""Reading of labels, features, texts and true labels, with a note on everything that is read."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Say, Update
 from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError
-from whoknows.apps.cli.features import Recipe, of_nothing, of_numbers, of_texts
-from whoknows.apps.cli.large import Some, by_row, is_large, join_large, open_large, stays_in_files
-from whoknows.apps.cli.words import TEXTS_NEED, count
+from whoknows.apps.cli.memory import bytes_of
+from whoknows.apps.cli.words import OPTIONS, count
 
 if TYPE_CHECKING:
-    from whoknows.io.features import Dataset, Features
-    from whoknows.io.labels import LabelFile
+    from whoknows.io import Dataset, Features, LabelFile, TextFeatures
 
-MANY_LOST = 0.05  # of the labelled items left out: worth a warning
+MANY_LOST = 0.05  # share of labelled items without features that deserves a warning
+N_LABELLED, N_UNLABELLED = 200_000, 20_000  # items of the sample that stands for features out of core
+BY_POSITION = "Only .npy, .npz and the column of lists that --vector names are used by position."
 
 
 @dataclass(frozen=True)
 class Source:
-    """Which files to read, and how; each field is the option of that name."""
+    """Which files to read, and how; each field is the option of the same name."""
 
     labels: Path
     features: Path | None = None
@@ -43,7 +43,7 @@ class Source:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Source:
-        """Take what concerns the reading from all settings of a command."""
+        """Select the settings of a command that concern reading."""
         return cls(**{field.name: settings[field.name] for field in fields(cls) if field.name in settings})
 
     @property
@@ -66,21 +66,21 @@ class Source:
 
     @property
     def text_column(self) -> str:
-        """Column of the texts that features are made of."""
+        """Column of the texts that features are computed from."""
         named = self.columns.get("text") if self.items is None else None
         return self.text or named or "text"
 
     def is_labels_alone(self, labels: LabelFile) -> bool:
-        """Whether nothing is known about the items but what was said of them."""
+        """Whether there are only labels, and no features or texts of the items."""
         return self.features is None and self.text is None and self.items is None and not labels.text
 
     @property
     def has_names(self) -> bool:
-        """Whether the features have names, as columns of a table do; in arrays and lists they have places."""
+        """Whether features have names, as the columns of a table; those of arrays and lists are numbered."""
         assert self.features is not None
         if self.vector is not None:
             return False
-        if not self.features.is_file():  # a pipe is read once; a folder is one of tables
+        if not self.features.is_file():  # a pipe can be read only once; a folder holds tables
             return True
         with open(self.features, "rb") as file:
             return not file.read(6).startswith((b"\x93NUMPY", b"PK"))
@@ -93,83 +93,111 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
-    """Everything that was read, row by row of the items.
+class Recipe:
+    """How the features of a fit were computed, to compute those of other items in the same way.
+
+    Parameters
+    ----------
+    medians : mapping from feature to number
+        Replacements of missing numbers; empty if features were not read as numbers.
+    words : TextFeatures, optional
+        How features are computed from texts.
+    names : tuple of str
+        Names of the features in order, if nothing else is known.
+    """
+
+    medians: Mapping[str, float] = field(default_factory=dict)
+    words: TextFeatures | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features in order; empty if unknown."""
+        return list(self.medians or self.names)
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedData:
+    """Everything that was read.
 
     Parameters
     ----------
     labels : LabelFile
-    joined : Dataset
+    dataset : Dataset
         Labels and features of the same items.
     texts : mapping from item to text, or None
-        What features were made of.
+        What features were computed from.
     recipe : Recipe
-        How features were made.
-    ids : (n_items,), optional
-        Ids of the items where features stay in their files: there the annotations call items by their row.
+        How features were computed.
     """
 
     labels: LabelFile
-    joined: Dataset
+    dataset: Dataset
     texts: Mapping[Hashable, str] | None
     recipe: Recipe
-    ids: Any = None
 
     @property
-    def in_files(self) -> bool:
-        """Whether features stay in their files."""
-        return self.ids is not None
+    def out_of_core(self) -> bool:
+        """Whether features are read when they are used, as they may not fit into memory."""
+        return not self.dataset.features.in_memory
 
 
-def read_crowd(source: Source, say: Say, recipe: Recipe | None = None, whole: bool = False) -> Crowd:
-    """Read labels and features, and bring them together by item.
+def load(source: Source, say: Say, recipe: Recipe | None = None, sampled: bool = True) -> LoadedData:
+    """Read labels and features, and join them by item.
 
-    ``recipe`` is that of an earlier fit: features are made as it made them. Of features larger than memory
-    some items are read that stand for all, unless the ``whole`` crowd is wanted: then they stay in files.
+    ``recipe`` is that of an earlier fit, if features must be computed in the same way. Features out of core
+    are replaced by those of a sample of the items if ``sampled``.
     """
-    from whoknows.io.features import join
+    from whoknows.io import join
 
-    labels, texts, recipe = read_who_said_what(source, say), None, recipe or Recipe()
+    labels, texts, recipe = read_annotations(source, say), None, recipe or Recipe()
     if source.features is not None:
         features, recipe = read_numbers(source, recipe, say)
     elif source.is_labels_alone(labels):
-        features = of_nothing(labels.annotations.items, source.labels)
+        features = _no_features(labels.annotations.items, source.labels)
     else:
-        texts, where = _read_texts(source, labels)
-        features, recipe = of_texts(texts, where, recipe, say)
-    if stays_in_files(features.X):
-        joined = join_large(labels, features, source.allow_missing)
-        say.all(joined.notes)
-        if whole:
-            return Crowd(labels, joined, None, recipe, features.ids)
-        some = Some.of(joined, features.ids, say)
-        say.note(f"  {some.note}")
-        return Crowd(labels, some.joined, None, recipe)
-    joined = join(labels, features)
-    if joined.lost and _counts_rows(features.notes) and not source.allow_missing:
-        raise CommandError(
-            f"{source.features}: names no items, so its rows are items 0 to {len(joined.X) - 1}; but then "
-            f"{joined.notes[0].strip()}. Name the column of its ids with --id-column, or with --items a file "
-            "that has them row by row; --allow-missing leaves such labels out.",
-            BAD_INPUT,
-        )
-    if joined.lost > MANY_LOST:
-        say.warn(joined.notes[0])
-        say.all(joined.notes[1:])
-    else:
-        say.all(joined.notes)
-    return Crowd(labels, joined, texts, recipe)
+        texts, path = _read_texts(source, labels)
+        features, recipe = of_texts(texts, path, recipe, say)
+    allow_missing = source.allow_missing or (features.in_memory and not features.numbered)
+    dataset = join(labels, features, allow_missing=allow_missing)
+    for note in dataset.notes[: int(dataset.lost > MANY_LOST)]:
+        say.warn(note)
+    say.all(dataset.notes[int(dataset.lost > MANY_LOST) :])
+    if sampled and not features.in_memory:
+        _, dataset, note = sample(dataset, say)
+        say.note(f"  {note}")
+    return LoadedData(labels, dataset, texts, recipe)
 
 
-def read_who_said_what(source: Source, say: Say) -> LabelFile:
-    """Read labels and say what was found."""
+def sample(dataset: Dataset, say: Say) -> tuple[Any, Dataset, str]:
+    """Read a sample of the items into memory; return their rows, their data and a note."""
+    labelled = dataset.annotations.labelled
+    with say.progress("Reading a sample of the items") as update:
+        watch(dataset.X, update)
+        rows, some = dataset.sample(N_LABELLED, N_UNLABELLED)
+    n_labelled = int(labelled[rows].sum())
+    note = (
+        f"The following is based on a random sample: {n_labelled} of {int(labelled.sum())} labelled and "
+        f"{len(rows) - n_labelled} of {int((~labelled).sum())} unlabelled items."
+    )
+    return rows, some, note
+
+
+def watch(X: Any, update: Update) -> None:
+    """Report progress when features in files are read."""
+    if hasattr(X, "progress"):
+        X.progress = update
+
+
+def read_annotations(source: Source, say: Say) -> LabelFile:
+    """Read labels, with a note on what was found."""
     from whoknows.data.vocabulary import show
-    from whoknows.io.labels import FORMATS, read_labels
+    from whoknows.io import FORMATS, labels
 
     if source.format is not None and source.format not in FORMATS:
         raise CommandError(f"--format must be one of {', '.join(FORMATS)}; got {source.format!r}.", USAGE)
     with say.progress(f"Reading {source.labels.name}"):
-        found = read_labels(
+        read = labels.read_labels(
             source.labels,
             source.format,
             source.columns,
@@ -177,115 +205,141 @@ def read_who_said_what(source: Source, say: Say) -> LabelFile:
             missing_label=source.missing,
             predictions=source.predictions,
         )
-    said = found.annotations
-    how = "as you said" if source.format else "by its looks"
+    Y = read.annotations
+    how = "as given" if source.format else "detected"
     say.note(
-        f"{source.labels}: {found.format} format, {how}; {count(said.n_annotations, 'label')} of "
-        f"{count(said.n_annotators, 'annotator')} on {count(int(said.labelled.sum()), 'item')}. "
-        f"Labels are {show(said.labels.tolist(), 8)}."
+        f"{source.labels}: {read.format} format ({how}); {count(Y.n_annotations, 'label')} by "
+        f"{count(Y.n_annotators, 'annotator')} for {count(int(Y.labelled.sum()), 'item')}. "
+        f"Labels are {show(Y.labels.tolist(), 8)}."
     )
-    say.all(found.notes)
-    return found
+    say.all(read.notes)
+    return read
+
+
+# --- features ---------------------------------------------------------------------------------------
 
 
 def read_numbers(source: Source, recipe: Recipe, say: Say) -> tuple[Features, Recipe]:
-    """Read a file of features and say what was found."""
+    """Read numeric features in the order of the recipe, without missing numbers, with a note."""
     from whoknows.data.vocabulary import show
-    from whoknows.io.features import read_features
-    from whoknows.io.labels import FileError
+    from whoknows.io import FileError, impute_median, read_features
 
     assert source.features is not None
-    if is_large(source.features, source.memory):
-        how = source.id_column, source.vector, source.items, source.memory
-        return of_numbers(open_large(source.features, *how, say), recipe, source.has_names, say)
     id_column = source.id_column or _column_of_items(source, source.features)
     with say.progress(f"Reading {source.features.name}"):
         try:
-            read = read_features(source.features, id_column, vector=source.vector)
+            memory = bytes_of(source.memory)
+            features = read_features(source.features, id_column, vector=source.vector, memory=memory)
         except FileError as error:
             if not recipe.features:
                 raise
-            wanted = f"Expected the features of the fit: {show(recipe.features, 3)}."
-            raise CommandError(str(error).replace(TEXTS_NEED, wanted), BAD_INPUT) from None
-        if source.items is not None and _counts_rows(read.notes):
-            read = read_features(source.features, id_column, ids=source.items, vector=source.vector)
-    return of_numbers(read, recipe, source.has_names, say)
+            wording = f"Expected the features of the fit: {show(recipe.features, 3)}."
+            wording = wording.replace("{", "{{").replace("}", "}}")
+            raise CommandError(error.message.reworded({**OPTIONS, "text": wording}), BAD_INPUT) from None
+        if source.items is not None and features.numbered:
+            features = features.with_ids(source.items)
+    how = "" if features.in_memory else ", used out of core"
+    what = f"{count(len(features.names), 'feature')} of {count(len(features), 'item')}"
+    say.note(f"{features.path}: {what}{how}.")
+    if recipe.features:
+        features = in_order(features, recipe.features, source.has_names)
+    if not features.in_memory:  # missing numbers are refused when they are read
+        say.all(features.notes)
+        return features, Recipe(names=features.names)
+    features, medians = impute_median(features, recipe.medians or None)
+    say.all(features.notes)
+    return features, Recipe(medians)
+
+
+def of_texts(texts: Mapping[Hashable, str], path: Path, recipe: Recipe, say: Say) -> tuple[Features, Recipe]:
+    """Compute features of texts, with the terms of the recipe or, if it has none, of these texts."""
+    from whoknows.io import TextFeatures
+
+    with say.progress("Computing features of the texts"):
+        words = TextFeatures.of(texts) if recipe.words is None else recipe.words
+        features = replace(words.transform(texts), path=path)
+    n_features, n_items = count(len(features.names), "feature"), count(len(texts), "item")
+    say.note(f"{path}: {n_features} of the texts of {n_items}.")
+    say.all(features.notes)
+    return features, Recipe(words=words)
+
+
+def _no_features(items: Any, path: Path) -> Features:
+    """Return one constant feature, for items without features."""
+    import numpy as np
+
+    from whoknows.io import Features
+
+    return Features(items, np.zeros((len(items), 1)), ("nothing",), path=path)
+
+
+def in_order(features: Features, wanted: list[str], named: bool) -> Features:
+    """Select the features of a fit in its order; others are left out, missing ones are an error.
+
+    If the file does not name its features (``named``), and as many have other names, position decides.
+    """
+    from whoknows.data.vocabulary import show
+
+    names = list(features.names)
+    if names == wanted:
+        return features
+    lacking = [name for name in wanted if name not in names]
+    if not named and len(lacking) == len(wanted) == len(names):
+        note = f"columns have other names than in the fit, {show(names, 3)}, and are used by position"
+        return replace(features, names=tuple(wanted), notes=(*features.notes, note))
+    if lacking:
+        hint = f" {BY_POSITION}" if named and len(lacking) == len(wanted) else ""
+        raise CommandError(
+            f"{features.path}: lacks {len(lacking)} of the {len(wanted)} features of the fit: "
+            f"{show(lacking, 3)}. There are {show(names, 10)}.{hint}",
+            BAD_INPUT,
+        )
+    more = [name for name in names if name not in wanted]
+    notes = [f"columns that the fit did not have are left out: {show(more)}"] if more else []
+    return replace(features.select(wanted), notes=(*features.notes, *notes))
 
 
 def _column_of_items(source: Source, path: Path) -> str | None:
-    """Column of the items in the labels, as --column names it, if another table has one of that name."""
+    """Return the column of the items in the labels, as --column names it, if another table has it too."""
     from whoknows.apps.cli.about import has_column
 
     name = source.columns.get("item")
     return name if name is not None and has_column(path, name) else None
 
 
-def _counts_rows(notes: tuple[str, ...]) -> bool:
-    """Whether a file of features names no items."""
-    return any(note.startswith("the file names no items") for note in notes)
-
-
 def _read_texts(source: Source, labels: LabelFile) -> tuple[Mapping[Hashable, str], Path]:
-    """Texts to make features of, and the file they came from."""
-    from whoknows.io.texts import read_texts
+    """Return texts to compute features of, and their file."""
+    from whoknows.io import read_texts
 
     if source.items is not None:
         return read_texts(source.items, source.text_column, source.id_column), source.items
     if labels.text:
         return labels.text, source.labels
-    raise CommandError(f"{source.labels}: holds no text of the items in {source.text!r}.", BAD_INPUT)
+    raise CommandError(f"{source.labels}: holds no texts in {source.text!r}.", BAD_INPUT)
 
 
-def read_truth(source: Source, crowd: Crowd, say: Say) -> dict[Hashable, Hashable] | None:
-    """Truth of items that take part, from a file of its own or from that of the labels."""
+# --- true labels ------------------------------------------------------------------------------------
+
+
+def read_truth(source: Source, data: LoadedData, say: Say) -> dict[Hashable, Hashable] | None:
+    """Return true labels by item id, from their own file or from that of the labels, with a note."""
     from whoknows.data.vocabulary import show
-    from whoknows.io.id_matching import match_ids
-    from whoknows.io.labels import read_gold
+    from whoknows.io import read_gold
+    from whoknows.io.labels.format import match_labels
 
-    said, own = crowd.joined.annotations, crowd.labels.gold
-    if crowd.in_files:
-        read = own if source.gold is None else read_gold(source.gold, _gold_columns(source, source.gold))
-        return _truth_by_row(read, crowd, source.gold or source.labels, say) if read else None
-    items = said.items.tolist()
+    path, known = source.labels, data.labels.gold
     if source.gold is not None:
-        known: Mapping[Hashable, Hashable] = read_gold(source.gold, _gold_columns(source, source.gold), said)
-    elif own:
-        match, _ = match_ids(own, items)
-        known = {match.get(item, item): label for item, label in own.items()}
-    else:
+        name = _column_of_items(source, source.gold)
+        path, known = source.gold, read_gold(source.gold, {} if name is None else {"item": name})
+    if not known:
         return None
-    taking_part = set(items)
-    gold = {item: label for item, label in known.items() if item in taking_part}
-    where = source.gold or source.labels
-    if not gold:
-        here, there = show(known, 3), show(items, 3)
+    n_used = len(data.dataset.by_item(known))
+    if not n_used:
+        ids = show(data.dataset.features.ids_at(slice(4)), 3)
         raise CommandError(
-            f"{where}: knows the truth of none of the items ({here}; items are {there}).", BAD_INPUT
+            f"{path}: holds no true label of any item; it is about {show(known, 3)}, the items are {ids}.",
+            BAD_INPUT,
         )
-    _tell_of_truth(len(gold), len(known), where, say)
-    return gold
-
-
-def _gold_columns(source: Source, path: Path) -> dict[str, str]:
-    """Columns of a file of gold that go by another name than usual."""
-    name = _column_of_items(source, path)
-    return {} if name is None else {"item": name}
-
-
-def _truth_by_row(
-    known: Mapping[Hashable, Hashable], crowd: Crowd, where: Path, say: Say
-) -> dict[Hashable, Hashable]:
-    """Truth of items that take part, by their row."""
-    from whoknows.data.vocabulary import show
-    from whoknows.io.labels.label_file import match_labels
-
-    gold = match_labels(by_row(known, crowd.ids), crowd.joined.annotations)
-    if not gold:
-        raise CommandError(f"{where}: knows the truth of none of the items ({show(known, 3)}).", BAD_INPUT)
-    _tell_of_truth(len(gold), len(known), where, say)
-    return gold
-
-
-def _tell_of_truth(n_gold: int, n_known: int, where: Path, say: Say) -> None:
-    lost = f"; {n_known - n_gold} more take no part" if n_gold < n_known else ""
-    say.note(f"{where}: the truth of {count(n_gold, 'item')} is known and taken as such{lost}.")
+    unused = f"; {len(known) - n_used} more are of other items" if n_used < len(known) else ""
+    say.note(f"{path}: the true labels of {count(n_used, 'item')} are used{unused}.")
+    return match_labels(known, data.dataset.annotations)

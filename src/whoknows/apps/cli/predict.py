@@ -1,4 +1,4 @@
-"""`whoknows predict`: a fitted model and features of new items in, their labels out."""
+"""`whoknows predict`: labels of new items from their features and a fitted model."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from whoknows.apps.cli import inputs, options
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Say
 from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError, writing
-from whoknows.apps.cli.features import BY_PLACE, of_texts
 from whoknows.apps.cli.fit import FILES
-from whoknows.apps.cli.large import ids_at, stays_in_files
+from whoknows.apps.cli.inputs import BY_POSITION, of_texts
+from whoknows.apps.cli.memory import item_blocks
 from whoknows.apps.cli.output import STDOUT, check_table, refuse_to_replace_input, write
 from whoknows.apps.cli.results import FitFolder, ModelArgument
-from whoknows.apps.cli.stream import steps, told_of, write_blocks
 from whoknows.apps.cli.words import count
 
 if TYPE_CHECKING:
-    from whoknows.io.features import Features
+    from whoknows.io import Features
 
 FeaturesArgument = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="What the fit had of each item: numbers, or a table of texts."),
+    typer.Argument(metavar="FILE", help="Features or texts of the new items, as in the fit."),
 ]
 TextOption = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Column of the texts, if its name is not that of the fit."),
+    typer.Option(metavar="COLUMN", help="Column of the texts, if its name is not the same as in the fit."),
 ]
 
 
@@ -47,7 +46,7 @@ def predict(
 ) -> None:
     """Predict the labels of new items.
 
-    Writes a table with the label of each item, how sure it is, and the probability of every label.
+    Writes a table with the predicted label of each item, its probability, and that of every label.
 
     For example:
 
@@ -64,36 +63,38 @@ def predict(
     if out.exists() and out.absolute() in {fitted.folder.absolute() / name for name in FILES}:
         raise CommandError(f"{out}: is a file of the fit. Choose another --out.", USAGE)
     loaded = fitted.model()
-    # Columns are put in order here; the model is given arrays, of which it would complain.
+    # Columns are ordered here. The model gets arrays, and would warn that they have no names.
     names = tuple(map(str, vars(loaded).pop("feature_names_in_", ())))
     source = inputs.Source(model, features, text, items, id_column=id_column, vector=vector, memory=memory)
     read = _read(source, fitted, names, say)
-    if stays_in_files(read.X):
-        _predict_many(loaded, read, out, say)
+    if not read.in_memory:
+        _predict_blocks(loaded, read, out, say)
         return
-    with say.progress(f"Predicting {len(read.X)} items"):
+    with say.progress(f"Predicting {len(read)} items"):
         columns = _table(loaded, read)
     write(columns, out, say)
     if out != STDOUT:
-        say.tell(f"{out}: the labels of {count(len(read.X), 'item')}.")
-        say.answer({"out": str(out.absolute()), "items": len(read.X)})
+        say.tell(f"{out}: the labels of {count(len(read), 'item')}.")
+        say.answer({"out": str(out.absolute()), "items": len(read)})
     else:
-        say.answer({"items": len(read.X), "table": columns})
+        say.answer({"items": len(read), "table": columns})
 
 
 def _read(source: inputs.Source, fitted: FitFolder, names: tuple[str, ...], say: Say) -> Features:
-    """Features of new items, made as those of the fit were; ``names`` are those that the model knows."""
-    from whoknows.io.texts import read_texts
+    """Read features of new items as in the fit; ``names`` are those stored in the model."""
+    from whoknows.io import read_texts
 
     assert source.features is not None
     if fitted.recipe.words is None:
         if fitted.has_settings and "features" not in fitted.settings:
             raise CommandError(f"{fitted.path}: {_NOTHING}", BAD_INPUT)
         if source.text is not None:
-            raise CommandError(f"{fitted.path}: was fitted to numbers, so --text has no meaning.", USAGE)
+            raise CommandError(f"{fitted.path}: was fitted to numbers: --text does not apply.", USAGE)
         recipe = replace(fitted.recipe, names=names or fitted.recipe.names)
         if not recipe.features and source.features.exists() and source.has_names:
-            raise CommandError(f"{source.features}: {_NO_NAMES.format(fitted.folder)} {BY_PLACE}", BAD_INPUT)
+            raise CommandError(
+                f"{source.features}: {_NO_NAMES.format(fitted.folder)} {BY_POSITION}", BAD_INPUT
+            )
         return inputs.read_numbers(source, recipe, say)[0]
     if source.items is not None or source.vector is not None:
         raise CommandError(
@@ -104,15 +105,17 @@ def _read(source: inputs.Source, fitted: FitFolder, names: tuple[str, ...], say:
     return of_texts(texts, source.features, fitted.recipe, say)[0]
 
 
-def _predict_many(model: Any, features: Features, out: Path, say: Say) -> None:
-    """Predict and write a block of items after the other."""
+def _predict_blocks(model: Any, features: Features, out: Path, say: Say) -> None:
+    """Predict and write the items block by block."""
+    from whoknows.io.tables import write_blocks
+
     if out == STDOUT:
-        raise CommandError("--out - prints a table; one of so many items needs a file: --out FILE.", USAGE)
-    n_items = len(features.X)
+        raise CommandError("--out - prints a table; features out of core need a file: --out FILE.", USAGE)
+    n_items = len(features)
     with writing(out), say.progress(f"Predicting {n_items} items") as update:
         blocks = (
-            _table(model, replace(features, X=features.X[rows], ids=ids_at(features.ids, rows)))
-            for rows in told_of(steps(n_items), n_items, update)
+            _table(model, replace(features, X=features.X[rows], ids=features.ids_at(rows)))
+            for rows in item_blocks(n_items, update)
         )
         write_blocks(blocks, out)
     say.tell(f"{out}: the labels of {count(n_items, 'item')}.")
@@ -120,7 +123,7 @@ def _predict_many(model: Any, features: Features, out: Path, say: Say) -> None:
 
 
 def _table(model: Any, features: Features) -> dict[str, Any]:
-    """Columns of the table of predictions."""
+    """Return the columns of the table of predictions."""
     from whoknows.insight.summary.text import class_columns
 
     if not hasattr(model, "predict_proba"):
@@ -136,7 +139,7 @@ def _table(model: Any, features: Features) -> dict[str, Any]:
 
 
 _NO_NAMES = (
-    "its columns have names, but which name is which feature of the model is not known: {} has no "
-    "settings.toml. A fit writes it beside the model; keep the two together."
+    "its columns have names, but the names of the features of the model are not known: {} has no "
+    "settings.toml. A fit writes it next to the model; keep the two together."
 )
-_NOTHING = "was fitted to labels alone, so there is nothing to predict from. Fit again with --features FILE."
+_NOTHING = "was fitted without features, so there is nothing to predict from. Fit again with --features FILE."

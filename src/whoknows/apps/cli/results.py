@@ -13,15 +13,14 @@ import typer
 
 from whoknows.apps.cli.config import FOUND, read_toml
 from whoknows.apps.cli.errors import BAD_INPUT, CommandError
-from whoknows.apps.cli.features import Recipe
-from whoknows.apps.cli.inputs import Source
+from whoknows.apps.cli.inputs import Recipe, Source
 from whoknows.apps.cli.output import SETTINGS
 
 MODEL, SUMMARY, REPORT = "model.whoknows", "summary.json", "report.html"
 CONSENSUS, ANNOTATORS = "consensus.csv", "annotators.csv"
-CONSENSUS_OF_MANY = "consensus.parquet"  # in place of the other where features stay in their files
-ENDS = 1 << 16  # bytes of a large file that are looked at
-TEXT = "text.npz"  # only there if features were made of texts
+CONSENSUS_OF_MANY = "consensus.parquet"  # instead of the other for features out of core
+ENDS = 1 << 16  # bytes of a large file that enter its checksum
+TEXT = "text.npz"  # exists only if features were computed from texts
 
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="The folder that a fit has written, or the model file in it.")
@@ -49,13 +48,13 @@ class FitFolder:
         lacking = [name for name in (MODEL, SETTINGS) if not (self.path / name).is_file()]
         if self.path.is_dir() and lacking:
             raise CommandError(
-                f"{self.path}: is not the folder of a fit that came to its end; it has no {lacking[0]}.",
+                f"{self.path}: is not the folder of a complete fit; it has no {lacking[0]}.",
                 BAD_INPUT,
             )
 
     @property
     def folder(self) -> Path:
-        """Where the other files of the fit are."""
+        """Folder of the fit."""
         return self.path if self.path.is_dir() else self.path.parent
 
     def model(self) -> Any:
@@ -65,7 +64,7 @@ class FitFolder:
         return load(self.path / MODEL if self.path.is_dir() else self.path)
 
     def summary(self) -> Any:
-        """Read the numbers of the fit."""
+        """Read the summary of the fit."""
         from whoknows.insight.summary import Summary
 
         path = self._beside(SUMMARY)
@@ -76,12 +75,12 @@ class FitFolder:
 
     @property
     def consensus_of_many(self) -> Path | None:
-        """Table of the truth of every item, where features stayed in their files: the summary has some."""
+        """Table of the consensus of all items, for features out of core: the summary has a sample."""
         path = self.folder / CONSENSUS_OF_MANY
         return path if path.is_file() else None
 
     def consensus(self) -> Mapping[str, Any]:
-        """Read the truth of every item, a column each."""
+        """Read the consensus of all items, as columns."""
         many = self.consensus_of_many
         if many is None:
             return cast("Mapping[str, Any]", self.summary().consensus)
@@ -91,23 +90,23 @@ class FitFolder:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What the fit was told."""
+        """Settings of the fit."""
         return read_toml(self._beside(SETTINGS), BAD_INPUT)
 
     @property
     def found(self) -> dict[str, Any]:
-        """What the fit found, as it noted it beside the settings."""
+        """Facts about the data of the fit, stored with the settings."""
         return dict(self.settings.get(FOUND, {}))
 
     @property
     def has_settings(self) -> bool:
-        """Whether there is more than the model file."""
+        """Whether there are settings besides the model file."""
         return (self.folder / SETTINGS).is_file()
 
     @cached_property
     def recipe(self) -> Recipe:
-        """How the features of the fit were made, as far as that is known."""
-        from whoknows.io.texts import TextFeatures
+        """How the features of the fit were computed, as far as it is known."""
+        from whoknows.io import TextFeatures
 
         found = self.found if self.has_settings else {}
         of_texts = "texts" in found or (not found and (self.folder / TEXT).is_file())
@@ -116,24 +115,24 @@ class FitFolder:
 
     @property
     def source(self) -> Source:
-        """Files the fit was of, and how they were read."""
+        """Files of the fit, and how they were read."""
         settings = {
             k: Path(v) if k in ("labels", "features", "items", "gold") else v
             for k, v in self.settings.items()
         }
         if "labels" not in settings:
-            raise CommandError(f"{self.folder / SETTINGS}: does not say which labels were fitted.", BAD_INPUT)
+            raise CommandError(f"{self.folder / SETTINGS}: does not name the file of the labels.", BAD_INPUT)
         return Source.of(settings)
 
     def _beside(self, name: str) -> Path:
         path = self.folder / name
         if not path.is_file():
-            raise CommandError(f"{path}: there is no such file; a fit writes it beside the model.", BAD_INPUT)
+            raise CommandError(f"{path}: there is no such file. A fit writes it to this folder.", BAD_INPUT)
         return path
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of a file, or of the files of a folder."""
+    """Return the SHA-256 of a file, or of the files of a folder."""
     total = hashlib.sha256()
     for each in sorted(path.iterdir()) if path.is_dir() else [path]:
         if each.is_file():
@@ -143,7 +142,10 @@ def checksum(path: Path) -> str:
 
 
 def quick_checksum(path: Path) -> str:
-    """SHA-256 of how long files are and of their ends, where Parquet says what is in it: not read whole."""
+    """Return the SHA-256 of the lengths and ends of files, without reading them whole.
+
+    Parquet describes its content at the end.
+    """
     total = hashlib.sha256()
     for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if each.is_file():

@@ -12,6 +12,7 @@ import numpy as np
 
 from whoknows._array import Array, Rows
 from whoknows.data.dataframes import write_long
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, make_vocabulary, show
 
 SHOWN = 10  # rows of a printed table
@@ -95,14 +96,14 @@ def _cell(value: Any) -> str:
 def check_count(n: Any) -> int:
     """Return the number of labels to ask for."""
     if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-        raise ValueError(f"n must be a whole number of 1 or more, the labels to ask for; got {n!r}.")
+        raise InputError(f"n must be a whole number of 1 or more, the labels to ask for; got {n!r}.")
     return int(n)
 
 
 def check_gain(min_gain: Any) -> float:
     """Return the smallest gain in bits per cost."""
     if not _is_number(min_gain) or not 0 <= min_gain < np.inf:
-        raise ValueError(
+        raise InputError(
             f"min_gain must be a number of 0 or more, in bits per cost; got {min_gain!r}. Bits of one label "
             "are at most log2 of the number of classes."
         )
@@ -117,13 +118,13 @@ def check_costs(costs: Any, known: list[Any], asked: Rows) -> Array:
     names = [known[t] for t in asked]
     missing = [name for name in names if name not in by_name]
     if missing:
-        raise ValueError(
+        raise InputError(
             f"costs must name everyone who may be asked; there is none for {show(missing)}. "
             "Add their costs, or say with annotators= who may be asked."
         )
     for name in names:
         if not _is_number(by_name[name]) or not 0 < by_name[name] < np.inf:
-            raise ValueError(
+            raise InputError(
                 f"costs must be finite numbers above 0; got {by_name[name]!r} for annotator {name!r}. "
                 "To leave someone out, say with annotators= who may be asked."
             )
@@ -136,7 +137,7 @@ def _costs_by_name(costs: Any, known: list[Any]) -> dict[Any, Any]:
         return dict(costs.items())
     if isinstance(costs, str) or np.ndim(costs) != 1 or len(costs) != len(known):
         got = repr(costs) if np.ndim(costs) == 0 else f"an array of shape {np.shape(costs)}"
-        raise ValueError(
+        raise InputError(
             f"costs must map annotators to costs, such as {{{known[0]!r}: 1.5}}, or be {len(known)} numbers "
             f"in the order of annotators_; got {got}."
         )
@@ -154,10 +155,10 @@ def positions(annotators: Any, known: Ids) -> Rows:
     names = elements(known)
     wanted = elements(make_vocabulary(annotators, "annotators="))
     if not wanted:
-        raise ValueError("annotators= must name at least one annotator. Leave it out for all.")
+        raise InputError("annotators= must name at least one annotator. Leave it out for all.")
     for name in wanted:
         if name not in names:
-            raise ValueError(f"annotators= must be annotators of the fit; got {name!r}. {_hint(name, names)}")
+            raise InputError(f"annotators= must be annotators of the fit; got {name!r}. {_hint(name, names)}")
     return np.sort([names.index(name) for name in wanted])
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from whoknows.data.errors import InputError
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.estimators.inputs.validation import check_setting
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, Population
@@ -57,14 +58,14 @@ class Member:
     def __post_init__(self) -> None:
         """Refuse invalid settings."""
         if self.map not in MAPS:
-            raise ValueError(f"map must be one of {', '.join(map(repr, MAPS))}; got {self.map!r}.")
+            raise InputError(f"map must be one of {', '.join(map(repr, MAPS))}; got {self.map!r}.")
         check_setting(self, "variance", POSITIVE)
         check_setting(self, "clusters", at_least(0))
         for name in ("varies_with_x", "two_coin", "far_apart"):
             check_setting(self, name, YES_OR_NO)
         blind = self.varies_with_x and self.map == "none"
         if blind or (self.clusters and not self.varies_with_x):
-            raise ValueError(
+            raise InputError(
                 "Expertise that varies needs a map that sees x, and clusters need expertise that varies; got "
                 f"map={self.map!r}, varies_with_x={self.varies_with_x}, clusters={self.clusters}."
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from whoknows.data.errors import InputError
 from whoknows.estimators.baselines.two_step import (
     DawidSkene,
     MajorityVoteClassifier,
@@ -37,5 +38,5 @@ def ml_original(kind: str = "bernoulli") -> CrowdClassifier:
     """
     kinds = {"bernoulli": BernoulliAnnotators, "gaussian": GaussianAnnotators}
     if kind not in kinds:
-        raise ValueError(f"kind must be one of {tuple(kinds)}; got {kind!r}.")
+        raise InputError(f"kind must be one of {tuple(kinds)}; got {kind!r}.")
     return CrowdClassifier(truth="id", annotators=kinds[kind](varies_with_x=False), map="linear")

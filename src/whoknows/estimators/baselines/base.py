@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.estimators.inputs.validation import (
     all_or_nothing,
     check_annotations,
@@ -84,12 +85,12 @@ class Baseline(ClassifierMixin, BaseEstimator):
         if not isinstance(y, Annotations) and np.ndim(y) == 1:
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
         if sample_weight is not None:
-            raise ValueError("sample_weight requires true labels; with annotations all items count equally.")
+            raise InputError("sample_weight requires true labels; with annotations all items count equally.")
         predicted = self.predict(X)
         annotations = check_annotations(y, len(predicted), self.annotators_, row_ids(X))
         annotations = annotations.only(annotations.counts > 0)
         if annotations.n_annotations == 0:
-            raise ValueError(
+            raise InputError(
                 "score on annotations needs at least one label with positive weight; y has none."
             )
         agreed = annotations.labels[majority(votes(annotations))] == predicted

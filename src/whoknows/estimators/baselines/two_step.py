@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import show
 from whoknows.estimators.baselines.base import Baseline, majority, votes
 from whoknows.fit.monitor import Monitor
@@ -56,7 +57,7 @@ def _as_keyword(estimator: Any, weight: Array) -> dict[str, Array]:
         step, last = last.steps[-1]
         prefix += f"{step}__"
     if not has_fit_parameter(last, "sample_weight"):
-        raise ValueError(
+        raise InputError(
             f"The classifier is fitted to weighted classes, but {type(last).__name__}.fit takes no "
             "sample_weight. Use one that does, such as LogisticRegression()."
         )
@@ -143,7 +144,7 @@ class SingleAnnotatorClassifier(MajorityVoteClassifier):
         active = annotations.annotators[annotations.labels_per_annotator > 0].tolist()
         annotator = known[0] if self.annotator is None and len(known) == 1 else self.annotator
         if annotator not in active:
-            raise ValueError(
+            raise InputError(
                 f"annotator must be one of those with labels in y; got {annotator!r}. Known: {show(active)}."
             )
         super()._learn(X, annotations.only(annotations.annotator == known.index(annotator)))

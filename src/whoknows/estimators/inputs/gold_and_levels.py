@@ -10,6 +10,7 @@ import numpy as np
 
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import Advice, InputError
 from whoknows.data.vocabulary import elements, factorize, make_vocabulary, show, sorted_if_possible
 from whoknows.estimators.inputs.validation import brings_ids, check_classes, check_some_labels, row_ids
 from whoknows.model.truth import OrderedTruth
@@ -63,7 +64,7 @@ def gold_numbers(gold: Any, Y: Annotations) -> Array | None:
     numbers = np.full(Y.n_items, np.nan)
     known = factorize(value, "gold number")
     if not all(isinstance(v, (int, float)) and np.isfinite(v) for v in known.values):
-        raise ValueError(f"Expected gold to be finite numbers, got {show(known.values)}.")
+        raise InputError(f"Expected gold to be finite numbers, got {show(known.values)}.")
     numbers[row] = np.array([*known.values, np.nan], dtype=float)[known.codes]
     return numbers
 
@@ -71,7 +72,7 @@ def gold_numbers(gold: Any, Y: Annotations) -> Array | None:
 def _refuse_another_kind(gold: list[Any], labels: list[Any]) -> None:
     """Refuse a mixture of text and numbers in gold and labels: '1' is not the class 1."""
     if len({isinstance(value, str) for value in [*gold, *labels]}) > 1:
-        raise ValueError(
+        raise InputError(
             f"gold holds {show(gold, 3)} and y the labels {show(labels, 3)}: text and numbers are different "
             "classes. Turn both into one kind."
         )
@@ -84,14 +85,14 @@ def _known(gold: Any, Y: Annotations) -> tuple[Any, list[Any]]:
         place = {item: position for position, item in enumerate(elements(Y.items))}
         strange = [item for item in by_id if item not in place]
         if strange:
-            raise ValueError(
+            raise InputError(
                 f"gold names {len(strange)} of {len(by_id)} items that are not in y, such as "
                 f"{show(strange, 3)}; y has {show(elements(Y.items), 3)}. Use the ids of y's items."
             )
         return [place[item] for item in by_id], list(by_id.values())
     values = list(gold) if isinstance(gold, (list, tuple)) else elements(np.asarray(gold))
     if np.ndim(gold) != 1 or len(values) != Y.n_items:
-        raise ValueError(
+        raise InputError(
             f"gold must have one label for each of the {Y.n_items} items, None or NaN where it is not "
             f"known, or be a mapping from item ids to labels; got {_shape(gold)}."
         )
@@ -115,7 +116,7 @@ def _as_mapping(gold: Any) -> dict[Any, Any] | None:
         return None
     if len(set(index)) < len(index):
         twice = next(item for item in index if index.count(item) > 1)
-        raise ValueError(f"gold names item {twice!r} more than once. Keep one truth per item.")
+        raise InputError(f"gold names item {twice!r} more than once. Keep one truth per item.")
     return dict(zip(index, gold.tolist(), strict=True))
 
 
@@ -148,17 +149,22 @@ def check_labels(annotations: Annotations, estimator: Any) -> Annotations:
     settings = estimator.get_params(deep=False)
     truth, levels = settings.get("truth"), settings.get("levels")
     if levels is not None and not is_ordered(truth):
-        raise ValueError(
+        raise InputError(
             f"levels=[{show(list(levels))}] says that labels are ordered, but truth={truth!r} ignores their "
-            "order. Pass truth='ordered', or leave levels out."
+            "order. Pass ",
+            Advice("ordered", "truth='ordered'"),
+            ", or leave levels out.",
         )
     if levels is not None:
         return _in_order(annotations, levels)
     check_classes(annotations)
     if is_ordered(truth) and annotations.labels.dtype.kind not in "iufb":
-        raise ValueError(
-            f"truth='ordered' needs to know the order of {show(elements(annotations.labels))}: only numbers "
-            "have one by themselves. Pass them all as levels=[…], the lowest first."
+        raise InputError(
+            Advice("ordered", "truth='ordered'"),
+            f" needs to know the order of {show(elements(annotations.labels))}: only numbers have one by "
+            "themselves. Pass them all as ",
+            Advice("all_levels", "levels=[…]"),
+            ", the lowest first.",
         )
     return annotations
 
@@ -169,21 +175,26 @@ def _in_order(annotations: Annotations, levels: Any) -> Annotations:
     vocabulary = make_vocabulary(levels, "levels=")
     missing = [label for label in elements(annotations.labels) if label not in elements(vocabulary)]
     if missing:
-        raise ValueError(
-            f"Expected every label to be one of levels={show(elements(vocabulary), 10)}, but got "
-            f"{show(missing)}. Add them where they belong, or drop such labels."
+        raise InputError(
+            "Expected every label to be one of ",
+            Advice("levels", "levels="),
+            f"{show(elements(vocabulary), 10)}, but got {show(missing)}. Add them where they belong, or drop "
+            "such labels.",
         )
     if len(vocabulary) < 2:
-        raise ValueError(f"Expected at least two levels, got {show(elements(vocabulary))}.")
+        raise InputError(f"Expected at least two levels, got {show(elements(vocabulary))}.")
     return annotations.recode(annotations.annotators, vocabulary)
 
 
 def check_numbers(annotations: Annotations) -> None:
     """Refuse labels that are not finite numbers."""
     if annotations.labels.dtype.kind not in "iuf" and annotations.n_classes:
-        raise ValueError(
-            f"CrowdRegressor needs labels that are numbers; got {show(annotations.labels.tolist())}. If they "
-            "are classes, use CrowdClassifier; if they are numbers written as text, convert them first."
+        raise InputError(
+            Advice("regression", "CrowdRegressor"),
+            f" needs labels that are numbers; got {show(annotations.labels.tolist())}. If they are classes, "
+            "use ",
+            Advice("classifier", "CrowdClassifier"),
+            "; if they are numbers written as text, convert them first.",
         )
     if not np.isfinite(annotations.labels.astype(float)).all():
-        raise ValueError("Expected finite labels, got inf. Use None or NaN for a missing label.")
+        raise InputError("Expected finite labels, got inf. Use None or NaN for a missing label.")

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from whoknows._array import Array, Mask, like, namespace, with_constant
+from whoknows.data.errors import InputError
 from whoknows.estimators.inputs.resolve import resolve_map
 from whoknows.estimators.inputs.rows import TransformedRows
 from whoknows.model.distances import enough_of
@@ -122,7 +123,7 @@ def _scaled_rows(scale: Scale, X: Array, sample: Array) -> TransformedRows | Non
 def fit_scale(X: Array, standardize: bool | str) -> Scale:
     """Fit the scale to X (n_items, D), as the estimators' ``standardize`` says."""
     if standardize not in (True, False, "roots", "units"):
-        raise ValueError(f"standardize must be True, False, 'roots' or 'units'; got {standardize!r}.")
+        raise InputError(f"standardize must be True, False, 'roots' or 'units'; got {standardize!r}.")
     roots, one_unit = np.zeros(X.shape[1], dtype=bool), False
     if standardize in ("roots", "units"):
         roots, one_unit = skewed_amounts(X), share_one_unit(X)

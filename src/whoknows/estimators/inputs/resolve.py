@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from whoknows._array import Mask
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.model.annotators import (
     BernoulliAnnotators,
     BiasedAnnotators,
@@ -102,7 +103,7 @@ def resolve(name: str, choice: Any, names: Pieces, method: str) -> Any:
         return names[choice]()
     if isinstance(choice, type) or not hasattr(choice, method):
         example = type(next(iter(names.values()))()).__name__
-        raise ValueError(
+        raise InputError(
             f"{name} must be {', '.join(map(repr, names))} or a piece such as {example}(); got {choice!r}."
         )
     if isinstance(getattr(choice, "graph", None), str):

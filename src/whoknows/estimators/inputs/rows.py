@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from whoknows._array import Array, Rows
+from whoknows.data.errors import InputError
 from whoknows.io.parquet import ParquetFeatures
 
 
@@ -120,7 +121,7 @@ def _torch(device: Any) -> Any:
             "leave device=None."
         ) from None
     if torch.device(device).type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(
+        raise InputError(
             f"device={str(device)!r} was requested, but torch {torch.__version__} finds no CUDA device. "
             "Check nvidia-smi and that torch is a CUDA build, or leave device=None to use the processor."
         )

@@ -12,6 +12,7 @@ from sklearn.base import is_regressor
 
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import elements, show
 from whoknows.estimators.inputs.gold_and_levels import (
     by_row,
@@ -72,7 +73,7 @@ class TrainingData:
         """Return all labels, old and new; rows of X beyond those of the fit are new items."""
         _check_same_items(self.annotations, new)
         n_new = len(X) - self.annotations.n_items
-        annotations = self.annotations.followed_by(new)
+        annotations = self.annotations.updated_with(new)
         return TrainingData(
             annotations,
             None if self.gold is None else np.append(self._gold_in(annotations), np.full(n_new, np.nan)),
@@ -112,7 +113,7 @@ def check_training_input(
 def _check_same_items(known: Annotations, new: Annotations) -> None:
     n = known.n_items
     if new.n_items < n:
-        raise ValueError(
+        raise InputError(
             f"update() needs all items of the fit, in the same order: it had {n}, X has {new.n_items}. "
             "Pass the same X, with NaN (or no row in Annotations) for pairs without a new label."
         )
@@ -120,7 +121,7 @@ def _check_same_items(known: Annotations, new: Annotations) -> None:
     if before == now or (now == list(range(n)) and set(now).isdisjoint(before)):
         return
     place = next(i for i in range(n) if before[i] != now[i])
-    raise ValueError(
+    raise InputError(
         f"update() needs the items of the fit in the same order; item {place} was {before[place]!r} and is "
         f"{now[place]!r}. Pass items={show(before, 3)} … to Annotations.from_frame."
     )

@@ -18,7 +18,8 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from whoknows._array import LARGEST, Array, namespace, to_numpy, too_large
 from whoknows.data.annotations import Annotations
-from whoknows.data.dataframes import counts_rows, first_not_a_number, is_frame, not_numbers
+from whoknows.data.dataframes import first_not_a_number, is_default_index, is_frame, not_numbers
+from whoknows.data.errors import Advice, InputError, Message
 from whoknows.data.vocabulary import show
 from whoknows.estimators.inputs.rows import on_device
 from whoknows.io.parquet import ParquetFeatures
@@ -56,7 +57,7 @@ def check_setting(estimator: Any, name: str, rule: Rule) -> None:
     """Refuse an invalid setting."""
     (words, holds), value = rule, getattr(estimator, name)
     if not holds(value):
-        raise ValueError(f"{name} must be {words}; got {value!r}.")
+        raise InputError(f"{name} must be {words}; got {value!r}.")
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -76,7 +77,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         floats = [np.float64, np.float32]  # converted to doubles block by block
         X = validate_data(estimator, X, reset=reset, dtype=floats, ensure_all_finite=False)
     if X.shape[1] > MOST_FEATURES:
-        raise ValueError(
+        raise InputError(
             f"X has {X.shape[1]} features; at most {MOST_FEATURES} are handled. Reduce it first, e.g. with "
             "sklearn.decomposition.PCA(100).fit_transform(X)."
         )
@@ -109,10 +110,10 @@ def is_rows(X: Any) -> bool:
 
 def _check_shape(estimator: Any, X: Any, reset: bool) -> None:
     if len(X.shape) != 2:
-        raise ValueError(f"Expected X with two dimensions, one row per item; got shape {tuple(X.shape)}.")
+        raise InputError(f"Expected X with two dimensions, one row per item; got shape {tuple(X.shape)}.")
     known = X.shape[1] if reset else getattr(estimator, "n_features_in_", X.shape[1])
     if X.shape[1] != known:
-        raise ValueError(
+        raise InputError(
             f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {known} features as "
             "input."
         )
@@ -131,7 +132,7 @@ def _refuse_text(X: Any) -> None:
         return
     shown = [f"{_cut(repr(value))} in column {name!r}" for name, value in list(found.items())[:5]]
     more = f" and in {len(found) - 5} more columns" if len(found) > 5 else ""
-    raise ValueError(
+    raise InputError(
         f"Expected numbers in every column of X, got {', '.join(shown)}{more}. Encode such columns, e.g. "
         "with sklearn.preprocessing.OneHotEncoder, or drop them."
     )
@@ -170,7 +171,7 @@ def _check_finite(estimator: Any, X: Array, before: int) -> None:
     missing = np.isnan(X[bad])
     kind = "NaN" if missing.all() else "NaN and infinity" if missing.any() else "infinity"
     fill = "fill them, e.g. with sklearn.impute.SimpleImputer" if missing.any() else "replace them"
-    raise ValueError(
+    raise InputError(
         f"Input X contains {kind} in column {', '.join(shown)}{more} (first in row {row}). "
         f"Every item needs every feature: {fill}, or drop columns."
     )
@@ -182,7 +183,7 @@ def _check_size(estimator: Any, X: Array, before: int) -> None:
         row, column = place
         names = getattr(estimator, "feature_names_in_", None)
         shown = column if names is None else repr(str(names[column]))
-        raise ValueError(
+        raise InputError(
             f"Expected numbers up to {LARGEST:g} in X, got {X[row, column]:g} in column {shown}, item of row "
             f"{before + row}. Use another unit, or drop the column."
         )
@@ -191,7 +192,7 @@ def _check_size(estimator: Any, X: Array, before: int) -> None:
 def row_ids(X: Any) -> list[Any] | None:
     """Return the ids of the rows of X: a pandas index that is not a mere range."""
     index = getattr(X, "index", None)
-    if callable(index) or not hasattr(index, "tolist") or counts_rows(index):
+    if callable(index) or not hasattr(index, "tolist") or is_default_index(index):
         return None
     return index.tolist()
 
@@ -203,13 +204,13 @@ def check_annotations(y: Any, n_items: int, annotators: Any = None, index: Any =
     the ids of the rows of X, see `row_ids`; if y has ids too, they must agree.
     """
     if y is None:
-        raise ValueError(
+        raise InputError(
             "requires y to be passed, but the target y is None: give an Annotations, an "
             "(n_items, n_annotators) matrix with NaN where there is no label, or one label per item."
         )
     Y = y if isinstance(y, Annotations) else _from_array(y, annotators)
     if Y.n_items != n_items:
-        raise ValueError(
+        raise InputError(
             f"X has {n_items} rows and y has {Y.n_items} items; they must be the same items in the same "
             "order. For a long table use Annotations.from_frame(table, items=ids_of_the_rows_of_X)."
         )
@@ -237,7 +238,7 @@ def _check_same_rows(rows: list[Any], items: list[Any]) -> None:
     if in_x == in_y:
         place = next(place for place, row in enumerate(rows) if row != items[place])
         which = "the first item" if place == 0 else f"item {place}"
-        raise ValueError(
+        raise InputError(
             f"y's items are X's rows in another order (row {place} of X is {rows[place]!r}, {which} of y is "
             f"{items[place]!r}). Pass items=X.index to Annotations.from_frame, or reorder one of them."
         )
@@ -249,7 +250,7 @@ def _check_same_rows(rows: list[Any], items: list[Any]) -> None:
         for side, alone, ids in sides
         if alone
     ]
-    raise ValueError(
+    raise InputError(
         f"X and y name different items: {'; '.join(only)}. They must be the same items in the same order: "
         "pass items=X.index to Annotations.from_frame. If they are, and X's index means something else, pass "
         "X.reset_index(drop=True)."
@@ -291,7 +292,7 @@ def _shape(y: Any) -> tuple[int, ...]:
 def _check_width(width: int, known: int) -> None:
     if width != known:
         columns = "one column" if width == 1 else f"{width} columns"
-        raise ValueError(
+        raise InputError(
             f"y has {columns}; the model knows {known} annotator{'s' if known > 1 else ''}. "
             "Use Annotations or a DataFrame to say whose labels these are."
         )
@@ -303,7 +304,7 @@ def check_weight(sample_weight: Any, X: Array) -> Array | None:
         return None
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weight.any():
-        raise ValueError("Every sample_weight is 0: no item counts, so nothing can be learned.")
+        raise InputError("Every sample_weight is 0: no item counts, so nothing can be learned.")
     return np.asarray(weight)
 
 
@@ -316,7 +317,7 @@ def only_what_counts(
         counts = counts * weight[Y.item]
         gold = None if gold is None else np.where(weight > 0, gold, np.nan)
     if not counts.any():
-        raise ValueError(
+        raise InputError(
             "No label counts: every item with a label has sample_weight 0, or every label has confidence 0. "
             "Nothing can be learned; give some of them a positive number."
         )
@@ -326,7 +327,7 @@ def only_what_counts(
 def check_some_labels(Y: Annotations) -> None:
     """Refuse annotations without any label."""
     if Y.n_annotations == 0:
-        raise ValueError(
+        raise InputError(
             f"None of the {Y.n_items} items has a label: nothing can be learned, not even with gold. "
             "Check missing_label, and that item ids of labels and features match."
         )
@@ -336,32 +337,37 @@ def check_classes(Y: Annotations) -> None:
     """Refuse labels that a classifier cannot learn from; warn of classes that look like a mistake."""
     check_some_labels(Y)
     if Y.labels.dtype.kind == "f":
-        raise ValueError(
+        raise InputError(
             f"Unknown label type: continuous. Labels such as {Y.labels[0]} are real numbers; a classifier "
-            "needs classes. Use CrowdRegressor; or round them, or name them as strings."
+            "needs classes. Use ",
+            Advice("regression", "CrowdRegressor"),
+            ", round them, or pass them as strings.",
         )
     if Y.n_classes < 2:
-        raise ValueError(
+        raise InputError(
             f"All labels are of one class, {_shown(Y.labels)}; two are needed. If there is another that "
-            "nobody gave, name both with Annotations.from_...(…, labels=[…, …])."
+            "nobody has used, ",
+            Advice("other_class", "pass both as labels= to Annotations.from_..."),
+            ".",
         )
     hint = _hint(Y)
     if hint:
-        warnings.warn(f"There are {Y.n_classes} classes: {_shown(Y.labels)}.{hint}", stacklevel=3)
+        warnings.warn(Message(f"There are {Y.n_classes} classes: {_shown(Y.labels)}.", hint), stacklevel=3)
 
 
 def _hint(Y: Annotations) -> str:
     """Return possible reasons for unintended classes, each sentence after a space."""
     labels, hints = Y.labels.tolist(), []
     if Y.labels.dtype.kind in "iu" and len(labels) > 2 and -1 in labels:
-        hints.append("If -1 means no label, use Annotations.from_matrix(y, missing_label=-1).")
+        advice = Advice("missing_label", "Annotations.from_matrix(y, missing_label=-1)", value=-1)
+        hints.append(Message("If -1 means no label, use ", advice, "."))
     twins = _twins(labels)
     if twins:
         hints.append(f"{twins[0]!r} and {twins[-1]!r} differ only by spaces or case; clean them first.")
     ids = _id_column(Y)
     if ids is not None:
         hints.append(f"Column {ids!r} differs in every row: if it names the items, use y.set_index({ids!r}).")
-    return "".join(f" {hint}" for hint in hints)
+    return Message(*(part for hint in hints for part in (" ", hint))) if hints else ""
 
 
 def _twins(labels: list[Any]) -> list[str]:

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 from sklearn.utils.validation import check_is_fitted
 
 import whoknows
+from whoknows.data.errors import Advice
 from whoknows.estimators.persistence.checks import check_model
 from whoknows.estimators.persistence.classes import ESTIMATORS, CheckpointStep
 from whoknows.estimators.persistence.objects import (
@@ -125,7 +126,9 @@ def _open(path: Path) -> BinaryIO:
         raise FileError(path, f"cannot be read ({getattr(error, 'strerror', None) or error}).") from None
     if file.read(4) != b"PK\x03\x04":
         file.close()
-        raise FileError(path, "is not a model file. Model files are written by model.save(path).")
+        raise FileError(
+            path, "is not a model file. Model files are written by ", Advice("save", "model.save(path)"), "."
+        )
     return file
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import whoknows
+from whoknows.data.errors import InputError
 from whoknows.insight.summary.annotators import (
     agreement_facts,
     annotator_table,
@@ -164,7 +165,7 @@ def _feature_names(fit: FittedModel, features: Sequence[str] | None) -> list[str
     width = int(fit.model.n_features_in_)
     if features is not None:
         if len(features) != width:
-            raise ValueError(
+            raise InputError(
                 f"features= must name each of the {width} columns of X; got {len(features)} names."
             )
         return [str(name) for name in features]

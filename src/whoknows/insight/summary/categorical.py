@@ -14,6 +14,7 @@ from scipy.stats import hypergeom
 
 from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, show
 from whoknows.estimators.ask.suggestions import Suggestions
 from whoknows.estimators.baselines.base import votes
@@ -140,7 +141,7 @@ class CategoricalFit(FittedModel):
         known = set(self.annotations.labels.tolist())
         unknown = set(with_classes_of(gold, self.annotations).labels.tolist()) - known
         if unknown:
-            raise ValueError(
+            raise InputError(
                 f"gold has labels that the model does not know: {show(sorted(unknown, key=str))}. Pass gold "
                 "to fit too."
             )

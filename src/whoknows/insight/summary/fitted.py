@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples
 
 from whoknows._array import Array, Rows, segment_sum
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids
 from whoknows.estimators.ask.suggestions import Suggestions
 from whoknows.estimators.inputs.validation import CheckedFeatures, check_annotations, checked, row_ids
@@ -88,7 +89,7 @@ class FittedModel(ABC):
     def __init__(self, model: Any, X: Any, y: Any) -> None:
         n_items, n_fitted = _num_samples(X), len(getattr(model, self.posterior_attribute))
         if n_items != n_fitted:
-            raise ValueError(
+            raise InputError(
                 f"A summary needs the data of the fit: it had {n_fitted} items, X has {n_items} rows. Pass "
                 "the same X and y as to fit, in the same order."
             )

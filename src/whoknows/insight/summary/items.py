@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from whoknows._array import Array, Rows
+from whoknows.data.errors import InputError
 from whoknows.insight.summary.fitted import FittedModel
 from whoknows.insight.summary.text import Facts, Table, json_ids
 
@@ -52,7 +53,7 @@ class ItemDescriptions:
         """Check what the user passed: one entry per item, or a mapping from item ids."""
         shown = known if ids is None else ids
         if len(shown) != len(known):
-            raise ValueError(
+            raise InputError(
                 f"ids= must have one entry for each of the {len(known)} items; got {len(shown)}."
             )
         return cls(json_ids(shown), _per_item(text, known, "text="), _per_item(images, known, "images="))
@@ -109,7 +110,7 @@ def _per_item(values: Any, known: Sequence[Any], name: str) -> list[Any] | None:
         return [values.get(item) for item in known]
     listed = values.tolist() if hasattr(values, "tolist") else list(values)
     if len(listed) != len(known):
-        raise ValueError(
+        raise InputError(
             f"{name} must have one entry for each of the {len(known)} items, or be a mapping from item ids; "
             f"got {len(listed)}."
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+from whoknows.data.errors import InputError
 from whoknows.insight.summary.text import (
     Facts,
     Table,
@@ -73,18 +74,18 @@ class Summary:
         try:
             record: Any = json.loads(text)
         except ValueError as error:
-            raise ValueError(f"Expected the summary of a fit as JSON; this is not JSON ({error}).") from None
+            raise InputError(f"Expected the summary of a fit as JSON; this is not JSON ({error}).") from None
         if not isinstance(record, dict) or "whoknows_summary" not in record:
-            raise ValueError("Expected the summary of a fit; this JSON is something else.")
+            raise InputError("Expected the summary of a fit; this JSON is something else.")
         version = record["whoknows_summary"]
         if version != FORMAT:
-            raise ValueError(
+            raise InputError(
                 f"This summary has format {version!r}; this version of whoknows reads format {FORMAT}. "
                 "Install the version that wrote it, or fit again."
             )
         missing = [field.name for field in fields(cls) if field.name not in record]
         if missing:
-            raise ValueError(f"This summary is incomplete: {', '.join(missing)} is missing. Fit again.")
+            raise InputError(f"This summary is incomplete: {', '.join(missing)} is missing. Fit again.")
         return cls(**{field.name: record[field.name] for field in fields(cls)})
 
     def lines(self) -> list[str]:

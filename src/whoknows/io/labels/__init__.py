@@ -1,16 +1,16 @@
-"""Files of every labelling tool: who said what, read from and written to them.
+"""Label files of every labelling tool: read, recognised and written.
 
-To add a tool, write one file with a `Format` and name it in `FORMATS`.
+To add a tool, write one file with a `Format` and add it to `FORMATS`.
 """
 
 from __future__ import annotations
 
-from whoknows.io.consensus import write_consensus, write_predictions
 from whoknows.io.encoding import size_limit
 from whoknows.io.errors import FileError
-from whoknows.io.labels.label_file import LabelFile
+from whoknows.io.labels.format import LabelFile
 from whoknows.io.labels.read import FORMATS, read_gold, read_labels
-from whoknows.io.tables import write_labels, write_table
+from whoknows.io.labels.write import write_consensus, write_labels, write_predictions
+from whoknows.io.tables import write_table
 
 __all__ = [
     "FORMATS",

@@ -1,8 +1,8 @@
 """Argilla: records as JSON, JSONL or Parquet, nested or flat, and its folder on disk.
 
-Nested: ``responses`` holds a list of values and user ids for each question. Flat, as ``to_datasets`` gives
-them: columns such as ``label.responses``, ``label.responses.users`` and ``label.responses.status``. Only
-submitted responses count, where the status is known.
+Nested: ``responses`` holds a list of values and user ids per question. Flat, as written by ``to_datasets``:
+columns such as ``label.responses``, ``label.responses.users`` and ``label.responses.status``. Only
+submitted responses are used, if the status is known.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Hashable, Iterator
 from typing import Any
 
+from whoknows.data.errors import Message
 from whoknows.io.containers import Content
 from whoknows.io.errors import FileError, Path
 from whoknows.io.json_records import Record, as_list, as_object, as_scalar, single
-from whoknows.io.labels.format import Format, Options, choose
-from whoknows.io.labels.label_file import OF_MODELS, Found
+from whoknows.io.labels.format import OF_MODELS, Format, Options, RawLabels, choose
 
 Response = tuple[str, Any, Any, Any]  # question, value, user, status
 _FLAT = ".responses"
@@ -26,43 +26,43 @@ def recognise(content: Content, options: Options) -> bool:
     return any(_has_responses(part) for part in _parts(content))
 
 
-def read(content: Content, options: Options) -> Found:
+def read(content: Content, options: Options) -> RawLabels:
     """Read the responses of every record."""
     path = content.path
     records = [r for part in _parts(content) if _has_responses(part) and part.rows for r in part.rows()]
-    said = [list(_responses(record, number, path)) for number, record in enumerate(records, 1)]
-    names = list(dict.fromkeys(question for responses in said for question, *_ in responses))
+    responses_of = [list(_responses(record, number, path)) for number, record in enumerate(records, 1)]
+    names = list(dict.fromkeys(question for responses in responses_of for question, *_ in responses))
     question = choose(names, options.columns.get("label"), "question", path)
-    found = Found()
+    raw = RawLabels()
     count = Counter[Any]()
-    for number, (record, responses) in enumerate(zip(records, said, strict=True), 1):
+    for number, (record, responses) in enumerate(zip(records, responses_of, strict=True), 1):
         item = _item(record, options, number, path)
-        found.rows.append((item, None, None))
+        raw.rows.append((item, None, None))
         text = _entry(record, options.columns.get("text", "text"), number, path)
         if isinstance(text, str):
-            found.text[item] = text
+            raw.text[item] = text
         for asked, value, user, status in responses:
             if asked != question:
                 continue
             count[status] += 1
             if status in (None, "submitted"):
                 who = as_scalar(user, "user_id", number, path)
-                found.rows.append((item, who, single(value, number, path)))
-        _take_suggestion(found, record, item, question, options, number)
+                raw.rows.append((item, who, single(value, number, path)))
+        _add_suggestion(raw, record, item, question, options, number)
     for status in ("draft", "discarded"):
-        found.note(count[status], f"{status} response left out", f"{status} responses left out")
+        raw.note(count[status], f"{status} response left out", f"{status} responses left out")
     if count[None]:
-        found.notes.append(
-            "this export has no status: drafts and discarded responses count as labels; "
+        raw.notes.append(
+            "this export has no status: drafts and discarded responses are treated as labels; "
             "records.to_datasets() keeps it"
         )
     if any(record.get("vectors") for record in records):
-        found.notes.append("records have vectors: the same file can be read as features")
-    return found
+        raw.notes.append("records have vectors: the same file can be read as features")
+    return raw
 
 
 def _parts(content: Content) -> list[Content]:
-    """Files that make up an export: one, or those of a folder."""
+    """Return the files of an export: one, or those of a folder."""
     return [content] if content.members is None else list(content.members.values())
 
 
@@ -73,24 +73,24 @@ def _has_responses(content: Content) -> bool:
 
 
 def _responses(record: Record, number: int, path: Path) -> Iterator[Response]:
-    """Every response in a record; nested by question, nested by user (the server's form), or flat."""
+    """Yield all responses of a record: nested by question, nested by user (as on the server), or flat."""
     nested = record.get("responses")
     if isinstance(nested, dict):
         for question, entries in nested.items():
             for entry in as_list(entries, f"responses to {question!r}", number, path):
-                said = as_object(entry, "a response", number, path)
-                yield question, said.get("value"), said.get("user_id"), _status(said)
+                response = as_object(entry, "a response", number, path)
+                yield question, response.get("value"), response.get("user_id"), _status(response)
         return
     for entry in as_list(nested, "responses", number, path):
-        said = as_object(entry, "a response", number, path)
-        for question, value in as_object(said.get("values"), "values", number, path).items():
+        response = as_object(entry, "a response", number, path)
+        for question, value in as_object(response.get("values"), "values", number, path).items():
             answer = as_object(value, "a value", number, path)
-            yield question, answer.get("value"), said.get("user_id"), _status(said)
+            yield question, answer.get("value"), response.get("user_id"), _status(response)
     yield from _flat_responses(record, number, path)
 
 
 def _flat_responses(record: Record, number: int, path: Path) -> Iterator[Response]:
-    """Responses in columns, one list for values, users and status each."""
+    """Yield responses in columns, one list each for values, users and status."""
     for name in record:
         if not name.endswith(_FLAT):
             continue
@@ -105,14 +105,14 @@ def _flat_responses(record: Record, number: int, path: Path) -> Iterator[Respons
             yield name.removesuffix(_FLAT), value, user, status if isinstance(status, str) else None
 
 
-def _status(said: Record) -> str | None:
-    """Status of a response, None where the export lost it."""
-    status = said.get("status")
+def _status(response: Record) -> str | None:
+    """Return the status of a response, None if the export does not have it."""
+    status = response.get("status")
     return status if isinstance(status, str) else None
 
 
 def _item(record: Record, options: Options, number: int, path: Path) -> Hashable:
-    """Id of a record: the user's own, else the server's."""
+    """Return the id of a record: the user's own, else the server's."""
     if "item" in options.columns:
         value = _entry(record, options.columns["item"], number, path)
     else:
@@ -121,7 +121,7 @@ def _item(record: Record, options: Options, number: int, path: Path) -> Hashable
 
 
 def _entry(record: Record, name: str, number: int, path: Path) -> Any:
-    """Entry of a record, wherever it stands: by itself, among its fields or its metadata."""
+    """Return an entry of a record, of its fields or of its metadata."""
     for place in ("fields", "metadata"):
         inside = record.get(place)
         if isinstance(inside, dict) and name in inside:
@@ -129,10 +129,10 @@ def _entry(record: Record, name: str, number: int, path: Path) -> Any:
     return record.get(name)
 
 
-def _take_suggestion(
-    found: Found, record: Record, item: Hashable, question: str, options: Options, number: int
+def _add_suggestion(
+    raw: RawLabels, record: Record, item: Hashable, question: str, options: Options, number: int
 ) -> None:
-    """Suggestion of a model for the question, as an annotator's label if the user wants it."""
+    """Add the suggestion of a model, as a label by an annotator if the user wants it, else as a note."""
     nested = record.get("suggestions")
     entry = nested.get(question) if isinstance(nested, dict) else None
     value, agent = record.get(f"{question}.suggestion"), record.get(f"{question}.suggestion.agent")
@@ -141,9 +141,9 @@ def _take_suggestion(
     if isinstance(value, (dict, list)) or value is None:
         return
     if options.predictions:
-        found.rows.append((item, agent if isinstance(agent, str) else "model", value))
-    elif not any(note.startswith("suggestions") for note in found.notes):
-        found.notes.append(f"suggestions {OF_MODELS}")
+        raw.rows.append((item, agent if isinstance(agent, str) else "model", value))
+    elif (note := Message("suggestions", *OF_MODELS)) not in raw.notes:
+        raw.notes.append(note)
 
 
 FORMAT = Format(

@@ -1,8 +1,8 @@
-"""doccano: a zip (or folder) with one file for each member of the project, who is the annotator.
+"""doccano: a zip (or folder) with one file per member of the project, who is the annotator.
 
-doccano writes no user into the records. A project whose annotations are shared exports ``all.jsonl``, in
-which the labels of all members are merged: who said what cannot be told from it. Versions before 1.0 did
-write the user, in ``annotations`` or ``username``.
+doccano does not write users into records. A project with shared annotations exports ``all.jsonl``, in which
+the labels of all members are merged, without their annotators. Versions before 1.0 did write the user, in
+``annotations`` or ``username``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from whoknows.data.vocabulary import show
 from whoknows.io.containers import Content
 from whoknows.io.errors import FileError, Path
 from whoknows.io.json_records import Record, as_list, as_object, as_scalar, single
-from whoknows.io.labels.format import Format, Options
-from whoknows.io.labels.label_file import Found
+from whoknows.io.labels.format import Format, Options, RawLabels
 
 _LABEL = ("label", "labels", "cats")
 _USER = ("username", "user", "annotator")
@@ -31,25 +30,25 @@ def recognise(content: Content, options: Options) -> bool:
     return content.container.startswith("JSON") and _is_export(content) and _has_lists(content)
 
 
-def read(content: Content, options: Options) -> Found:
+def read(content: Content, options: Options) -> RawLabels:
     """Read the file of each member."""
-    found = Found()
+    raw = RawLabels()
     files = content.members if content.members is not None else {os.fspath(content.path): content}
     for name, member in files.items():
         user = os.path.splitext(os.path.basename(name))[0]
         if not _is_export(member):
             raise FileError(member.path, f"is {member}; expected doccano's id, text and label.")
-        rows = list(_rows(member, user, options, found.text))
+        rows = list(_rows(member, user, options, raw.text))
         if user == _MERGED and any(who == user and label is not None for _, who, label in rows):
             raise FileError(
                 member.path,
-                "holds the labels of all members merged, so that who said what cannot be told. In doccano's "
-                "settings of the project, untick «Share annotations across all users» and export again.",
+                "holds the merged labels of all members, without their annotators. In the settings of the "
+                "project in doccano, untick «Share annotations across all users» and export again.",
             )
-        found.rows += rows
-    if content.members is None and all(who is None or who == user for _, who, _ in found.rows):
-        found.notes.append(f"doccano writes no annotator: {user!r} is the name of the file")
-    return found
+        raw.rows += rows
+    if content.members is None and all(who is None or who == user for _, who, _ in raw.rows):
+        raw.notes.append(f"doccano does not write annotators: {user!r} is the name of the file")
+    return raw
 
 
 def _is_export(content: Content) -> bool:
@@ -59,7 +58,7 @@ def _is_export(content: Content) -> bool:
 
 
 def _has_lists(content: Content) -> bool:
-    """Whether labels are lists, which tells doccano's records from a long table."""
+    """Whether labels are lists, as in doccano's records but not in a long table."""
     records = content.rows() if content.rows else []
     return any(isinstance(record.get(name), list) for record in records for name in (*_LABEL, "annotations"))
 
@@ -67,7 +66,7 @@ def _has_lists(content: Content) -> bool:
 def _rows(
     content: Content, user: str, options: Options, text: dict[Hashable, str]
 ) -> Iterator[tuple[Hashable, Hashable, Hashable]]:
-    """Item, annotator and label of every record; the text goes into a dictionary."""
+    """Yield item, annotator and label of every record; texts are added to a dictionary."""
     path = content.path
     for number, record in enumerate(_records(content), 1):
         key = options.columns.get("item") or ("id" if "id" in record else "doc_id")
@@ -89,33 +88,33 @@ def _rows(
 def _named(
     record: Record, item: Hashable, number: int, path: Path
 ) -> Iterator[tuple[Hashable, Hashable, Hashable]]:
-    """Labels of a record from before version 1.0, which names its users."""
+    """Yield the labels of a record from before version 1.0, with their users."""
     for entry in as_list(record["annotations"], "annotations", number, path):
-        said = as_object(entry, "an annotation", number, path)
-        who, label = (said.get(f"{what}_name", said.get(what)) for what in ("user", "label"))
+        entry = as_object(entry, "an annotation", number, path)
+        who, label = (entry.get(f"{what}_name", entry.get(what)) for what in ("user", "label"))
         yield item, as_scalar(who, "user", number, path), as_scalar(label, "label", number, path)
 
 
 def _value(record: Record, options: Options) -> Any:
-    """Labels of a record."""
+    """Return the labels of a record."""
     names = (options.columns["label"],) if "label" in options.columns else _LABEL
     return next((record[name] for name in names if name in record), None)
 
 
 def _label(value: Any, number: int, path: Path) -> Hashable:
-    """Return the one label of an item."""
+    """Return the only label of an item."""
     if isinstance(value, str) and all(value.split("#")):  # how CSV joins them
         value = value.split("#")
     if isinstance(value, list) and any(isinstance(entry, (list, dict)) for entry in value):
         raise FileError(
             path,
-            f"marks parts of the text ({show(value, 1)} in record {number}). Expected one label an item.",
+            f"marks parts of the text ({show(value, 1)} in record {number}). Expected one label per item.",
         )
     return single(value, number, path)
 
 
 def _records(content: Content) -> list[Record]:
-    """Records of JSON, or rows of CSV."""
+    """Return the records of JSON, or rows of CSV."""
     if content.rows is not None:
         return content.rows()
     assert content.table is not None
@@ -124,7 +123,7 @@ def _records(content: Content) -> list[Record]:
 
 FORMAT = Format(
     "doccano",
-    "doccano's zip with one file for each member, or one such file (id, text and a list of labels)",
+    "doccano's zip with one file per member, or one such file (id, text and a list of labels)",
     recognise,
     read,
 )

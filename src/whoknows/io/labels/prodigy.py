@@ -1,8 +1,8 @@
-"""Prodigy JSONL: one line an answer.
+"""Prodigy JSONL: one answer per line.
 
-The item is ``_input_hash``. The label is the option accepted or, of a yes-no question, the ``label`` asked
-about (accept) or «not» that label (reject). The annotator is ``_annotator_id``, else ``_session_id``, without
-the name of the data set before it.
+The item is ``_input_hash``. The label is the accepted option or, for a yes-no question, the ``label`` of the
+question (accept) or "not" that label (reject). The annotator is ``_annotator_id``, else ``_session_id``,
+without the name of the dataset before it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Hashable
 from itertools import takewhile
 
+from whoknows.data.errors import Advice
 from whoknows.io.containers import Content
 from whoknows.io.errors import FileError, Path
 from whoknows.io.json_records import Record, as_list, as_scalar, single
-from whoknows.io.labels.format import Format, Options, choose, must_have
-from whoknows.io.labels.label_file import Found
+from whoknows.io.labels.format import Format, Options, RawLabels, choose, must_have
 
 _WHO = ("_annotator_id", "_session_id")
 _TIME = re.compile(r"(^|-)\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d$", re.ASCII)
@@ -27,49 +27,49 @@ def recognise(content: Content, options: Options) -> bool:
     return content.rows is not None and {"_input_hash", "answer"} <= set(content.names)
 
 
-def read(content: Content, options: Options) -> Found:
-    """Read the answers in the order of time."""
+def read(content: Content, options: Options) -> RawLabels:
+    """Read the answers in order of time."""
     if content.rows is None:
-        raise FileError(content.path, f"is {content}; expected one answer a line.")
+        raise FileError(content.path, f"is {content}; expected one answer per line.")
     path = content.path
     records = list(enumerate(content.rows(), 1))
     question = _question(records, options, path)
     item_key = must_have(content.names, options.columns.get("item", "_input_hash"), "entry", path)
     text_key = options.columns.get("text", "text")
     who_key = options.columns.get("annotator")
-    found = Found(duplicates="last")
+    raw = RawLabels(duplicates="last")
     said: list[tuple[float, Hashable, Hashable, Hashable]] = []
     count = Counter[str]()
     for number, record in records:
         item = as_scalar(record.get(item_key), item_key, number, path)
-        found.rows.append((item, None, None))
+        raw.rows.append((item, None, None))
         if isinstance(record.get(text_key), str):
-            found.text[item] = record[text_key]
+            raw.text[item] = record[text_key]
         label, why_not = _label(record, question, number, path)
         count[why_not] += 1
         if not why_not:
             said.append((_when(record), item, _annotator(record, who_key, number, path), label))
-    people = _without_data_set([who for _, _, who, _ in said], found)
+    people = _without_prefix([who for _, _, who, _ in said], raw)
     order = sorted(range(len(said)), key=lambda place: said[place][0])
-    found.rows += [(said[place][1], people[place], said[place][3]) for place in order]
-    found.note(count["ignored"], "ignored answer left out", "ignored answers left out")
-    found.note(count["rejected"], "rejected task left out", "rejected tasks left out")
-    found.note(count["other"], "answer has no label", "answers have no label")
-    return found
+    raw.rows += [(said[place][1], people[place], said[place][3]) for place in order]
+    raw.note(count["ignored"], "ignored answer left out", "ignored answers left out")
+    raw.note(count["rejected"], "rejected task left out", "rejected tasks left out")
+    raw.note(count["other"], "answer has no label", "answers have no label")
+    return raw
 
 
 def _question(records: list[tuple[int, Record]], options: Options, path: Path) -> str | None:
-    """Label that is asked about, where each answer says yes or no to one; None where options are chosen."""
+    """Return the label of a yes-no question; None if annotators choose among options."""
     if any("accept" in record for _, record in records):
         return None
     labels = dict.fromkeys(record["label"] for _, record in records if isinstance(record.get("label"), str))
     if not labels:
-        raise FileError(path, "has neither options that were accepted nor a label that was asked about.")
+        raise FileError(path, "has neither accepted options nor a label.")
     return choose(list(labels), options.columns.get("label"), "label", path)
 
 
 def _label(record: Record, question: str | None, number: int, path: Path) -> tuple[Hashable, str]:
-    """Label of an answer, or why it has none."""
+    """Return the label of an answer, or the reason why it has none."""
     answer = record.get("answer")
     if answer == "ignore":
         return None, "ignored"
@@ -84,26 +84,28 @@ def _label(record: Record, question: str | None, number: int, path: Path) -> tup
 
 
 def _annotator(record: Record, key: str | None, number: int, path: Path) -> Hashable:
-    """Who answered."""
+    """Return the annotator of an answer."""
     for name in (key,) if key else _WHO:
         who = as_scalar(record.get(name), name, number, path)
         if who is not None:
             return who
     raise FileError(
         path,
-        f"does not say who gave answer {number}: no {' or '.join((key,) if key else _WHO)}. "
-        "Name the entry that does: columns={'annotator': ...}.",
+        f"has no annotator in answer {number}: no {' or '.join((key,) if key else _WHO)}. "
+        "Name the entry with the annotator: ",
+        Advice("columns", "columns={'annotator': ...}", role="annotator", name="..."),
+        ".",
     )
 
 
-def _without_data_set(people: list[Hashable], found: Found) -> list[Hashable]:
-    """Names of annotators without what they all begin with; a session that is a time is said aloud."""
+def _without_prefix(people: list[Hashable], raw: RawLabels) -> list[Hashable]:
+    """Return names of annotators without their common prefix; a note names a session that is a time."""
     names = {who for who in people if isinstance(who, str)}
     times = [who for who in names if _TIME.search(who)]
     if times:
-        found.notes.append(
-            f"the session {min(times)!r} is a time and not a person; sessions without a name count as "
-            "annotators of their own"
+        raw.notes.append(
+            f"the session {min(times)!r} is a time and not a person; every session without a name is treated "
+            "as an annotator"
         )
     named = {who: who.split("-") for who in names if not _TIME.search(who)}
     shared = list(takewhile(lambda words: len(set(words)) == 1, zip(*named.values(), strict=False)))
@@ -113,9 +115,11 @@ def _without_data_set(people: list[Hashable], found: Found) -> list[Hashable]:
 
 
 def _when(record: Record) -> float:
-    """Time of an answer, 0 where it is not known."""
+    """Return the time of an answer, 0 if unknown."""
     when = record.get("_timestamp")
     return float(when) if isinstance(when, (int, float)) and abs(when) < 1e15 else 0.0
 
 
-FORMAT = Format("prodigy", "Prodigy's JSONL: one answer a line, with _input_hash and answer", recognise, read)
+FORMAT = Format(
+    "prodigy", "Prodigy's JSONL: one answer per line, with _input_hash and answer", recognise, read
+)

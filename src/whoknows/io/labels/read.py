@@ -1,4 +1,4 @@
-"""`read_labels`: any tool's file to annotations."""
+"""`read_labels`: annotations from a file of any labelling tool."""
 
 from __future__ import annotations
 
@@ -7,35 +7,26 @@ from typing import Any
 
 from whoknows.data.annotations import Annotations, Duplicates
 from whoknows.data.dataframes import ALIASES
+from whoknows.data.errors import Advice, InputError
 from whoknows.data.triples import DUPLICATES
 from whoknows.data.vocabulary import show
 from whoknows.io.containers import Content, Table, open_content
 from whoknows.io.errors import FileError, Path
 from whoknows.io.id_matching import match_ids
-from whoknows.io.labels import (
-    argilla,
-    crowdkit,
-    doccano,
-    label_studio,
-    label_studio_min,
-    long,
-    prodigy,
-    wide,
-)
-from whoknows.io.labels.format import Format, Options, item_column, must_have
-from whoknows.io.labels.label_file import LabelFile, make, match_labels
+from whoknows.io.labels import argilla, doccano, label_studio, long, prodigy, wide
+from whoknows.io.labels.format import Format, LabelFile, Options, item_column, make, match_labels, must_have
 
-# In the order in which they are tried: the most particular first.
+# In the order in which they are tried: the most specific first.
 FORMATS: dict[str, Format] = {
     format.name: format
     for format in (
-        label_studio.FORMAT,
-        label_studio_min.FORMAT,
+        label_studio.JSON,
+        label_studio.MIN,
         prodigy.FORMAT,
         argilla.FORMAT,
         doccano.FORMAT,
-        crowdkit.FORMAT,
-        long.FORMAT,
+        long.CROWDKIT,
+        long.LONG,
         wide.FORMAT,
     )
 }
@@ -50,25 +41,25 @@ def read_labels(
     missing_label: Any = None,
     predictions: bool = False,
 ) -> LabelFile:
-    """Read who said what from a file of any labelling tool.
+    """Read annotations from a file of any labelling tool.
 
     Parameters
     ----------
     path : str or path
         A file, or a folder of files.
     format : str, optional
-        One of `FORMATS`. Default: found from what the file holds.
+        One of `FORMATS`. Default: detected from the content.
     columns : mapping from role to name, optional
-        What plays the role of "item", "annotator", "label", "text" or "confidence", where the names do not
-        tell: a column of a table, a key of a record, an entry of a task's data; for "label" the question.
+        Names for the roles "item", "annotator", "label", "text" and "confidence" if they are not the usual
+        ones: a column of a table, a key of a record, an entry of a task's data; for "label" the question.
     duplicates : {"error", "first", "last", "majority"}, optional
-        What to do with several labels of one annotator on one item. Default: "last" for tools that keep
-        what an annotator corrected (Label Studio, Prodigy), "error" for all others. Rows that say the same
-        in full are no error: they count once.
+        What to do with several labels by one annotator for one item. Default: "last" for tools in which
+        annotators correct their labels (Label Studio, Prodigy), else "error". Identical rows are not an
+        error: they count once.
     missing_label : object, optional
-        A label that means that there is none, such as -1. Blank cells mean it in any case.
+        The value that stands for a missing label, such as -1, besides blank cells.
     predictions : bool
-        Whether the models whose predictions a file holds count as annotators.
+        Whether models whose predictions a file holds are treated as annotators.
 
     Returns
     -------
@@ -78,12 +69,12 @@ def read_labels(
     Raises
     ------
     FileError
-        Whatever is wrong with the file.
+        If the file cannot be read.
     """
     if format is not None and format not in FORMATS:
-        raise ValueError(f"format= must be one of {show(FORMATS, 20)}; got {format!r}.")
+        raise InputError(f"format= must be one of {show(FORMATS, 20)}; got {format!r}.")
     if duplicates is not None and duplicates not in DUPLICATES:
-        raise ValueError(f"duplicates= must be one of {show(DUPLICATES)}; got {duplicates!r}.")
+        raise InputError(f"duplicates= must be one of {show(DUPLICATES)}; got {duplicates!r}.")
     options = Options(columns or {}, predictions)
     content = open_content(path)
     tool = FORMATS[format] if format else _recognise(content, options)
@@ -91,14 +82,14 @@ def read_labels(
         return make(tool.read(content, options), path, tool.name, duplicates, missing_label)
     except FileError:
         raise
-    except ValueError as error:  # such as labels that are both numbers and booleans
-        raise FileError(path, str(error)) from None
+    except InputError as error:  # such as labels that are both numbers and booleans
+        raise FileError(path, error.message) from None
 
 
 def read_gold(
-    path: Path, columns: Mapping[str, str] | None = None, said: Annotations | None = None
+    path: Path, columns: Mapping[str, str] | None = None, annotations: Annotations | None = None
 ) -> dict[Hashable, Hashable]:
-    """Read the truth of items from a table with a column for the item and one for its label.
+    """Read true labels of items from a table with a column for the item and one for its label.
 
     Parameters
     ----------
@@ -107,9 +98,9 @@ def read_gold(
     columns : mapping from role to name, optional
         Columns of the "item" and the "label". Default: found by name, as in `read_labels`; the label may
         also be called truth, true_label or gold_label.
-    said : Annotations, optional
-        Annotations whose ids and labels are meant, if the two files spell them differently: 1, "1" and "01".
-        Items that nobody labelled are kept as they are.
+    annotations : Annotations, optional
+        Annotations that the true labels belong to: ids and labels are written as in them, even if the file
+        has 1 instead of "1" or "01". Items that are not in them are kept.
     """
     content = open_content(path)
     table = content.table
@@ -120,20 +111,22 @@ def read_gold(
     gold: dict[Hashable, Hashable] = {}
     for place, code in zip(ids.codes, truths.codes, strict=True):
         if place >= 0 and code >= 0:
-            long.add_gold(gold, ids.values[place], truths.values[code], path)
+            long.add_true_label(gold, ids.values[place], truths.values[code], path)
     if not gold:
         raise FileError(path, "holds no item with a label.")
-    if said is None:
+    if annotations is None:
         return gold
     try:
-        match, _ = match_ids(gold, said.items.tolist())
-    except ValueError as error:
-        raise FileError(path, str(error)) from None
-    return match_labels({match.get(item, item): label for item, label in gold.items()}, said)
+        rows, _ = match_ids(gold, annotations.items)
+    except InputError as error:
+        raise FileError(path, error.message) from None
+    items = annotations.items.tolist()
+    names = [items[row] if row >= 0 else name for name, row in zip(gold, rows, strict=True)]
+    return match_labels(dict(zip(names, gold.values(), strict=True)), annotations)
 
 
 def _gold_columns(table: Table, given: Mapping[str, str], path: Path) -> tuple[str, str]:
-    """Names of the columns of the item and of its true label."""
+    """Return the columns of the item and of its true label."""
     bare = {name.strip().lower(): name for name in reversed(table.names)}
     known = (*long.TRUTH, "label", *ALIASES["label"])
     item = given.get("item") or item_column(table.names) or "item"
@@ -145,7 +138,7 @@ def _gold_columns(table: Table, given: Mapping[str, str], path: Path) -> tuple[s
 
 
 def _recognise(content: Content, options: Options) -> Format:
-    """Find the format of a file, or say what was seen and what is known."""
+    """Return the format of a file, or raise an error that lists the known formats."""
     for format in FORMATS.values():
         if format.recognise(content, options):
             return format
@@ -153,13 +146,16 @@ def _recognise(content: Content, options: Options) -> Format:
         for role, name in options.columns.items():
             must_have(content.names, name, f"column for the {role}", content.path)
         if long.is_close(content.names):
-            long.find_columns(content.table, options, content.path)  # says which column is missing
+            long.find_columns(content.table, options, content.path)  # the error names the missing column
         hint = long.hint(content.table)
         if hint:
             raise FileError(content.path, f"is {content}.{hint}")
-    known = "\n".join(f"  {format.name}: {format.looks}" for format in FORMATS.values())
+    known = "\n".join(f"  {format.name}: {format.description}" for format in FORMATS.values())
     raise FileError(
         content.path,
-        f"is {content}, which fits none of the formats below. Name the columns, "
-        f"columns={{'item': ..., 'annotator': ..., 'label': ...}}, or the format, format=...\n{known}",
+        f"is {content}, which matches none of the formats below. Name the columns, ",
+        Advice("all_columns", "columns={'item': ..., 'annotator': ..., 'label': ...}"),
+        ", or the format, ",
+        Advice("format", "format=..."),
+        f"\n{known}",
     )

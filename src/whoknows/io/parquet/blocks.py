@@ -1,4 +1,4 @@
-"""Blocks of rows out of row groups: read in order where they can be, turned into arrays, and checked."""
+"""Blocks of rows from row groups: read in order, converted to arrays or ids, and checked."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whoknows._array import LARGEST, too_large
+from whoknows.data.errors import Advice
 from whoknows.io.errors import FileError
-from whoknows.io.parquet.files import open_file, readable
-from whoknows.io.parquet.layout import Column, Layout
+from whoknows.io.parquet.layout import Column, Layout, open_file, readable
 
-_STRIPE = 2048  # rows that are turned from columns at a time: they stay in the cache
+_STRIPE = 2048  # rows that are copied from columns at a time, so that they stay in the cache
+_IDS = 1 << 20  # ids that are read at a time
 
 
 class Cursor:
-    """Reads some columns of a data set, row group after row group; holds one open file.
+    """Reader of some columns of a dataset, one row group after the other; holds one open file.
 
     Parameters
     ----------
     layout : Layout
     columns : sequence of str
     most : int
-        Rows read at a time; a larger row group is read in several batches.
+        Maximum number of rows per batch; a larger row group is read in several batches.
     """
 
     def __init__(self, layout: Layout, columns: Sequence[str], most: int) -> None:
@@ -34,7 +35,7 @@ class Cursor:
         self._group, self._next = -1, 0
 
     def batch_at(self, row: int) -> tuple[int, Any]:
-        """First row of the batch that a row is in, and the batch; on in a group without reading twice."""
+        """Return the first row of the batch of a row, and the batch; a group read in order is read once."""
         group = self.layout.group_of(row)
         if group != self._group or row < self._next:
             self._start(group)
@@ -64,12 +65,12 @@ class Cursor:
         with readable(path):
             batch = next(self._batches, None)
         if batch is None:
-            raise FileError(path, "is cut off: it has fewer rows than it says. Write it again.")
+            raise FileError(path, "is cut off: it has fewer rows than it declares. Write it again.")
         return batch
 
 
 def to_array(batch: Any, start: int, layout: Layout) -> NDArray[Any]:
-    """Features of a batch whose first row is ``start``, (n_rows, n_features), every one a finite number."""
+    """Return the features of a batch that starts in row ``start``, (n_rows, n_features); all finite."""
     parts = [_numbers(batch.column(column.name), column, start, layout) for column in layout.columns]
     widths = [column.width or 1 for column in layout.columns]
     X = np.empty((batch.num_rows, sum(widths)), dtype=layout.dtype)
@@ -83,7 +84,7 @@ def to_array(batch: Any, start: int, layout: Layout) -> NDArray[Any]:
 
 
 def _numbers(values: Any, column: Column, start: int, layout: Layout) -> NDArray[Any]:
-    """Numbers of a column, (n_rows, width); NaN where there is none."""
+    """Return the numbers of a column, (n_rows, width); NaN where one is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -106,7 +107,7 @@ def _numbers(values: Any, column: Column, start: int, layout: Layout) -> NDArray
 
 
 def _check(X: NDArray[Any], start: int, layout: Layout) -> None:
-    """Refuse a feature that is missing, infinite or too large to be squared."""
+    """Refuse features that are missing, infinite or too large to be squared."""
     finite = np.isfinite(X)
     place = None if finite.all() else np.argwhere(~finite)[0]
     large = too_large(X) if place is None and X.dtype == np.float64 else None
@@ -128,7 +129,7 @@ def _check(X: NDArray[Any], start: int, layout: Layout) -> None:
 
 
 def _problem(what: str, column: str, row: int, layout: Layout, advice: str) -> FileError:
-    """Say where something stands: file, row group, row, column, item."""
+    """Return an error with its place: file, row group, row, column, item."""
     path, group, in_file = layout.where(row)
     item = "" if layout.id_column is None else f", item {_id_of(row, layout)!r}"
     return FileError(
@@ -141,3 +142,97 @@ def _problem(what: str, column: str, row: int, layout: Layout, advice: str) -> F
 def _id_of(row: int, layout: Layout) -> Any:
     start, batch = Cursor(layout, [str(layout.id_column)], _STRIPE).batch_at(row)
     return batch.column(layout.id_column)[row - start].as_py()
+
+
+# --- ids --------------------------------------------------------------------------------------------
+
+
+def read_ids(layout: Layout) -> Any:
+    """Read the ids of all rows, distinct and complete: an int64 array, or an Arrow column of text."""
+    import pyarrow as pa
+
+    if layout.id_column is None:
+        return np.arange(layout.n_rows)
+    numbers, texts = np.empty(0, dtype=np.int64), []
+    for start, chunk in _chunks(layout):
+        if pa.types.is_string(chunk.type):
+            texts.append(chunk)
+            continue
+        if not len(numbers):
+            numbers = np.empty(layout.n_rows, dtype=np.int64)
+        numbers[start : start + len(chunk)] = chunk.to_numpy()
+    ids = pa.chunked_array(texts) if texts else numbers
+    _refuse_repeats(ids, layout)
+    return ids
+
+
+def _chunks(layout: Layout) -> Iterator[tuple[int, Any]]:
+    """Yield the ids in chunks, each with its first row, as Arrow's int64 or text; none may be missing."""
+    cursor, row = Cursor(layout, [str(layout.id_column)], _IDS), 0
+    while row < layout.n_rows:
+        start, batch = cursor.batch_at(row)
+        stop = min(start + batch.num_rows, layout.n_rows)
+        chunk = batch.column(layout.id_column)[row - start : stop - start]
+        if chunk.null_count:
+            missing = row + int(np.argmin(chunk.is_valid().to_numpy(zero_copy_only=False)))
+            path, _, in_file = layout.where(missing)
+            raise FileError(
+                path,
+                f"expected an id in every row of {layout.id_column!r}, got none in row {in_file} (counting "
+                "from 0). Write one, or leave the row out.",
+            )
+        yield row, _integers_or_texts(chunk, layout)
+        row = stop
+
+
+def _integers_or_texts(chunk: Any, layout: Layout) -> Any:
+    """Return ids as Arrow's int64 or text; refuse other types."""
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    kind = chunk.type.value_type if types.is_dictionary(chunk.type) else chunk.type
+    texts = types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view"
+    try:
+        if texts or types.is_integer(kind):
+            return chunk.cast(pa.string() if texts else pa.int64())
+        problem = str(kind)
+    except pa.ArrowInvalid as error:  # uint64 beyond int64
+        problem = str(error)
+    raise FileError(
+        layout.files[0],
+        f"expected integers or text as ids in {layout.id_column!r}, got {problem}. Write them as text, "
+        "or name another column: ",
+        Advice("id_column", "id_column=..."),
+    )
+
+
+def _refuse_repeats(ids: Any, layout: Layout) -> None:
+    """Refuse an id that occurs in two rows."""
+    if isinstance(ids, np.ndarray) and (ids[1:] > ids[:-1]).all():
+        return
+    keys = _keys(ids)
+    keys.sort()  # in place: every copy of millions counts
+    twice = keys[1:][keys[1:] == keys[:-1]]
+    seen: dict[Any, int] = {}
+    for row in np.flatnonzero(np.isin(_keys(ids), twice)).tolist() if len(twice) else ():
+        name = ids[row].item() if isinstance(ids, np.ndarray) else ids[row].as_py()
+        if name in seen:  # different texts may have one hash
+            (one, _, first), (other, _, second) = layout.where(seen[name]), layout.where(row)
+            raise FileError(
+                other,
+                f"expected one row per item, got item {name!r} in row {second} and in row {first}"
+                f"{'' if one == other else f' of {one}'} (counting from 0). Keep one of them.",
+            )
+        seen[name] = row
+
+
+def _keys(ids: Any) -> NDArray[np.int64]:
+    """Return ids as integers of 64 bits, texts as their hash, without a list of all texts."""
+    if isinstance(ids, np.ndarray):
+        return ids.copy()
+    keys, start = np.empty(len(ids), dtype=np.int64), 0
+    for chunk in ids.chunks:
+        words = chunk.to_numpy(zero_copy_only=False)
+        keys[start : start + len(chunk)] = np.fromiter(map(hash, words), np.int64, len(words))
+        start += len(chunk)
+    return keys

@@ -1,34 +1,40 @@
-"""Where the rows of a Parquet data set lie: its files, their row groups, and the columns they share."""
+"""Where the rows of a Parquet dataset are: its files, their row groups, and the columns they share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path as LocalPath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whoknows.data.errors import Advice, InputError
 from whoknows.data.vocabulary import show
-from whoknows.io.errors import FileError
+from whoknows.io.arrow import import_pyarrow, is_list, is_number
+from whoknows.io.errors import FileError, Path
 from whoknows.io.labels.format import item_column, must_have
-from whoknows.io.parquet.files import open_file, readable
 
+ENDINGS = (".parquet", ".pq")
+_BUFFER = 1 << 16  # bytes of a column that are read at a time if a row group does not fit
 _SINGLE = ("halffloat", "float", "bool", "int8", "uint8", "int16", "uint16")  # what float32 holds exactly
 _PANDAS_INDEX = "__index_level_0__"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of numbers, or of lists of as many numbers in every row.
+    """A column of numbers, or of lists of numbers that all have the same length.
 
     Attributes
     ----------
     name : str
     width : int or None
-        Numbers in a list; None if the column holds numbers.
+        Length of the lists; None if the column holds numbers.
     single : bool
-        Whether float32 holds them exactly.
+        Whether float32 represents the numbers exactly.
     """
 
     name: str
@@ -37,7 +43,7 @@ class Column:
 
     @property
     def features(self) -> list[str]:
-        """What its numbers are called."""
+        """Names of its features."""
         return [self.name] if self.width is None else [f"{self.name}{place}" for place in range(self.width)]
 
 
@@ -49,10 +55,10 @@ class Layout:
     ----------
     files : tuple of str
     file, number, before : (n_groups,)
-        File of each row group, its number in that file, and how many rows of the file come before it.
+        File of each row group, its number in that file, and the number of rows before it in the file.
     bounds : (n_groups + 1,)
-        Row at which each group starts, and where the last one ends. In a part of a data set the first group
-        may start before row 0, and the last end after the last row.
+        First row of each group, and the end of the last one. In a part of a dataset the first group may
+        start before row 0, and the last one end after the last row.
     n_rows : int
     columns : tuple of Column
     id_column : str or None
@@ -88,8 +94,8 @@ class Layout:
             np.array([each for each in places if each[2]], dtype=np.int64).reshape(-1, 3).T
         )
         if not rows.size:
-            more = f" Nor does any of the {len(files) - 1} files beside it." if len(files) > 1 else ""
-            raise FileError(files[0], f"holds no rows; expected one an item.{more}")
+            more = f" The other {len(files) - 1} files hold none either." if len(files) > 1 else ""
+            raise FileError(files[0], f"holds no rows; expected one per item.{more}")
         bounds = np.append(0, np.cumsum(rows))
         before = bounds[:-1] - bounds[np.searchsorted(file_of, file_of)]
         made = tuple(_column(schema.field(each), files[int(file_of[0])]) for each in chosen)
@@ -97,11 +103,11 @@ class Layout:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type that holds every feature: float32 if it does, else float64."""
+        """Type of the features: float32 if it represents all of them exactly, else float64."""
         return np.dtype(np.float32 if all(column.single for column in self.columns) else np.float64)
 
     def part(self, start: int, stop: int) -> Layout:
-        """Rows from start up to stop, with only the files these are in."""
+        """Return the layout of the rows from start up to stop, with only their files."""
         first, last = self.group_of(start), self.group_of(stop - 1)
         groups = slice(first, last + 1)
         kept = np.unique(self.file[groups])
@@ -116,40 +122,52 @@ class Layout:
         )
 
     def group_of(self, row: int) -> int:
-        """Row group that a row is in."""
+        """Return the row group of a row."""
         return int(np.searchsorted(self.bounds, row, side="right")) - 1
 
     def where(self, row: int) -> tuple[str, int, int]:
-        """File of a row, its row group there, and its place in the file, both counted from 0."""
+        """Return the file of a row, its row group and its position in that file, counting from 0."""
         group = self.group_of(row)
         in_file = int(self.before[group] + row - self.bounds[group])
         return self.files[self.file[group]], int(self.number[group]), in_file
 
 
 def find_id(names: Sequence[str], given: str | None, path: str) -> str | None:
-    """Column of the ids: the one given, else item or one of its aliases, else the index of pandas."""
+    """Return the column of the ids: the given one, else item or an alias of it, else the pandas index."""
     if given is not None:
         return must_have(names, given, "column for the item", path)
     return item_column(names) or (_PANDAS_INDEX if _PANDAS_INDEX in names else None)
 
 
-def is_number(kind: Any) -> bool:
-    """Whether an Arrow type is a number or a boolean."""
-    import pyarrow.types as types
+def usable_columns(
+    schema: Any, id_column: str | None, vector: str | None, path: str
+) -> tuple[list[str], list[str]]:
+    """Return the columns to use as features, lists or else numbers, and notes on the others."""
+    item = find_id(schema.names, id_column, path)
+    kinds = {name: kind for name, kind in zip(schema.names, schema.types, strict=True) if name != item}
+    lists = [name for name, kind in kinds.items() if is_list(kind)]
+    numbers = [name for name, kind in kinds.items() if is_number(kind)]
+    odd = [f"{name!r} ({kind})" for name, kind in kinds.items() if name not in (*lists, *numbers)]
+    if vector is not None:
+        must_have(lists, vector, "column of lists", path)
+    elif len(lists) > 1:
+        raise several_vectors(lists, path)
+    chosen = [vector] if vector is not None else lists or numbers
+    if not chosen:
+        raise FileError(path, f"has no column of numbers; there are {show(schema.names, 20)}.")
+    notes = [f"columns left out, as they hold no numbers: {', '.join(odd[:5])}"] if odd else []
+    others = [name for name in (*numbers, *lists) if name not in chosen]
+    return chosen, [*notes, *([f"columns left out: {show(others)}"] if others else [])]
 
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
-
-def is_list(kind: Any) -> bool:
-    """Whether an Arrow type is a list of numbers."""
-    import pyarrow.types as types
-
-    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    return bool(lists and is_number(kind.value_type))
+def several_vectors(names: Sequence[str], path: Path) -> FileError:
+    """Return the error for a file with several columns of lists."""
+    advice = Advice("vector", "vector=...")
+    return FileError(path, f"has several columns of lists: {show(names)}. Choose one: ", advice)
 
 
 def _chosen(schema: Any, item: str | None, columns: Sequence[str] | None, path: str) -> list[str]:
-    """Names of the columns that hold features; one that holds no numbers is refused."""
+    """Return the columns of features; refuse one without numbers."""
     twice = [name for name in schema.names if schema.names.count(name) > 1]
     if twice:
         raise FileError(path, f"has several columns named {twice[0]!r}. Rename all but one.")
@@ -164,7 +182,7 @@ def _chosen(schema: Any, item: str | None, columns: Sequence[str] | None, path: 
         raise FileError(
             path,
             f"expected numbers, or lists of numbers, in every column of features, got {', '.join(odd[:5])}"
-            f"{more}. Say which columns are features: columns=[...].",
+            f"{more}. Name the columns of features: columns=[...].",
         )
     if not chosen:
         raise FileError(path, f"has no column of features; there are {show(schema.names)}.")
@@ -172,7 +190,7 @@ def _chosen(schema: Any, item: str | None, columns: Sequence[str] | None, path: 
 
 
 def _check_same(schema: Any, wanted: dict[str, Any], all_of_them: bool, path: str, first: str) -> None:
-    """Refuse a file whose columns are not those of the first one."""
+    """Refuse a file whose columns differ from those of the first one."""
     there = dict(zip(schema.names, schema.types, strict=True))
     missing = [name for name in wanted if name not in there]
     others = [
@@ -183,19 +201,19 @@ def _check_same(schema: Any, wanted: dict[str, Any], all_of_them: bool, path: st
     more = [name for name in there if name not in wanted] if all_of_them else []
     differ = [
         *([f"it lacks {show(missing)}"] if missing else []),
-        *([f"it has {show(more)} besides"] if more else []),
+        *([f"it has {show(more)} in addition"] if more else []),
         *others[:5],
     ]
     if differ:
         raise FileError(
             path,
-            f"expected the columns of {first}, the first file; {'; '.join(differ)}. "
+            f"expected the same columns as in the first file, {first}; {'; '.join(differ)}. "
             "Write all files with one schema, or leave this one out.",
         )
 
 
 def _column(field: Any, path: str) -> Column:
-    """What a column of features is like; how long its lists are is seen in its first row if not said."""
+    """Describe a column of features; the length of its lists is that of the first row if not declared."""
     kind = field.type
     if is_number(kind):
         return Column(field.name, None, str(kind) in _SINGLE)
@@ -208,3 +226,65 @@ def _column(field: Any, path: str) -> Column:
     if not width:
         raise FileError(path, f"expected lists of numbers in {field.name!r}, got an empty one in row 0.")
     return Column(field.name, int(width), str(kind.value_type) in _SINGLE)
+
+
+# --- files ------------------------------------------------------------------------------------------
+
+
+def find_files(path: Path | Sequence[Path]) -> tuple[str, ...]:
+    """Return the files of a dataset: one, a list, or all Parquet files of a folder and its subfolders."""
+    if not isinstance(path, (str, os.PathLike)):
+        files = tuple(os.fspath(each) for each in path)
+        if not files:
+            raise InputError("Expected a file, a folder or a list of files of features; got an empty list.")
+        return files
+    if not os.path.isdir(path):
+        return (os.fspath(path),)
+    folder = LocalPath(path)
+    inside = (each.relative_to(folder) for each in folder.rglob("*") if each.suffix.lower() in ENDINGS)
+    files = tuple(
+        str(folder / each) for each in sorted(inside, key=lambda each: each.parts) if _is_data(each)
+    )
+    if not files:
+        seen = sorted(each.name for each in folder.iterdir())[:5]
+        found = f"there are {', '.join(map(repr, seen))}" if seen else "it is empty"
+        raise FileError(
+            path,
+            f"is a folder without Parquet files; expected names that end in {' or '.join(ENDINGS)}, {found}. "
+            "Pass the folder that holds them.",
+        )
+    return files
+
+
+def _is_data(path: LocalPath) -> bool:
+    """Whether a file is neither hidden nor metadata of a writer, such as _metadata."""
+    return not any(part.startswith((".", "_")) for part in path.parts)
+
+
+def open_file(path: str, streamed: bool = False) -> Any:
+    """Open a file; if ``streamed``, a few pages are kept in memory and not a whole row group."""
+    import_pyarrow(path)
+    from pyarrow import parquet
+
+    options: dict[str, Any] = {"pre_buffer": False, "buffer_size": _BUFFER} if streamed else {}
+    with readable(path):
+        return parquet.ParquetFile(path, page_checksum_verification=True, **options)
+
+
+@contextmanager
+def readable(path: str) -> Iterator[None]:
+    """Turn errors of pyarrow and of the system into a `FileError`."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileError(path, "there is no such file.") from None
+    except PermissionError:
+        raise FileError(path, "cannot be read (permission denied).") from None
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")[:200]
+        raise FileError(
+            path,
+            f"is cut off or damaged, or is not a Parquet file ({reason}). Write or download it again.",
+        ) from None

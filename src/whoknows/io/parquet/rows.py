@@ -1,8 +1,9 @@
-"""ParquetFeatures: features of items that stay in their files until they are asked for."""
+"""ParquetFeatures: features of items in Parquet files, read when they are used (out of core)."""
 
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from threading import Lock
@@ -12,47 +13,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whoknows._array import Rows
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import row_numbers
 from whoknows.io.errors import Path
-from whoknows.io.parquet import ids
-from whoknows.io.parquet.blocks import Cursor, to_array
-from whoknows.io.parquet.files import find_files
-from whoknows.io.parquet.layout import Layout
+from whoknows.io.id_matching import find_ids
+from whoknows.io.parquet.blocks import Cursor, read_ids, to_array
+from whoknows.io.parquet.layout import Layout, find_files
 
-MEMORY = 1 << 30  # bytes that reading may take
-_COPIES = 4  # of a block in memory: as a file has it, as an array, as the caller gets it, and some room
+MEMORY = 1 << 30  # bytes that reading may use
+_COPIES = 4  # of a block in memory: as in the file, as an array, as returned, and a margin
 _NOTHING: tuple[int, NDArray[Any]] = (0, np.empty((0, 0)))
 
 
 class ParquetFeatures:
-    """Features of items in Parquet files, read a block after the other: ``X[rows]`` is an array.
+    """Features of items in Parquet files, read block by block: ``X[rows]`` is an array.
 
-    Rows are those of the files in order. Every number that is read is checked: one that is missing or
-    infinite is refused, with its place. Slices in order read each row group once; an index array reads the
-    row groups its rows are in. Threads that read in turns read more often: give each its `part`.
+    Rows are those of the files in order. Every number is checked when it is read: a missing or infinite one
+    is an error that names its place. Consecutive slices read each row group once; an index array reads the
+    row groups of its rows. Threads that take turns read row groups repeatedly: give each its own `part`.
 
     Parameters
     ----------
     path : str or path, or sequence of them
-        A file; a folder, with all Parquet files in it and in its folders, sorted by name; or several files.
-        All have the same columns.
+        A file; a folder, for all Parquet files in it and in its subfolders, sorted by name; or several files.
+        All must have the same columns.
     id_column : str, optional
-        Column of the ids. Default: item, task, example or id, also with _id; without one, rows are counted.
+        Column of the ids. Default: item, task, example or id, also with _id; else row numbers are the ids.
     columns : sequence of str, optional
-        Columns of features: numbers, or lists of as many numbers in every row. Default: all but the ids.
+        Columns of features: numbers, or lists of numbers of one length. Default: all but the ids.
     memory : int
-        Bytes that reading may take, about; row groups that are larger are read in pieces.
+        Bytes that reading may use, approximately; larger row groups are read in pieces.
     progress : callable(rows, n_rows), optional
-        Called when a block has been read with the row where it ends, and how many rows there are.
+        Called after each block with the row at its end, and the number of all rows.
 
     Attributes
     ----------
     shape : (n_items, n_features)
-    dtype : float32 if that holds all numbers exactly, else float64
+    dtype : float32 if it represents all numbers exactly, else float64
     columns : tuple of n_features str
         Names of the features; those of the lists in column "v" are v0, v1, ….
-    notes : tuple of str
-        What a user should hear, such as which columns were left out.
 
     Examples
     --------
@@ -80,17 +79,18 @@ class ParquetFeatures:
         progress: Callable[[int, int], Any] | None = None,
     ) -> None:
         if memory < 1:
-            raise ValueError(f"memory must be a number of bytes of 1 or more; got {memory}.")
+            raise InputError(f"memory must be a number of bytes of 1 or more; got {memory}.")
         self.memory, self.progress = memory, progress
-        self.notes: tuple[str, ...] = ()
-        self._layout = Layout.of(find_files(path), id_column, columns)
+        files = find_files(path)
+        self.path = os.fspath(path) if isinstance(path, (str, os.PathLike)) else files[0]
+        self._layout = Layout.of(files, id_column, columns)
         self._cursor: Cursor | None = None
         self._block: tuple[int, NDArray[Any]] = _NOTHING
         self._ids: Any = None
         self._lock = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Paths, columns and row groups: whoever has the files can read on. Nothing is open or held."""
+        """Return paths, columns and row groups, without open files and data: enough to read elsewhere."""
         light = {**vars(self), "progress": None, "_cursor": None, "_block": _NOTHING, "_ids": None}
         del light["_lock"]
         return light
@@ -100,7 +100,7 @@ class ParquetFeatures:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Files in the order of their rows."""
+        """Files, in the order of the rows."""
         return self._layout.files
 
     @property
@@ -110,7 +110,7 @@ class ParquetFeatures:
 
     @property
     def id_column(self) -> str | None:
-        """Column of the ids, None where rows are counted."""
+        """Column of the ids; None if row numbers are the ids."""
         return self._layout.id_column
 
     @property
@@ -125,29 +125,29 @@ class ParquetFeatures:
 
     @property
     def at_once(self) -> int:
-        """Rows that are read at a time."""
+        """Maximum number of rows that are read at a time."""
         return max(self.memory // (_COPIES * self.shape[1] * self.dtype.itemsize), 1)
 
     def __len__(self) -> int:
-        """Count the items."""
+        """Return the number of items."""
         return self._layout.n_rows
 
     def __repr__(self) -> str:
-        """Say how many there are of what."""
+        """Return counts."""
         n_items, n_features = self.shape
         n_files = f"{len(self.files)} file{'s' if len(self.files) > 1 else ''}"
         return f"ParquetFeatures({n_items} items, {n_features} features, {n_files})"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        """Refuse to become an array unasked."""
+        """Refuse an implicit conversion to an array."""
         n_items, n_features = self.shape
         raise TypeError(
-            f"Features in files are not an array: these {n_items} × {n_features} numbers need not fit into "
+            f"Features in files are not an array: these {n_items} × {n_features} numbers may not fit into "
             "memory. Take some rows, X[rows], or all of them, X[:]."
         )
 
     def __getitem__(self, rows: Any) -> NDArray[Any]:
-        """Take items by position: a slice, integers in any order or a mask; one integer is one item."""
+        """Read items by position: a slice, integers in any order or a mask; one integer is one item."""
         if isinstance(rows, slice) and rows.step in (None, 1):
             start, stop, _ = rows.indices(len(self))
             return self._between(start, max(stop, start))
@@ -155,9 +155,9 @@ class ParquetFeatures:
         return X if isinstance(rows, slice) or np.ndim(rows) else X[0]
 
     def part(self, start: int, stop: int) -> ParquetFeatures:
-        """Rows from start up to stop, for another process: it takes along only the files these are in."""
+        """Return the rows from start up to stop, for another process: it opens only their files."""
         if not 0 <= start < stop <= len(self):
-            raise ValueError(
+            raise InputError(
                 f"Expected a part of at least one row between 0 and {len(self)}, got {start} to {stop}."
             )
         part = copy.copy(self)
@@ -165,7 +165,7 @@ class ParquetFeatures:
         return part
 
     def blocks(self) -> Iterator[slice]:
-        """Give slices that cover all rows in order, each read at once: a row group or a piece of one."""
+        """Yield slices that cover all rows in order, each read at once: a row group or a piece of one."""
         bounds = np.clip(self._layout.bounds, 0, len(self)).tolist()
         for start, stop in pairwise(bounds):
             for top in range(start, stop, self.at_once):
@@ -173,24 +173,21 @@ class ParquetFeatures:
 
     @property
     def ids(self) -> Any:
-        """Ids of the items: int64 array, or Arrow's column of text; row numbers if there is no id column.
+        """Ids of the items: an int64 array, or an Arrow column of text; row numbers without an id column.
 
-        Read when first asked for, row group by row group, and kept: 8 bytes an item, of texts their length
-        and 4 more. An id that is there twice, or missing, is refused.
+        Read at first use, row group by row group, and kept: 8 bytes per item, for texts their length plus 4.
+        A duplicate or missing id is an error.
         """
         if self._ids is None:
-            self._ids = ids.read_ids(self._layout)
+            self._ids = read_ids(self._layout)
         return self._ids
 
-    def rows_of(self, wanted: Any) -> Rows:
-        """Row of each of these ids, -1 where it is in no file.
+    def rows_of(self, ids: Any) -> Rows:
+        """Return the row of each id, -1 if it is in no file; ids are compared as the files hold them.
 
-        Where the files hold numbers, text that is a whole number is one; where they hold text, numbers are
-        text.
+        If the files hold integers, text is converted to integers; if they hold text, integers to text.
         """
-        return ids.rows_of(wanted, self.ids)
-
-    # --- inside ------------------------------------------------------------------------------------
+        return find_ids(ids.tolist() if isinstance(ids, np.ndarray) else ids, self.ids)
 
     def _between(self, start: int, stop: int) -> NDArray[Any]:
         X, row = np.empty((stop - start, self.shape[1]), dtype=self.dtype), start
@@ -213,11 +210,11 @@ class ParquetFeatures:
         return X
 
     def _block_at(self, row: int) -> tuple[int, NDArray[Any]]:
-        """First row of the block that a row is in, and the block; the last one is kept."""
+        """Return the first row of the block of a row, and the block; the last block is kept."""
         with self._lock:
             start, block = self._block
             if not start <= row < start + len(block):
-                self._block, block = _NOTHING, _NOTHING[1]  # room for the next
+                self._block, block = _NOTHING, _NOTHING[1]  # frees memory before the next is read
                 self._block = start, block = self._read(row)
                 if self.progress is not None:
                     self.progress(min(start + len(block), len(self)), len(self))

@@ -12,6 +12,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from whoknows._array import Array
+from whoknows.data.errors import InputError
 from whoknows.model.distances import in_memory, nearest, neighbors, squared_distances
 from whoknows.model.graph.ann import Lists
 from whoknows.model.graph.base import (
@@ -97,18 +98,18 @@ class PrecomputedGraph(Graph):
         """Check that the weights match ``X`` and return the graph."""
         weights = sp.csr_array(self.weights) if sp.issparse(self.weights) else np.asarray(self.weights, float)
         if weights.shape != (len(X), len(X)):
-            raise ValueError(
+            raise InputError(
                 f"PrecomputedGraph has weights of shape {weights.shape}; X has {len(X)} items. "
                 "Pass one row and one column per row of X, labelled or not."
             )
         stored: Any = weights.data if sp.issparse(weights) else weights
         if not np.isfinite(stored).all() or (stored < 0).any():
-            raise ValueError(
+            raise InputError(
                 "PrecomputedGraph needs finite, non-negative weights, larger for more similar items. Convert "
                 "distances to weights first, e.g. exp(-d**2)."
             )
         if abs(weights - weights.T).max() > 1e-8 * abs(weights).max():
-            raise ValueError("PrecomputedGraph needs symmetric weights; use (W + W.T) / 2 or W.maximum(W.T).")
+            raise InputError("PrecomputedGraph needs symmetric weights; use (W + W.T) / 2 or W.maximum(W.T).")
         return _GivenWeights(weights, in_memory(X))
 
 
@@ -260,7 +261,7 @@ def _metric_root(metric: Array | None, X: Array, neighbor: int) -> Array:
     eigenvalues = np.linalg.eigvalsh(Sigma) if Sigma.shape == (D, D) else None
     if eigenvalues is None or eigenvalues[0] <= 0 or not np.allclose(Sigma, Sigma.T):
         found = f"shape {Sigma.shape}" if eigenvalues is None else f"smallest eigenvalue {eigenvalues[0]:.3g}"
-        raise ValueError(
+        raise InputError(
             f"GaussianGraph needs a symmetric positive definite metric of shape {(D, D)}; got {found}. "
             "Use metric=None to choose a bandwidth from the items."
         )

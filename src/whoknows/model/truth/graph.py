@@ -16,6 +16,7 @@ import scipy.linalg
 from scipy.stats import norm
 
 from whoknows._array import Array, Mask, Rows
+from whoknows.data.errors import InputError
 from whoknows.model.distances import neighbors
 from whoknows.model.evidence import Evidence, QuadraticEvidence
 from whoknows.model.gaussian import Belief, condition, variance_along
@@ -100,7 +101,7 @@ class GraphTruth(Settings):
                     "weights; with AnchorGraph the exact posterior is the faster one. Use neighbors=None."
                 )
         elif n_items > MOST_ITEMS:
-            raise ValueError(
+            raise InputError(
                 f"GraphTruth with {type(graph).__name__} holds a matrix over at most {MOST_ITEMS} items; "
                 f"X has {n_items}. Use truth='id' with map='spectral': the same prior in the graph's "
                 "eigenbasis, at any size. Or GraphTruth(AnchorGraph()), exact for any number of items."
