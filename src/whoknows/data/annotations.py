@@ -11,7 +11,7 @@ from typing import Any, Literal, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from whoknows._array import Array, Groups
+from whoknows._array import Array, Groups, group_by
 from whoknows.data.dataframes import (
     name_axis,
     observed_cells,
@@ -291,7 +291,7 @@ class Annotations:
     @cached_property
     def by_annotator(self) -> Groups:
         """Positions of the triples of each annotator; the last group is of those not in the vocabulary."""
-        return Groups.of(self.annotator % (self.n_annotators + 1), self.n_annotators + 1)
+        return group_by(self.annotator % (self.n_annotators + 1), self.n_annotators + 1)
 
     def chunks(self, n_chunks: int) -> Iterator[slice]:
         """Return slices of consecutive items that cover all of them, at most ``n_chunks`` and none empty."""
