@@ -14,7 +14,7 @@ import pytest
 
 import whoknows
 from tests.apps.cli import ALL_FILES, as_json, contents, failure, make_crowd, run, table, write
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import (
     BAD_INPUT,
     BROKEN_PIPE,
@@ -291,7 +291,7 @@ def test_the_page_lists_the_exit_codes():
 def test_progress_without_a_terminal_is_a_line_every_few_seconds(capsys, monkeypatch):
     now = [100.0]
     monkeypatch.setattr("whoknows.apps.cli.console.time.monotonic", lambda: now[0])
-    with Say().progress("Fitting") as update:
+    with Console().progress("Fitting") as update:
         for done in range(1, 21):
             now[0] += 0.6
             update(done, 20)
@@ -299,7 +299,7 @@ def test_progress_without_a_terminal_is_a_line_every_few_seconds(capsys, monkeyp
         "Fitting: 10% after 1 s, about 11 s left",
         "Fitting: 55% after 7 s, about 5 s left",
     ]
-    with Say(quiet=True).progress("Fitting") as update:
+    with Console(quiet=True).progress("Fitting") as update:
         update(1, 2)
     assert capsys.readouterr().err == ""
 

@@ -14,7 +14,7 @@ import pytest
 
 import whoknows
 from tests.apps.cli import as_json, contents, failure, fit_small, run, table, write
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.output import write_settings
 from whoknows.io import read_features
 
@@ -251,7 +251,7 @@ def clock(monkeypatch):
 
 
 def test_remaining_time_is_printed_from_the_second_update(clock, capsys):
-    with Say().progress("Fitting") as update:
+    with Console().progress("Fitting") as update:
         clock[0] += 4.0  # before the first update
         update(1, 100)
         for done in range(2, 41):
@@ -263,7 +263,7 @@ def test_remaining_time_is_printed_from_the_second_update(clock, capsys):
 
 
 def test_progress_never_goes_back_and_never_exceeds_what_there_is_to_do(clock, capsys):
-    with Say().progress("Fitting") as update:
+    with Console().progress("Fitting") as update:
         for done, of in ((1, 10), (8, 10), (5, 10), (9, 10), (12, 10), (3, 10), (0, 0)):
             clock[0] += 6.0
             update(done, of)
@@ -286,7 +286,7 @@ def test_a_bar_on_a_terminal_shows_the_time_left(clock, monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
-    with Say().progress("Reading [red]a\x1b[2J.csv") as update:
+    with Console().progress("Reading [red]a\x1b[2J.csv") as update:
         for done in range(1, 5):
             clock[0] += 100.0
             update(done, 10)
@@ -301,9 +301,9 @@ def test_a_bar_on_a_terminal_shows_the_time_left(clock, monkeypatch):
 
 
 def test_control_characters_are_shown_and_not_obeyed(capsys):
-    say = Say()
-    say.show("a\x1b[2Jb\rc\x9bd\ud800")
-    say.warn("x\x07y")
+    console = Console()
+    console.show("a\x1b[2Jb\rc\x9bd\ud800")
+    console.warn("x\x07y")
     printed = capsys.readouterr()
     assert printed.out == "a\\x1b[2Jb\\rc\\x9bd\\ud800\n"
     assert printed.err == "Warning: x\\x07y\n"
@@ -312,7 +312,7 @@ def test_control_characters_are_shown_and_not_obeyed(capsys):
 def test_characters_that_the_terminal_lacks_are_replaced(monkeypatch):
     buffer = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(buffer, encoding="ascii"))
-    Say().show("1\u202f000 ± 2 — …, é")
+    Console().show("1\u202f000 ± 2 — …, é")
     sys.stdout.flush()
     assert buffer.getvalue() == b"1 000 +- 2 - ..., ?\n"
 
@@ -332,7 +332,7 @@ def test_settings_hold_any_characters_and_can_be_read_as_toml(tmp_path):
 
 def test_json_has_neither_arrays_nor_nan(capsys):
     found = {"a": np.array([1.5, np.nan, np.inf]), "n": np.int64(3), "path": Path("x"), "l": [float("nan")]}
-    Say(as_json=True).answer(found)
+    Console(as_json=True).answer(found)
     answer = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert answer == {"a": [1.5, None, None], "n": 3, "path": "x", "l": [None], "notes": [], "warnings": []}
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.apps.cli import ALL_FILES, LARGE_FILES, as_json, failure, run, table, write
 from whoknows.apps.cli import inputs, memory, resume
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import CommandError
 from whoknows.io import read_features
 from whoknows.io.tables import write_blocks
@@ -312,7 +312,7 @@ def test_sizes():
 def test_progress_of_passes_and_fits(monkeypatch):
     told = []
 
-    class Voice(Say):
+    class Voice(Console):
         def progress(self, what):
             told.append(what)
             return super().progress(what)

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import BAD_INPUT, CommandError
 from whoknows.apps.cli.words import count
 
@@ -32,7 +32,7 @@ def texts_of(source: Source, data: LoadedData) -> list[str | None] | None:
     return data.dataset.in_order(texts)
 
 
-def images_of(source: Source, data: LoadedData, say: Say) -> list[str | Path | None] | None:
+def images_of(source: Source, data: LoadedData, console: Console) -> list[str | Path | None] | None:
     """Return the image of each item, from a column named by the user or "image".
 
     Files that may be read are paths; names that are only shown are strings.
@@ -43,11 +43,11 @@ def images_of(source: Source, data: LoadedData, say: Say) -> list[str | Path | N
     table = _table_with(column, source)
     if table is not None:
         found = read_texts(table, column, source.id_column)
-        return data.dataset.in_order(_readable(found, table, source.image_folder or [], say))
+        return data.dataset.in_order(_readable(found, table, source.image_folder or [], console))
     if source.image is None and (labels.text or labels.format in ("long", "wide", "crowdkit")):
         return None
     found = _of_labels(source, labels)
-    return data.dataset.in_order(_readable(found, source.labels, source.image_folder or [], say))
+    return data.dataset.in_order(_readable(found, source.labels, source.image_folder or [], console))
 
 
 def _of_labels(source: Source, labels: LabelFile) -> Names:
@@ -65,7 +65,9 @@ def _of_labels(source: Source, labels: LabelFile) -> Names:
     return found or {}
 
 
-def _readable(found: Names, table: Path, folders: list[Path], say: Say) -> Mapping[Hashable, str | Path]:
+def _readable(
+    found: Names, table: Path, folders: list[Path], console: Console
+) -> Mapping[Hashable, str | Path]:
     """Replace names of images by paths, if the files are in a folder that the user named.
 
     A file from someone else must not choose which files of this machine go into the report.
@@ -79,7 +81,7 @@ def _readable(found: Names, table: Path, folders: list[Path], say: Say) -> Mappi
         shown[item] = inside[0] if inside else name
         refused += [name] if paths and not inside else []
     if refused:
-        say.warn(
+        console.warn(
             f"{table}: names {count(len(refused), 'image file')} in no folder given with --image-folder, "
             f"such as {refused[0]!r}. The report shows names instead. If you trust this file, name the "
             "folder that holds the images: --image-folder FOLDER."

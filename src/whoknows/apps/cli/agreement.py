@@ -8,7 +8,7 @@ import typer
 
 from whoknows.apps.cli import inputs, models, options
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import USAGE, CommandError
 from whoknows.apps.cli.output import check_table, write
 from whoknows.apps.cli.words import count
@@ -22,7 +22,7 @@ PAIRS = ("first", "second", "n_items", "agreement", "kappa")
 
 @command
 def agreement(
-    say: Say,
+    console: Console,
     settings: dict[str, Any],
     labels: options.LabelsArgument,
     scale: Annotated[
@@ -53,19 +53,19 @@ def agreement(
     from whoknows.insight import agreement_table, krippendorff_alpha
 
     check_table(out, labels)
-    annotations = inputs.read_annotations(inputs.Source.of(settings), say).annotations
+    annotations = inputs.read_annotations(inputs.Source.of(settings), console).annotations
     annotations = _on_scale(annotations, scale, levels)
-    with say.progress("Comparing pairs of annotators"):
+    with console.progress("Comparing pairs of annotators"):
         table = agreement_table(annotations)
         alpha = table.alpha if scale == "nominal" else krippendorff_alpha(annotations, scale)
     pairs = {name: getattr(table.pairwise, name) for name in PAIRS}
-    write(pairs, out, say)
-    say.show(*str(table).splitlines())
+    write(pairs, out, console)
+    console.show(*str(table).splitlines())
     if scale != "nominal":
-        say.show(f"Krippendorff's alpha on an {scale} scale: {alpha:.2f}")
+        console.show(f"Krippendorff's alpha on an {scale} scale: {alpha:.2f}")
     if out is not None:
-        say.tell(f"{out}: {count(len(table.pairwise), 'pair')}.")
-    say.answer({**_numbers(table), "scale": scale, "alpha": alpha, "pairs": pairs})
+        console.tell(f"{out}: {count(len(table.pairwise), 'pair')}.")
+    console.answer({**_numbers(table), "scale": scale, "alpha": alpha, "pairs": pairs})
 
 
 def _on_scale(annotations: Annotations, scale: str, levels: list[str] | None) -> Annotations:

@@ -12,7 +12,7 @@ import typer
 
 from whoknows.apps.cli import inputs, options
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError
 from whoknows.apps.cli.output import STDOUT, check_table, refuse_to_replace_input, write
 from whoknows.apps.cli.results import FitFolder, ModelArgument
@@ -23,7 +23,7 @@ COLUMNS = ("item", "annotator", "information", "cost", "per_cost")
 
 @command
 def ask(
-    say: Say,
+    console: Console,
     model: ModelArgument,
     number: Annotated[
         int, typer.Option("--number", "-n", metavar="N", min=1, help="Maximum number of labels to ask for.")
@@ -85,8 +85,8 @@ def ask(
                 f"{path}: there is no such file. If it has moved, pass --{name} FILE.", BAD_INPUT
             )
         refuse_to_replace_input([out], path)
-    dataset = inputs.load(source, say, fitted.recipe).dataset
-    with say.progress(f"Choosing among {dataset.annotations.n_items} items"):
+    dataset = inputs.load(source, console, fitted.recipe).dataset
+    with console.progress(f"Choosing among {dataset.annotations.n_items} items"):
         asked = loaded.suggest(
             dataset.X,
             dataset.annotations,
@@ -97,17 +97,17 @@ def ask(
         )
     columns = {name: getattr(asked, name) for name in COLUMNS}
     if out != STDOUT and not len(asked):
-        say.tell(*str(asked).splitlines(), "Nothing was written.")
-        say.answer({"out": None, "why": asked.why, "labels": 0})
+        console.tell(*str(asked).splitlines(), "Nothing was written.")
+        console.answer({"out": None, "why": asked.why, "labels": 0})
         return
-    write(columns, out, say)
+    write(columns, out, console)
     if out != STDOUT:
-        say.tell(*str(asked).splitlines(), f"{out}: the whole list.")
-        say.answer({"out": str(out.absolute()), "why": asked.why, "labels": len(asked)})
+        console.tell(*str(asked).splitlines(), f"{out}: the whole list.")
+        console.answer({"out": str(out.absolute()), "why": asked.why, "labels": len(asked)})
     else:
         if asked.why:
-            say.note(f"No more than {count(len(asked), 'label')}: {asked.why}.")
-        say.answer({"why": asked.why, "table": columns})
+            console.note(f"No more than {count(len(asked), 'label')}: {asked.why}.")
+        console.answer({"why": asked.why, "table": columns})
 
 
 def _costs(given: list[str] | None, known: list[Any]) -> dict[Any, float] | None:

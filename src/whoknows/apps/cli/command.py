@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from whoknows.apps.cli.config import read_config
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import CommandError, told
 from whoknows.apps.cli.memory import bytes_of
 
@@ -25,8 +25,8 @@ _UsageError: Any = typer.BadParameter.__base__  # which Typer does not export
 def command(run: Callable[..., None]) -> Callable[..., None]:
     """Turn a function into a command: add the common options, and report its errors.
 
-    The function gets the output as ``say``, its own options and, if it has a parameter ``settings``, all of
-    its options as a dict.
+    The function gets the console, its own options and, if it has a parameter ``settings``, all of its options
+    as a dict.
     """
 
     def called(
@@ -55,17 +55,17 @@ def command(run: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         from whoknows.io.encoding import size_limit
 
-        say = Say(quiet, as_json)
-        settings = {"settings": options} if "settings" in own else {}
-        with told(say, debug), size_limit(max_size and bytes_of(max_size, "--max-size")):
-            run(say, **options, **settings)
+        console = Console(quiet, as_json)
+        settings = {"settings": options} if "settings" in [p.name for p in own] else {}
+        with told(console, debug), size_limit(max_size and bytes_of(max_size, "--max-size")):
+            run(console, **options, **settings)
 
-    own = inspect.signature(run, eval_str=True).parameters
+    _, *own = inspect.signature(run, eval_str=True).parameters.values()
     *common, _ = inspect.signature(called, eval_str=True).parameters.values()
-    options = [p.replace(kind=p.KEYWORD_ONLY) for name, p in own.items() if name not in ("say", "settings")]
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in own if p.name != "settings"] + common
     called.__name__, called.__doc__, called.__module__ = run.__name__, run.__doc__, run.__module__
-    called.__signature__ = inspect.Signature([*options, *common])
-    called.__annotations__ = {p.name: p.annotation for p in (*options, *common)}
+    called.__signature__ = inspect.Signature(parameters)
+    called.__annotations__ = {p.name: p.annotation for p in parameters}
     return called
 
 
@@ -99,5 +99,5 @@ class Commands(TyperGroup):
             code = super().main(args, *rest, **{**options, "standalone_mode": False})
         except _UsageError as error:
             code = error.exit_code
-            Say(as_json=True).problem(error.format_message(), code)
+            Console(as_json=True).problem(error.format_message(), code)
         sys.exit(code or 0)

@@ -8,7 +8,7 @@ import typer
 
 from whoknows.apps.cli import inputs, models, options
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import USAGE, CommandError
 from whoknows.apps.cli.output import check_table, write
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @command
 def compare(
-    say: Say,
+    console: Console,
     settings: dict[str, Any],
     labels: options.LabelsArgument,
     features: options.FeaturesOption = None,
@@ -55,21 +55,21 @@ def compare(
 
     source = inputs.Source.of(settings)
     check_table(out, *source.files.values())
-    crowd = inputs.load(source, say)
+    crowd = inputs.load(source, console)
     if source.is_labels_alone(crowd.labels):
         raise CommandError("compare requires features: --features FILE or --text COLUMN.", USAGE)
     annotations = crowd.dataset.annotations
     estimator = models.build(model, levels, seed, max_iter, annotations.labels.tolist())
-    with say.progress("Cross-validating") as update:
+    with console.progress("Cross-validating") as update:
         found = cross_validate(
             estimator, crowd.dataset.X, annotations, folds=folds, random_state=seed, progress=update
         )
     columns = _columns(found)
-    write(columns, out, say)
-    say.show("", *str(found).splitlines())
+    write(columns, out, console)
+    console.show("", *str(found).splitlines())
     if out is not None:
-        say.tell(f"{out}: the table.")
-    say.answer({"model": model, "folds": folds, "methods": columns})
+        console.tell(f"{out}: the table.")
+    console.answer({"model": model, "folds": folds, "methods": columns})
 
 
 def _columns(found: Comparison) -> dict[str, Any]:

@@ -21,7 +21,7 @@ FIRST_LINE, PAUSE = (
 Update = Callable[[float, float], None]  # how much is done, of how much
 
 
-class Say:
+class Console:
     """Output of one run of a command.
 
     Parameters
@@ -90,7 +90,7 @@ class Say:
         if self.quiet:
             yield lambda done, of: None
             return
-        from rich.console import Console
+        from rich.console import Console as RichConsole
         from rich.markup import escape
         from rich.progress import Progress, TimeElapsedColumn
 
@@ -98,7 +98,7 @@ class Say:
         with Progress(
             *Progress.get_default_columns(),
             TimeElapsedColumn(),
-            console=Console(stderr=True),
+            console=RichConsole(stderr=True),
             speed_estimate_period=math.inf,  # updates of a slow fit are minutes apart
             transient=True,
             disable=not on_terminal,
@@ -130,10 +130,10 @@ def _print(text: str, stream: TextIO, prefix: str = "", style: str = "") -> None
     if not stream.isatty():
         stream.write(f"{prefix}{text}\n")
         return
-    from rich.console import Console
+    from rich.console import Console as RichConsole
     from rich.text import Text
 
-    Console(file=stream).print(Text.assemble((prefix, style), text))
+    RichConsole(file=stream).print(Text.assemble((prefix, style), text))
 
 
 def _printable(text: str, stream: TextIO) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from whoknows.apps.cli import inputs, options, output
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError
 from whoknows.apps.cli.results import FitFolder
 from whoknows.apps.cli.words import count
@@ -23,7 +23,7 @@ BLOCK = 100_000  # rows of a large consensus in memory at a time
 
 @command
 def convert(
-    say: Say,
+    console: Console,
     settings: dict[str, Any],
     labels: Annotated[Path, typer.Argument(metavar="IN", help=IN)],
     out: Annotated[Path, typer.Argument(metavar="OUT", help=OUT)],
@@ -46,47 +46,47 @@ def convert(
 
     whoknows convert whoknows-out predictions.json --to label-studio
     """
-    _check(out, to, labels, say)
+    _check(out, to, labels, console)
     if (labels / output.SETTINGS).is_file():
-        written = _convert_fit(FitFolder(labels), out, to, say)
+        written = _convert_fit(FitFolder(labels), out, to, console)
         what = f"the consensus of {count(written, 'item')}"
     else:
-        written = _convert_labels(inputs.Source.of(settings), out, to or "long", say)
+        written = _convert_labels(inputs.Source.of(settings), out, to or "long", console)
         what = count(written, "label")
     if out != output.STDOUT:
-        say.tell(f"{out}: {what}.")
-    say.answer({"out": str(out.absolute()), "written": written})
+        console.tell(f"{out}: {what}.")
+    console.answer({"out": str(out.absolute()), "written": written})
 
 
-def _check(out: Path, to: To | None, labels: Path, say: Say) -> None:
+def _check(out: Path, to: To | None, labels: Path, console: Console) -> None:
     """Raise if the layout cannot be written to ``out``."""
     if to != "label-studio":
         output.check_table(out)
     elif out.suffix.lower() != ".json":
         raise CommandError(f"{out}: expected a name that ends in .json, which Label Studio imports.", USAGE)
-    if out == output.STDOUT and say.as_json:
+    if out == output.STDOUT and console.as_json:
         raise CommandError("OUT is -, but with --json standard output is for JSON: name a file.", USAGE)
     output.refuse_to_replace_input([out], labels)
 
 
-def _convert_labels(source: inputs.Source, out: Path, to: To, say: Say) -> int:
+def _convert_labels(source: inputs.Source, out: Path, to: To, console: Console) -> int:
     """Write labels in another layout, with a note about what it cannot represent."""
     from whoknows.io.labels import write_labels
 
     if to == "label-studio":
         raise CommandError("--to label-studio requires the folder of a fit as IN.", USAGE)
-    annotations = inputs.read_annotations(source, say).annotations
-    with output.destination(out, say) as path:
-        say.all(write_labels(annotations, path, to))
+    annotations = inputs.read_annotations(source, console).annotations
+    with output.destination(out, console) as path:
+        console.all(write_labels(annotations, path, to))
     return annotations.n_annotations
 
 
-def _convert_fit(fitted: FitFolder, out: Path, to: To | None, say: Say) -> int:
+def _convert_fit(fitted: FitFolder, out: Path, to: To | None, console: Console) -> int:
     """Write the consensus of a fit as a table, or as predictions that Label Studio imports."""
     from whoknows.io.labels import write_predictions
 
     if to is None:
-        return _write_consensus(fitted, out, say)
+        return _write_consensus(fitted, out, console)
     if to != "label-studio":
         raise CommandError(
             f"--to {to} is a layout of labels; the consensus of a fit has one label per item.", USAGE
@@ -101,11 +101,11 @@ def _convert_fit(fitted: FitFolder, out: Path, to: To | None, say: Say) -> int:
     return write_predictions(source.labels, out, *columns, columns=source.columns)
 
 
-def _write_consensus(fitted: FitFolder, out: Path, say: Say) -> int:
+def _write_consensus(fitted: FitFolder, out: Path, console: Console) -> int:
     """Write the consensus as a table; that of an out-of-core fit in blocks."""
     if fitted.consensus_of_many is None:
         consensus = fitted.consensus()
-        output.write(consensus, out, say)
+        output.write(consensus, out, console)
         return len(consensus["item"])
     import pyarrow as pa
     from pyarrow import parquet
@@ -114,6 +114,6 @@ def _write_consensus(fitted: FitFolder, out: Path, say: Say) -> int:
 
     with parquet.ParquetFile(fitted.consensus_of_many) as table:
         kinds = {field.name: pa.array([], field.type) for field in table.schema_arrow}
-        with output.destination(out, say) as path:
+        with output.destination(out, console) as path:
             write_blocks((block.to_pydict() for block in table.iter_batches(BLOCK)), path, kinds)
         return int(table.metadata.num_rows)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import writing
 from whoknows.apps.cli.fit import FILES, files_in, fit_files, tell_files
 from whoknows.apps.cli.output import complete_move, folder, refuse_to_replace_other_files, write_settings
@@ -22,7 +22,7 @@ SHARE_LABELLED = 0.3
 
 @command
 def demo(
-    say: Say,
+    console: Console,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder.")] = Path("whoknows-demo"),
 ) -> None:
     """Run a demonstration on bundled data.
@@ -43,11 +43,11 @@ def demo(
         write_settings(draft, {}, {}, "Written by whoknows demo")
     files = {"labels": data / "labels.csv", "features": data / "features.csv", "out": out}
     settings = {**files, "model": "lgp", "levels": None, "seed": 0, "max_iter": 200}
-    summary = fit_files(settings, say)
+    summary = fit_files(settings, console)
     accuracy = _accuracy(summary.consensus, truth)
-    say.tell("", *summary.lines(), "", *_table(**accuracy), "")
-    tell_files(out, say)
-    say.answer({"out": str(out.absolute()), "files": list(files_in(out)), "right": accuracy})
+    console.tell("", *summary.lines(), "", *_table(**accuracy), "")
+    tell_files(out, console)
+    console.answer({"out": str(out.absolute()), "files": list(files_in(out)), "right": accuracy})
 
 
 def _write_data(draft: Path) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.words import in_flags
 
 FAILED = 1  # a bug, or a limit of the machine
@@ -35,10 +35,10 @@ class CommandError(Exception):
 
 
 @contextmanager
-def told(say: Say, debug: bool) -> Iterator[None]:
+def told(console: Console, debug: bool) -> Iterator[None]:
     """Turn errors inside into a message and an exit code, and warnings into messages."""
     try:
-        with _warnings_to(say):
+        with _warnings_to(console):
             yield
         sys.stdout.flush()
     except Exception as error:
@@ -48,12 +48,12 @@ def told(say: Say, debug: bool) -> Iterator[None]:
             _mute_output()
             raise typer.Exit(BROKEN_PIPE) from None
         text, code = describe(error)
-        say.problem(text, code)
+        console.problem(text, code)
         raise typer.Exit(code) from None
     except KeyboardInterrupt:
         if debug:
             raise
-        say.problem("Interrupted. No results were written.", INTERRUPTED)
+        console.problem("Interrupted. No results were written.", INTERRUPTED)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -97,7 +97,7 @@ def describe(error: Exception) -> tuple[str, int]:
 
 
 @contextmanager
-def _warnings_to(say: Say) -> Iterator[None]:
+def _warnings_to(console: Console) -> Iterator[None]:
     """Show each warning once, even if its numbers differ, without the line of code."""
     shown: set[str] = set()
     with warnings.catch_warnings():
@@ -109,7 +109,7 @@ def _warnings_to(say: Say) -> Iterator[None]:
             kind = re.sub(r"-?\d\S*", "#", text)
             if kind not in shown:
                 shown.add(kind)
-                say.warn(text)
+                console.warn(text)
 
         warnings.showwarning = show
         yield

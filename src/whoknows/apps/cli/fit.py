@@ -12,7 +12,7 @@ import typer
 from whoknows.apps.cli import about, inputs, models, options
 from whoknows.apps.cli import resume as resuming
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import USAGE, CommandError, writing
 from whoknows.apps.cli.memory import item_blocks
 from whoknows.apps.cli.output import SETTINGS, complete_move, folder, write_settings
@@ -45,7 +45,7 @@ OutOption = Annotated[Path, typer.Option(metavar="DIR", help="Folder for the res
 
 @command
 def fit(
-    say: Say,
+    console: Console,
     settings: dict[str, Any],
     labels: options.LabelsArgument,
     features: options.FeaturesOption = None,
@@ -86,35 +86,35 @@ def fit(
 
     whoknows fit labels.csv --features folder_of_parquet --memory 4GB
     """
-    summary = fit_files(settings, say)
-    say.tell("", *summary.lines(), "")
-    tell_files(out, say, asks=model != "regression")
-    say.answer({"out": str(out.absolute()), "files": list(files_in(out)), "lines": summary.lines()})
+    summary = fit_files(settings, console)
+    console.tell("", *summary.lines(), "")
+    tell_files(out, console, asks=model != "regression")
+    console.answer({"out": str(out.absolute()), "files": list(files_in(out)), "lines": summary.lines()})
 
 
-def fit_files(settings: dict[str, Any], say: Say) -> Summary:
+def fit_files(settings: dict[str, Any], console: Console) -> Summary:
     """Read, fit, summarize and write all files of a fit, or none."""
     source = inputs.Source.of(settings)
     out: Path = settings["out"]
     _refuse_to_write_into_features(out, source.features)
     if complete_move(out):
-        say.note(f"{out}: results of an earlier run that was killed while moving them are now complete.")
-    n_notes = len(say.notes)  # the report has the notes on the input files only
+        console.note(f"{out}: results of an earlier run that was killed while moving them are now complete.")
+    n_notes = len(console.notes)  # the report has the notes on the input files only
     resume = settings.pop("resume", False)  # not a setting: it does not change the results
-    checkpoints = resuming.checkpoint_folder(out, resume, say)
+    checkpoints = resuming.checkpoint_folder(out, resume, console)
     with checkpoints as checkpoint, folder(out, FILES, source.files.values()) as draft:
-        data = inputs.load(source, say, sampled=False)
-        gold = inputs.read_truth(source, data, say)
-        notes = [note.strip() for note in say.notes[n_notes:]]
-        shown = _shown_items(source, data, say)  # before the fit, so that a missing column is reported now
-        model = _build(settings, data, source.is_labels_alone(data.labels), say)
-        resuming.announce(checkpoint, resume, say)
+        data = inputs.load(source, console, sampled=False)
+        gold = inputs.read_truth(source, data, console)
+        notes = [note.strip() for note in console.notes[n_notes:]]
+        shown = _shown_items(source, data, console)  # now, so that a missing column is reported early
+        model = _build(settings, data, source.is_labels_alone(data.labels), console)
+        resuming.announce(checkpoint, resume, console)
         started = time.monotonic()
-        _fit(model, data, gold, settings, checkpoint, say)
-        say.note(f"Fitted in {time.monotonic() - started:.0f} s.")
-        summary = _summarize(model, source, data, gold, {"notes": notes, **shown}, say)
+        _fit(model, data, gold, settings, checkpoint, console)
+        console.note(f"Fitted in {time.monotonic() - started:.0f} s.")
+        summary = _summarize(model, source, data, gold, {"notes": notes, **shown}, console)
         with writing(out):
-            _write(draft, model, data, summary, say)
+            _write(draft, model, data, summary, console)
             heading = f"Settings and facts of this fit. To repeat it: whoknows fit --config {SETTINGS}"
             write_settings(draft, _absolute(settings), _facts(source, data), heading)
     return summary
@@ -132,16 +132,21 @@ def _absolute(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fit(
-    model: Any, data: inputs.LoadedData, gold: Any, settings: dict[str, Any], checkpoint: Path, say: Say
+    model: Any,
+    data: inputs.LoadedData,
+    gold: Any,
+    settings: dict[str, Any],
+    checkpoint: Path,
+    console: Console,
 ) -> None:
     """Fit with a progress bar, to features in memory or out of core."""
     X, Y = data.dataset.X, data.dataset.annotations
     gold = None if gold is None else data.dataset.by_item(gold)
     if data.out_of_core:
         X = resuming.as_needed(X, settings["model"], settings["memory"])
-        resuming.fit(model, X, Y, gold, say, checkpoint)
+        resuming.fit(model, X, Y, gold, console, checkpoint)
     else:
-        models.fit(model, X, Y, gold, say)
+        models.fit(model, X, Y, gold, console)
 
 
 def _refuse_to_write_into_features(out: Path, features: Path | None) -> None:
@@ -150,11 +155,11 @@ def _refuse_to_write_into_features(out: Path, features: Path | None) -> None:
         raise CommandError(f"{out}: is inside the folder of the features. Choose another --out.", USAGE)
 
 
-def _shown_items(source: inputs.Source, data: inputs.LoadedData, say: Say) -> dict[str, Any]:
+def _shown_items(source: inputs.Source, data: inputs.LoadedData, console: Console) -> dict[str, Any]:
     """Return texts and images of the items for the report; none if features are out of core."""
     if data.out_of_core:
         return {}
-    return {"text": about.texts_of(source, data), "images": about.images_of(source, data, say)}
+    return {"text": about.texts_of(source, data), "images": about.images_of(source, data, console)}
 
 
 def _summarize(
@@ -163,7 +168,7 @@ def _summarize(
     data: inputs.LoadedData,
     gold: Any,
     options: dict[str, Any],
-    say: Say,
+    console: Console,
 ) -> Summary:
     """Summarize the fit; for features out of core, on a sample of the items."""
     from whoknows.insight.summary import summarize
@@ -171,14 +176,14 @@ def _summarize(
     dataset = data.dataset
     if data.out_of_core:
         if _asks_for_texts_or_images(source):
-            say.warn(NOT_SHOWN)
-        rows, dataset, note = inputs.sample(dataset, say)
-        say.note(note)
+            console.warn(NOT_SHOWN)
+        rows, dataset, note = inputs.sample(dataset, console)
+        console.note(note)
         model = _restrict(model, rows)
         options = {"notes": [*options["notes"], note], "text": dataset.in_order(data.labels.text)}
     gold = None if gold is None else dataset.by_item(gold)
     names = list(dataset.names)
-    with say.progress("Summarizing") as update:
+    with console.progress("Summarizing") as update:
         return summarize(
             model, dataset.X, dataset.annotations, features=names, gold=gold, progress=update, **options
         )
@@ -199,26 +204,26 @@ def _restrict(model: Any, rows: Any) -> Any:
     return part
 
 
-def _build(settings: dict[str, Any], data: inputs.LoadedData, alone: bool, say: Say) -> Any:
+def _build(settings: dict[str, Any], data: inputs.LoadedData, alone: bool, console: Console) -> Any:
     """Return the estimator, with a note if another model may suit the labels."""
     values = data.dataset.annotations.labels.tolist()
     chosen = [settings[name] for name in ("model", "levels", "seed", "max_iter")]
     hint = models.hint(values, *chosen[:2])
     if hint:
-        say.note(hint)
+        console.note(hint)
     if alone:
-        say.warn(LABELS_ALONE)
+        console.warn(LABELS_ALONE)
     return models.build(*chosen, values, alone)
 
 
-def _write(draft: Path, model: Any, data: inputs.LoadedData, summary: Summary, say: Say) -> None:
+def _write(draft: Path, model: Any, data: inputs.LoadedData, summary: Summary, console: Console) -> None:
     """Write everything but the settings."""
     from whoknows.apps.report import write
     from whoknows.io import write_table
     from whoknows.io.atomic import write_lines
 
     if data.out_of_core:
-        _write_consensus(draft / CONSENSUS_OF_MANY, model, data, say)
+        _write_consensus(draft / CONSENSUS_OF_MANY, model, data, console)
     else:
         write_table(summary.consensus, draft / CONSENSUS)
     write_table(summary.annotators, draft / ANNOTATORS)
@@ -226,16 +231,16 @@ def _write(draft: Path, model: Any, data: inputs.LoadedData, summary: Summary, s
     if data.recipe.words is not None:
         data.recipe.words.save(draft / TEXT)
     write_lines([summary.to_json()], draft / SUMMARY)
-    with say.progress("Writing the report"):
+    with console.progress("Writing the report"):
         write(summary, draft / REPORT)
 
 
-def _write_consensus(path: Path, model: Any, data: inputs.LoadedData, say: Say) -> None:
+def _write_consensus(path: Path, model: Any, data: inputs.LoadedData, console: Console) -> None:
     """Write the consensus of all items, block by block."""
     from whoknows.io.tables import write_blocks
 
     Y = data.dataset.annotations
-    with say.progress(f"Writing the consensus of {Y.n_items} items") as update:
+    with console.progress(f"Writing the consensus of {Y.n_items} items") as update:
         blocks = (_consensus(model, data, rows) for rows in item_blocks(Y.n_items, update))
         write_blocks(blocks, path, {"vote": Y.labels.tolist(), "confidence": [0.0]})
 
@@ -270,16 +275,16 @@ def files_in(out: Path) -> dict[str, str]:
     return {name: content for name, content in FILES.items() if (out / name).is_file()}
 
 
-def tell_files(out: Path, say: Say, asks: bool = True) -> None:
+def tell_files(out: Path, console: Console, asks: bool = True) -> None:
     """Print the files of the results; ``asks``: whether the model works with whoknows ask."""
-    say.tell(f"Results are in {out}:")
+    console.tell(f"Results are in {out}:")
     files = files_in(out)
     width = max(map(len, files), default=0)
     for name, content in files.items():
-        say.tell(
+        console.tell(
             f"  {name:<{width}}  {content if asks or name != MODEL else 'for whoknows predict and report'}"
         )
-    say.tell(f"Open {out / REPORT} in a browser.")
+    console.tell(f"Open {out / REPORT} in a browser.")
 
 
 FILES = {

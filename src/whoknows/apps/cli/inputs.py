@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from whoknows.apps.cli.console import Say, Update
+from whoknows.apps.cli.console import Console, Update
 from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError
 from whoknows.apps.cli.memory import bytes_of
 from whoknows.apps.cli.words import OPTIONS, count
@@ -142,7 +142,7 @@ class LoadedData:
         return not self.dataset.features.in_memory
 
 
-def load(source: Source, say: Say, recipe: Recipe | None = None, sampled: bool = True) -> LoadedData:
+def load(source: Source, console: Console, recipe: Recipe | None = None, sampled: bool = True) -> LoadedData:
     """Read labels and features, and join them by item.
 
     ``recipe`` is that of an earlier fit, if features must be computed in the same way. Features out of core
@@ -150,29 +150,29 @@ def load(source: Source, say: Say, recipe: Recipe | None = None, sampled: bool =
     """
     from whoknows.io import join
 
-    labels, texts, recipe = read_annotations(source, say), None, recipe or Recipe()
+    labels, texts, recipe = read_annotations(source, console), None, recipe or Recipe()
     if source.features is not None:
-        features, recipe = read_numbers(source, recipe, say)
+        features, recipe = read_numbers(source, recipe, console)
     elif source.is_labels_alone(labels):
         features = _no_features(labels.annotations.items, source.labels)
     else:
         texts, path = _read_texts(source, labels)
-        features, recipe = of_texts(texts, path, recipe, say)
+        features, recipe = of_texts(texts, path, recipe, console)
     allow_missing = source.allow_missing or (features.in_memory and not features.numbered)
     dataset = join(labels, features, allow_missing=allow_missing)
     for note in dataset.notes[: int(dataset.lost > MANY_LOST)]:
-        say.warn(note)
-    say.all(dataset.notes[int(dataset.lost > MANY_LOST) :])
+        console.warn(note)
+    console.all(dataset.notes[int(dataset.lost > MANY_LOST) :])
     if sampled and not features.in_memory:
-        _, dataset, note = sample(dataset, say)
-        say.note(f"  {note}")
+        _, dataset, note = sample(dataset, console)
+        console.note(f"  {note}")
     return LoadedData(labels, dataset, texts, recipe)
 
 
-def sample(dataset: Dataset, say: Say) -> tuple[Any, Dataset, str]:
+def sample(dataset: Dataset, console: Console) -> tuple[Any, Dataset, str]:
     """Read a sample of the items into memory; return their rows, their data and a note."""
     labelled = dataset.annotations.labelled
-    with say.progress("Reading a sample of the items") as update:
+    with console.progress("Reading a sample of the items") as update:
         watch(dataset.X, update)
         rows, some = dataset.sample(N_LABELLED, N_UNLABELLED)
     n_labelled = int(labelled[rows].sum())
@@ -189,14 +189,14 @@ def watch(X: Any, update: Update) -> None:
         X.progress = update
 
 
-def read_annotations(source: Source, say: Say) -> LabelFile:
+def read_annotations(source: Source, console: Console) -> LabelFile:
     """Read labels, with a note on what was found."""
     from whoknows.data.vocabulary import show
     from whoknows.io import FORMATS, labels
 
     if source.format is not None and source.format not in FORMATS:
         raise CommandError(f"--format must be one of {', '.join(FORMATS)}; got {source.format!r}.", USAGE)
-    with say.progress(f"Reading {source.labels.name}"):
+    with console.progress(f"Reading {source.labels.name}"):
         read = labels.read_labels(
             source.labels,
             source.format,
@@ -207,26 +207,26 @@ def read_annotations(source: Source, say: Say) -> LabelFile:
         )
     Y = read.annotations
     how = "as given" if source.format else "detected"
-    say.note(
+    console.note(
         f"{source.labels}: {read.format} format ({how}); {count(Y.n_annotations, 'label')} by "
         f"{count(Y.n_annotators, 'annotator')} for {count(int(Y.labelled.sum()), 'item')}. "
         f"Labels are {show(Y.labels.tolist(), 8)}."
     )
-    say.all(read.notes)
+    console.all(read.notes)
     return read
 
 
 # --- features ---------------------------------------------------------------------------------------
 
 
-def read_numbers(source: Source, recipe: Recipe, say: Say) -> tuple[Features, Recipe]:
+def read_numbers(source: Source, recipe: Recipe, console: Console) -> tuple[Features, Recipe]:
     """Read numeric features in the order of the recipe, without missing numbers, with a note."""
     from whoknows.data.vocabulary import show
     from whoknows.io import FileError, impute_median, read_features
 
     assert source.features is not None
     id_column = source.id_column or _column_of_items(source, source.features)
-    with say.progress(f"Reading {source.features.name}"):
+    with console.progress(f"Reading {source.features.name}"):
         try:
             memory = bytes_of(source.memory)
             features = read_features(source.features, id_column, vector=source.vector, memory=memory)
@@ -240,27 +240,29 @@ def read_numbers(source: Source, recipe: Recipe, say: Say) -> tuple[Features, Re
             features = features.with_ids(source.items)
     how = "" if features.in_memory else ", used out of core"
     what = f"{count(len(features.names), 'feature')} of {count(len(features), 'item')}"
-    say.note(f"{features.path}: {what}{how}.")
+    console.note(f"{features.path}: {what}{how}.")
     if recipe.features:
         features = in_order(features, recipe.features, source.has_names)
     if not features.in_memory:  # missing numbers are refused when they are read
-        say.all(features.notes)
+        console.all(features.notes)
         return features, Recipe(names=features.names)
     features, medians = impute_median(features, recipe.medians or None)
-    say.all(features.notes)
+    console.all(features.notes)
     return features, Recipe(medians)
 
 
-def of_texts(texts: Mapping[Hashable, str], path: Path, recipe: Recipe, say: Say) -> tuple[Features, Recipe]:
+def of_texts(
+    texts: Mapping[Hashable, str], path: Path, recipe: Recipe, console: Console
+) -> tuple[Features, Recipe]:
     """Compute features of texts, with the terms of the recipe or, if it has none, of these texts."""
     from whoknows.io import TextFeatures
 
-    with say.progress("Computing features of the texts"):
+    with console.progress("Computing features of the texts"):
         words = TextFeatures.of(texts) if recipe.words is None else recipe.words
         features = replace(words.transform(texts), path=path)
     n_features, n_items = count(len(features.names), "feature"), count(len(texts), "item")
-    say.note(f"{path}: {n_features} of the texts of {n_items}.")
-    say.all(features.notes)
+    console.note(f"{path}: {n_features} of the texts of {n_items}.")
+    console.all(features.notes)
     return features, Recipe(words=words)
 
 
@@ -321,7 +323,7 @@ def _read_texts(source: Source, labels: LabelFile) -> tuple[Mapping[Hashable, st
 # --- true labels ------------------------------------------------------------------------------------
 
 
-def read_truth(source: Source, data: LoadedData, say: Say) -> dict[Hashable, Hashable] | None:
+def read_truth(source: Source, data: LoadedData, console: Console) -> dict[Hashable, Hashable] | None:
     """Return true labels by item id, from their own file or from that of the labels, with a note."""
     from whoknows.data.vocabulary import show
     from whoknows.io import read_gold
@@ -341,5 +343,5 @@ def read_truth(source: Source, data: LoadedData, say: Say) -> dict[Hashable, Has
             BAD_INPUT,
         )
     unused = f"; {len(known) - n_used} more are of other items" if n_used < len(known) else ""
-    say.note(f"{path}: the true labels of {count(n_used, 'item')} are used{unused}.")
+    console.note(f"{path}: the true labels of {count(n_used, 'item')} are used{unused}.")
     return match_labels(known, data.dataset.annotations)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from whoknows.apps.cli.console import Say, Update
+from whoknows.apps.cli.console import Console, Update
 from whoknows.apps.cli.errors import USAGE, CommandError
 
 Classifier = Literal["auto", "lgp", "id", "gp", "ordered"]
@@ -74,9 +74,9 @@ def hint(labels: list[Any], model: Name, levels: list[str] | None) -> str | None
     return f"{found} If they are ordinal, use --model ordered."
 
 
-def fit(model: Any, X: Any, annotations: Any, gold: Any, say: Say) -> Any:
+def fit(model: Any, X: Any, annotations: Any, gold: Any, console: Console) -> Any:
     """Fit with a progress bar."""
-    with say.progress(f"Fitting {annotations.n_items} items") as update:
+    with console.progress(f"Fitting {annotations.n_items} items") as update:
         return model.fit(X, annotations, callback(model, update), gold=gold)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from whoknows.apps.cli.config import FOUND, read_toml, write_toml
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import USAGE, CommandError, writing
 
 SETTINGS = "settings.toml"  # moved last: a folder without it is not complete
@@ -177,17 +177,17 @@ def check_table(out: Path | None, *inputs: Path) -> None:
         refuse_to_replace_input([out], path)
 
 
-def write(columns: Mapping[str, Any], out: Path | None, say: Say) -> None:
+def write(columns: Mapping[str, Any], out: Path | None, console: Console) -> None:
     """Write a table, if it has a destination."""
     from whoknows.io.labels import write_table
 
     if out is not None:
-        with destination(out, say) as path:
+        with destination(out, console) as path:
             write_table(columns, path)
 
 
 @contextmanager
-def destination(out: Path, say: Say) -> Iterator[Path]:
+def destination(out: Path, console: Console) -> Iterator[Path]:
     """Yield the file to write a table to; for ``-`` its content is printed at the end, except with --json."""
     if out != STDOUT:
         with writing(out):
@@ -196,7 +196,7 @@ def destination(out: Path, say: Say) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "table.csv")
         yield path
-        if not say.as_json:
+        if not console.as_json:
             sys.stdout.flush()
             sys.stdout.buffer.write(path.read_bytes())
             sys.stdout.buffer.flush()

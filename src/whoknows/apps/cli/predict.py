@@ -10,7 +10,7 @@ import typer
 
 from whoknows.apps.cli import inputs, options
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError, writing
 from whoknows.apps.cli.fit import FILES
 from whoknows.apps.cli.inputs import BY_POSITION, of_texts
@@ -34,7 +34,7 @@ TextOption = Annotated[
 
 @command
 def predict(
-    say: Say,
+    console: Console,
     model: ModelArgument,
     features: FeaturesArgument,
     text: TextOption = None,
@@ -66,21 +66,21 @@ def predict(
     # Columns are ordered here. The model gets arrays, and would warn that they have no names.
     names = tuple(map(str, vars(loaded).pop("feature_names_in_", ())))
     source = inputs.Source(model, features, text, items, id_column=id_column, vector=vector, memory=memory)
-    read = _read(source, fitted, names, say)
+    read = _read(source, fitted, names, console)
     if not read.in_memory:
-        _predict_blocks(loaded, read, out, say)
+        _predict_blocks(loaded, read, out, console)
         return
-    with say.progress(f"Predicting {len(read)} items"):
+    with console.progress(f"Predicting {len(read)} items"):
         columns = _table(loaded, read)
-    write(columns, out, say)
+    write(columns, out, console)
     if out != STDOUT:
-        say.tell(f"{out}: the labels of {count(len(read), 'item')}.")
-        say.answer({"out": str(out.absolute()), "items": len(read)})
+        console.tell(f"{out}: the labels of {count(len(read), 'item')}.")
+        console.answer({"out": str(out.absolute()), "items": len(read)})
     else:
-        say.answer({"items": len(read), "table": columns})
+        console.answer({"items": len(read), "table": columns})
 
 
-def _read(source: inputs.Source, fitted: FitFolder, names: tuple[str, ...], say: Say) -> Features:
+def _read(source: inputs.Source, fitted: FitFolder, names: tuple[str, ...], console: Console) -> Features:
     """Read features of new items as in the fit; ``names`` are those stored in the model."""
     from whoknows.io import read_texts
 
@@ -95,31 +95,31 @@ def _read(source: inputs.Source, fitted: FitFolder, names: tuple[str, ...], say:
             raise CommandError(
                 f"{source.features}: {_NO_NAMES.format(fitted.folder)} {BY_POSITION}", BAD_INPUT
             )
-        return inputs.read_numbers(source, recipe, say)[0]
+        return inputs.read_numbers(source, recipe, console)[0]
     if source.items is not None or source.vector is not None:
         raise CommandError(
             f"{fitted.path}: was fitted to texts; --items and --vector are for numbers.", USAGE
         )
     column = source.text or (fitted.source.text_column if fitted.has_settings else source.text_column)
     texts = read_texts(source.features, column, source.id_column)
-    return of_texts(texts, source.features, fitted.recipe, say)[0]
+    return of_texts(texts, source.features, fitted.recipe, console)[0]
 
 
-def _predict_blocks(model: Any, features: Features, out: Path, say: Say) -> None:
+def _predict_blocks(model: Any, features: Features, out: Path, console: Console) -> None:
     """Predict and write the items block by block."""
     from whoknows.io.tables import write_blocks
 
     if out == STDOUT:
         raise CommandError("--out - prints a table; features out of core need a file: --out FILE.", USAGE)
     n_items = len(features)
-    with writing(out), say.progress(f"Predicting {n_items} items") as update:
+    with writing(out), console.progress(f"Predicting {n_items} items") as update:
         blocks = (
             _table(model, replace(features, X=features.X[rows], ids=features.ids_at(rows)))
             for rows in item_blocks(n_items, update)
         )
         write_blocks(blocks, out)
-    say.tell(f"{out}: the labels of {count(n_items, 'item')}.")
-    say.answer({"out": str(out.absolute()), "items": n_items})
+    console.tell(f"{out}: the labels of {count(n_items, 'item')}.")
+    console.answer({"out": str(out.absolute()), "items": n_items})
 
 
 def _table(model: Any, features: Features) -> dict[str, Any]:

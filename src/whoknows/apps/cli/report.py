@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import USAGE, CommandError, writing
 from whoknows.apps.cli.output import refuse_to_replace_input
 from whoknows.apps.cli.results import REPORT, FitFolder, ModelArgument
@@ -16,7 +16,7 @@ from whoknows.apps.cli.results import REPORT, FitFolder, ModelArgument
 
 @command
 def report(
-    say: Say,
+    console: Console,
     model: ModelArgument,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="HTML file. Default: report.html next to the model.")
@@ -37,10 +37,10 @@ def report(
     path = fitted.folder / REPORT if out is None else out
     _check(path, fitted)
     summary = fitted.summary()
-    with writing(path), say.progress("Writing the report"):
+    with writing(path), console.progress("Writing the report"):
         write(summary, path, title)
-    say.tell(f"{path}: open it in a browser.")
-    say.answer({"out": str(path.absolute())})
+    console.tell(f"{path}: open it in a browser.")
+    console.answer({"out": str(path.absolute())})
 
 
 def _check(path: Path, fitted: FitFolder) -> None:

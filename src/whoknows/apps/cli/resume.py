@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from whoknows.apps.cli.console import Say, Update
+from whoknows.apps.cli.console import Console, Update
 from whoknows.apps.cli.errors import USAGE, CommandError
 from whoknows.apps.cli.inputs import watch
 from whoknows.apps.cli.memory import bytes_of
@@ -32,7 +32,7 @@ def as_needed(X: Any, model: str, memory: str | None) -> Any:
     return X[:]
 
 
-def fit(model: Any, X: Any, Y: Any, gold: Any, say: Say, checkpoint: Path) -> Any:
+def fit(model: Any, X: Any, Y: Any, gold: Any, console: Console, checkpoint: Path) -> Any:
     """Fit to features out of core, with one progress bar per pass over the files, and one for the fit.
 
     The state is kept in the folder ``checkpoint``, except for regression.
@@ -43,7 +43,7 @@ def fit(model: Any, X: Any, Y: Any, gold: Any, say: Say, checkpoint: Path) -> An
     options = {"gold": gold}
     if not isinstance(model, CrowdRegressor):
         options["checkpoint"] = checkpoint
-    with Stages(say, Y.n_items) as stages:
+    with Stages(console, Y.n_items) as stages:
         watch(X, stages.reading)
         if isinstance(model, AutoCrowdClassifier):
             return model.fit(X, Y, lambda done, of, seconds: stages.fitting(done, of), **options)
@@ -51,7 +51,7 @@ def fit(model: Any, X: Any, Y: Any, gold: Any, say: Say, checkpoint: Path) -> An
 
 
 @contextmanager
-def checkpoint_folder(out: Path, resume: bool, say: Say) -> Iterator[Path]:
+def checkpoint_folder(out: Path, resume: bool, console: Console) -> Iterator[Path]:
     """Yield the checkpoint folder of a fit; it is removed once the results are complete.
 
     ``resume`` requires the checkpoint of an interrupted fit. A run that fails deletes nothing.
@@ -69,7 +69,7 @@ def checkpoint_folder(out: Path, resume: bool, say: Say) -> Iterator[Path]:
         yield checkpoint
     except BaseException:
         if is_checkpoint(checkpoint):
-            say.note(f"The state of the fit is kept in {checkpoint}: repeat the command with --resume.")
+            console.note(f"The state of the fit is kept in {checkpoint}: repeat the command with --resume.")
         raise
     for draft in out.glob(DRAFTS) if resume else ():  # now that the results are complete
         shutil.rmtree(draft)
@@ -77,23 +77,23 @@ def checkpoint_folder(out: Path, resume: bool, say: Say) -> Iterator[Path]:
         forget(checkpoint)
 
 
-def announce(checkpoint: Path, resume: bool, say: Say) -> None:
+def announce(checkpoint: Path, resume: bool, console: Console) -> None:
     """Say whether an interrupted fit is resumed; otherwise remove its checkpoint."""
     from whoknows.estimators.persistence.checkpoint import forget, is_checkpoint
 
     if resume:
-        say.note(f"{checkpoint}: resuming the interrupted fit.")
+        console.note(f"{checkpoint}: resuming the interrupted fit.")
     elif is_checkpoint(checkpoint):
-        say.note(f"{checkpoint}: removed, with the state of an interrupted fit; see --resume.")
+        console.note(f"{checkpoint}: removed, with the state of an interrupted fit; see --resume.")
         forget(checkpoint)
 
 
 class Stages(ExitStack):
     """One progress bar at a time: for each pass over the files, and for the fit between them."""
 
-    def __init__(self, say: Say, n_items: int) -> None:
+    def __init__(self, console: Console, n_items: int) -> None:
         super().__init__()
-        self.say, self.n_items, self.passes = say, n_items, 0
+        self.console, self.n_items, self.passes = console, n_items, 0
         self._stage, self._last = "", 0.0
         self._update: Update = lambda done, of: None
 
@@ -113,4 +113,4 @@ class Stages(ExitStack):
 
     def _begin(self, stage: str, what: str) -> None:
         self.close()
-        self._stage, self._update = stage, self.enter_context(self.say.progress(what))
+        self._stage, self._update = stage, self.enter_context(self.console.progress(what))

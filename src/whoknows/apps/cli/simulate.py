@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.console import Say
+from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import USAGE, CommandError, writing
 from whoknows.apps.cli.output import SETTINGS, folder, write_settings
 
@@ -24,7 +24,7 @@ _Share = partial(typer.Option, metavar="SHARE", min=0.0, max=1.0)
 
 @command
 def simulate(
-    say: Say,
+    console: Console,
     settings: dict[str, Any],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder.")] = Path("simulated"),
     items: Annotated[int, _Number(min=20, max=1_000_000, help="Number of items.")] = 500,
@@ -64,12 +64,12 @@ def simulate(
             heading = f"Options of the simulation. To repeat it: whoknows simulate --config {SETTINGS}"
             write_settings(draft, settings, {}, heading)
     some = f"{annotations.labelled.sum()} of {items} items"
-    say.tell(
+    console.tell(
         f"{out}: {annotations.n_annotations} labels of {annotations.n_annotators} annotators on {some}.",
         f"Try: whoknows fit {out / 'labels.csv'} --features {out / 'features.csv'}",
         f"The truth is in {out / 'truth.csv'}.",
     )
-    say.answer({"out": str(out.absolute()), "files": list(FILES), "labels": annotations.n_annotations})
+    console.answer({"out": str(out.absolute()), "files": list(FILES), "labels": annotations.n_annotations})
 
 
 def _items(n: int, classes: int, seed: int) -> tuple[Any, Any]:
