@@ -16,7 +16,7 @@ from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, Logistic
 from whoknows.estimators.auto import cross_validation
 from whoknows.estimators.auto.members import Member
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.prepared_model import PreparedModel
+from whoknows.estimators.prepared_model import prepare_classifier
 from whoknows.fit import dask as on_dask
 from whoknows.fit import em, engines
 from whoknows.fit import solve as solving
@@ -174,12 +174,12 @@ def test_features_in_files_are_read_by_the_workers(engine, small_chunks, tmp_pat
     X, y = world(350)
     for number, rows in enumerate(np.array_split(X, 3)):
         parquet.write_table(pa.table(dict(zip("ab", rows.T, strict=True))), tmp_path / f"{number}.parquet")
-    given = TrainingData.labels(Annotations.from_matrix(y))
-    learnt = PreparedModel.of_items(CrowdClassifier("id", map="linear"), X, given.said)
+    given = TrainingData(Annotations.from_matrix(y))
+    learnt = prepare_classifier(CrowdClassifier("id", map="linear"), X, given.annotations)
     rows = np.flatnonzero(given.informed)
-    wanted = learnt.kept(X, rows, given, Serial())
+    wanted = learnt.chunks(X, rows, given, Serial())
     assert len(wanted.chunks) == 4
-    found = engine.client.gather(learnt.kept(ParquetFeatures(tmp_path), rows, given, engine).chunks)
+    found = engine.client.gather(learnt.chunks(ParquetFeatures(tmp_path), rows, given, engine).chunks)
     for mine, theirs in zip(found, wanted.chunks, strict=True):
         np.testing.assert_array_equal(mine.X_truth, theirs.X_truth)
         np.testing.assert_array_equal(mine.Y.label, theirs.Y.label)

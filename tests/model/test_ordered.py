@@ -9,7 +9,8 @@ import pytest
 from scipy.special import expit, logsumexp, softmax
 from scipy.stats import norm
 
-from tests.contracts.annotator_contract import AnnotatorContract, Case
+from tests.contracts.annotator_contract import AnnotatorContract, Case, ClassAnnotatorContract
+from tests.contracts.truth_contract import Case as TruthCase
 from tests.contracts.truth_contract import TruthContract
 from tests.reference.worlds import slope, with_ones
 from whoknows.data.annotations import Annotations
@@ -87,7 +88,7 @@ def some_xi(truth, seed=4):
 @pytest.mark.parametrize(
     "piece", [OrderedAnnotators(), OrderedAnnotators(False)], ids=["varying", "constant"]
 )
-class TestTwoLevelsKeepTheAnnotatorContract(AnnotatorContract):
+class TestTwoLevelsKeepTheAnnotatorContract(AnnotatorContract, ClassAnnotatorContract):
     @pytest.fixture
     def case(self, piece):
         return Case(piece, lambda theta: say(piece, theta, 2))
@@ -104,7 +105,9 @@ class TestTwoLevelsKeepTheAnnotatorContract(AnnotatorContract):
 
 @pytest.mark.parametrize("piece", TRUTHS.values(), ids=TRUTHS.keys())
 class TestTwoLevelsKeepTheTruthContract(TruthContract):
-    pass
+    @pytest.fixture
+    def case(self, piece):
+        return TruthCase(piece)
 
 
 @every_piece
