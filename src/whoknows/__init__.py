@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whoknows.model.settings import NotCompatible
     from whoknows.model.truth import GraphTruth, LogisticTruth
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # Name → where it lives. Imported on first use, so that the command line starts at once.
 _HOMES = {
