@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr
 from scipy.stats import hypergeom
 
@@ -18,11 +17,9 @@ from whoknows.data.vocabulary import Ids, elements, show
 from whoknows.estimators.ask.suggestions import Suggestions
 from whoknows.estimators.baselines.base import votes
 from whoknows.estimators.inputs.gold_and_levels import gold_codes, with_classes_of
-from whoknows.insight.agreement import fleiss_kappa, percent_agreement
-from whoknows.insight.copying import copying_suspects
-from whoknows.insight.measurement_scale import Level
-from whoknows.insight.pairwise import pairwise_agreement
-from whoknows.insight.summary.fitted import BINS, FittedModel
+from whoknows.insight.agreement import Level, fleiss_kappa, percent_agreement
+from whoknows.insight.pairwise import copying_suspects, pairwise_agreement
+from whoknows.insight.summary.base import BINS, FittedData
 from whoknows.insight.summary.text import (
     Facts,
     Table,
@@ -50,22 +47,52 @@ FALSE_ALARM = 0.01  # probability that anyone is suspected by chance
 SHOWN = 3  # classes and annotators named in warnings
 
 
-class CategoricalFit(FittedModel):
-    """A model of classes without an order."""
+class CategoricalFit(FittedData):
+    """A model of classes without an order.
+
+    `GaussianFit` has the same attributes and methods; the second meaning of an attribute is for numbers.
+
+    Attributes
+    ----------
+    kind : {"classes", "levels", "numbers"}
+    level : {"nominal", "ordinal", "interval"}
+        Measurement scale of the labels.
+    sign : {1, -1}
+        1 if a higher skill is better (a probability), −1 if a lower one is (an error).
+    map_decimals : (int, int)
+        Decimals of uncertainty and skill on a map.
+    classes : list
+        For JSON; empty for numbers.
+    consensus : (n_items,)
+        Code of the most probable class, or expected value.
+    uncertainty : (n_items,)
+        Probability that the consensus is wrong, or its standard deviation.
+    is_uncertain : bool array of shape (n_items,)
+        Whether an item may need review.
+    vote : (n_items,)
+        Code of the most frequent label, or mean; NaN for ties and without labels.
+    overruled : bool array of shape (n_items,)
+        Whether the consensus contradicts the vote.
+    margin : (n_items,)
+        How clearly it does: difference in number of labels, or distance.
+    entropy : (n_items,)
+        Entropy of the posterior, or its standard deviation, which grows with it.
+    disagreement : (n_items,)
+        Entropy of the labels of each item in bits, or their standard deviation.
+    """
 
     kind = "classes"
     level: ClassVar[Level] = "nominal"
     sign = 1
     pair_measure = "Cohen's kappa"
     map_decimals = (2, 2)
-    posterior_attribute = "posterior_"
 
     # --- consensus ---------------------------------------------------------------------------------
 
     def __init__(self, model: Any, X: Any, y: Any) -> None:
-        super().__init__(model, X, y)
-        self.classes = json_ids(self.annotations.labels)
         self.posterior = np.asarray(model.posterior_)
+        super().__init__(model, X, y, len(self.posterior))
+        self.classes = json_ids(self.annotations.labels)
         self.consensus = self.posterior.argmax(axis=1)
         self.uncertainty = 1 - self.posterior.max(axis=1)
         self.entropy = entr(self.posterior).sum(axis=1)
@@ -75,6 +102,7 @@ class CategoricalFit(FittedModel):
         has_majority = (most > 0) & ((counts == most[:, None]).sum(axis=1) == 1)
         self.vote = np.where(has_majority, counts.argmax(axis=1), np.nan)
         self.overruled = has_majority & (self.vote != self.consensus)
+        self.agrees = self.annotations.label == self.consensus[self.annotations.item]
         self.margin = most - counts[np.arange(len(counts)), self.consensus]
         shares = counts / np.maximum(self.annotations.labels_per_item, 1)[:, None]
         self.disagreement = entr(shares).sum(axis=1) / np.log(2)
@@ -123,17 +151,13 @@ class CategoricalFit(FittedModel):
         ranking = self.model.ranking(rows)
         code = {name: t for t, name in enumerate(elements(self.annotations.annotators))}
         order = np.array([code[name] for name in elements(ranking.annotator)], dtype=np.intp)
-        agrees = self._agrees(slice(None)).astype(float)
+        agreement = self.annotator_mean(self.agrees.astype(float))[order]
         columns = {name: getattr(ranking, name).tolist() for name in ("expertise", "low", "high")}
-        return order, columns | {"agreement_with_consensus": self.annotator_mean(agrees)[order].tolist()}
-
-    def _agrees(self, labels: Any) -> NDArray[np.bool_]:
-        """Whether some labels equal the consensus."""
-        return np.asarray(self.annotations.label[labels] == self.consensus[self.annotations.item[labels]])
+        return order, columns | {"agreement_with_consensus": agreement.tolist()}
 
     def share_of_consensus(self, labels: Rows) -> float | None:
         """Share of some labels that equal the consensus."""
-        return float(self._agrees(labels).mean()) if len(labels) else None
+        return float(self.agrees[labels].mean()) if len(labels) else None
 
     def check_gold(self, gold: Any) -> Array:
         """Gold as class codes."""
