@@ -87,7 +87,7 @@ def fleiss_kappa(annotations: Annotations) -> float:
     0.467
     """
     _with_several_labels(annotations)
-    if _is_unanimous(annotations):
+    if np.ptp(annotations.label) == 0:
         return np.nan
     n, several = annotations.labels_per_item, annotations.labels_per_item > 1
     item, n_ik, _ = item_label_counts(annotations)
@@ -137,7 +137,7 @@ def krippendorff_alpha(annotations: Annotations, level: Level = "nominal") -> fl
     annotations = _with_several_labels(annotations)
     n, n_i = annotations.n_annotations, annotations.labels_per_item
     within, total = _sums_of_squares(annotations, level)
-    if _is_unanimous(annotations):
+    if np.ptp(annotations.label) == 0:
         return np.nan
     return float(1 - np.sum(n_i * within / (n_i - 1)) / n / (total / (n - 1)))
 
@@ -164,10 +164,6 @@ def _with_several_labels(annotations: Annotations) -> Annotations:
             "labelled items has more than one. Let annotators label some items together."
         )
     return annotations[several]
-
-
-def _is_unanimous(annotations: Annotations) -> bool:
-    return bool(np.all(annotations.label == annotations.label[0]))
 
 
 def cohen_kappa(annotations: Annotations, first: Any, second: Any, weights: Weights | None = None) -> float:

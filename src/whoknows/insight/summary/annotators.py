@@ -50,11 +50,9 @@ def annotator_table(fit: FittedModel, gold: Array | None) -> tuple[Table, Rows]:
     }
     if gold is not None:
         on_gold = annotations.annotator[np.isfinite(gold[annotations.item])]
-        on_gold_columns = {
-            "n_gold": np.bincount(on_gold, minlength=fit.n_annotators),
-            **fit.gold_columns(gold),
-        }
-        table |= {name: column[order].tolist() for name, column in on_gold_columns.items()}
+        n_gold = np.bincount(on_gold, minlength=fit.n_annotators)
+        gold_columns = {"n_gold": n_gold, **fit.gold_columns(gold)}
+        table |= {name: column[order].tolist() for name, column in gold_columns.items()}
     return table, order
 
 
@@ -73,7 +71,6 @@ def profiled_annotators(fit: FittedModel, order: Rows) -> Rows:
 # --- map -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
 class ItemMap:
     """Positions of (a sample of) the items.
 
@@ -92,30 +89,17 @@ class ItemMap:
     skill : (n_drawn, n_shown)
     """
 
-    rows: Rows
-    X: Array
-    xy: Array
-    axes: list[Facts]
-    annotators: Rows
-    skill: Array
-
-    @classmethod
-    def create(cls, fit: FittedModel, annotators: Rows, features: Sequence[str]) -> ItemMap:
-        """Sample items and project them."""
-        rows = fit.sample(fit.affordable(MAX_ITEMS))
-        X = fit.feature_array(rows)
-        return cls(rows, X, *project(X, features), annotators, fit.skill(rows, annotators))
-
-    @property
-    def cell(self) -> Rows:
-        """Cell of the small map that each item is in: (n_drawn,)."""
-        column = np.minimum(self.xy[:, 0] * COLUMNS, COLUMNS - 1).astype(np.intp)
-        line = np.minimum(self.xy[:, 1] * LINES, LINES - 1).astype(np.intp)
-        return line * COLUMNS + column
+    def __init__(self, fit: FittedModel, annotators: Rows, features: Sequence[str]) -> None:
+        self.rows = fit.sample(fit.affordable(MAX_ITEMS))
+        self.X = fit.feature_array(self.rows)
+        self.xy, self.axes = project(self.X, features)
+        self.annotators, self.skill = annotators, fit.skill(self.rows, annotators)
 
     def small_maps(self) -> tuple[Rows, Array]:
         """Cells with items in them, and the mean skill of each annotator there: (n_shown, n_cells)."""
-        cells, place = np.unique(self.cell, return_inverse=True)
+        size = np.array([COLUMNS, LINES])
+        column, line = np.minimum(self.xy * size, size - 1).astype(np.intp).T
+        cells, place = np.unique(line * COLUMNS + column, return_inverse=True)
         return cells, (segment_sum(self.skill, place, len(cells)) / np.bincount(place)[:, None]).T
 
     def facts(self, fit: FittedModel, descriptions: ItemDescriptions, consensus: Table) -> Facts:
@@ -214,13 +198,15 @@ class Regions:
         if not self.fit.skills_differ(mean.min(), mean.max()):
             return {}
         best, worst = (self.fit.sign * mean).argmax(), (self.fit.sign * mean).argmin()
-        own = self._labels_of(int(self.item_map.annotators[place]))
+        own = np.flatnonzero(self.fit.annotations.annotator == self.item_map.annotators[place])
+        own = self.fit.sample(MAX_LABELS, among=own)
         items = self.fit.annotations.item[own].astype(np.intp)
         own_leaf = tree.apply(self.fit.feature_array(items)[:, candidates])
         return {
             side: self._describe(leaf == each, skill, order)
             | {"where": conditions(tree.tree_, int(each), names)}
-            | self._own_labels(own[own_leaf == each])
+            | {"n_labels": int(np.sum(own_leaf == each))}
+            | {"agreement": self.fit.share_of_consensus(own[own_leaf == each])}
             for side, each, order in (("strong", leaves[best], -1), ("weak", leaves[worst], 1))
         }
 
@@ -236,13 +222,6 @@ class Regions:
                 for i in rows[:EXAMPLES]
             ],
         }
-
-    def _own_labels(self, labels: Rows) -> Facts:
-        """Number of the annotator's labels in a region, and their agreement with the consensus."""
-        return {"n_labels": len(labels), "agreement": self.fit.share_of_consensus(labels)}
-
-    def _labels_of(self, t: int) -> Rows:
-        return self.fit.sample(MAX_LABELS, among=np.flatnonzero(self.fit.annotations.annotator == t))
 
     @cached_property
     def _rows(self) -> Rows:
@@ -284,18 +263,14 @@ class Regions:
 
 def conditions(tree: Any, leaf: int, names: Sequence[str]) -> list[str]:
     """Conditions of a leaf of a tree: "radius > 15.2", "3 < age ≤ 7"; none for features of texts."""
-    limits: dict[int, list[float]] = {}
+    limits: dict[int, tuple[float, float]] = {}
+    children = np.array([tree.children_left, tree.children_right])
     node = leaf
     while node != 0:
-        left = np.flatnonzero(tree.children_left == node)
-        parent = int(left[0]) if len(left) else int(np.flatnonzero(tree.children_right == node)[0])
-        low_high = limits.setdefault(int(tree.feature[parent]), [-np.inf, np.inf])
-        threshold = float(tree.threshold[parent])
-        if len(left):
-            low_high[1] = min(low_high[1], threshold)
-        else:
-            low_high[0] = max(low_high[0], threshold)
-        node = parent
+        is_right, node = np.argwhere(children == node)[0].tolist()  # from a node to its parent
+        low, high = limits.get(tree.feature[node], (-np.inf, np.inf))
+        threshold = float(tree.threshold[node])
+        limits[tree.feature[node]] = (max(low, threshold), high) if is_right else (low, min(high, threshold))
     if any(is_text_feature(names[j]) for j in limits):  # words and examples describe the region then
         return []
     return [_condition(names[j], *between) for j, between in reversed(limits.items())]
@@ -304,11 +279,9 @@ def conditions(tree: Any, leaf: int, names: Sequence[str]) -> list[str]:
 def _condition(name: str, low: float, high: float) -> str:
     if np.isinf(low):
         return f"{name} ≤ {three_digits(high)}"
-    return (
-        f"{name} > {three_digits(low)}"
-        if np.isinf(high)
-        else f"{three_digits(low)} < {name} ≤ {three_digits(high)}"
-    )
+    if np.isinf(high):
+        return f"{name} > {three_digits(low)}"
+    return f"{three_digits(low)} < {name} ≤ {three_digits(high)}"
 
 
 def _standardize(values: Array) -> Array:
@@ -357,13 +330,11 @@ def _pair_table(fit: FittedModel) -> Facts:
     busiest = np.argsort(-n_labels, kind="stable")[:MAX_PAIR_TABLE]
     shown = np.sort(busiest[n_labels[busiest] > 0])
     place = {name: i for i, name in enumerate(annotations.annotators[shown].tolist())}
-    table: list[list[Any]] = [[None] * len(shown) for _ in shown]
-    common: list[list[int]] = [[0] * len(shown) for _ in shown]
-    columns = fit.pair_values(annotations.only(np.isin(annotations.annotator, shown)))
-    for first, second, n, value in zip(*(column.tolist() for column in columns), strict=True):
-        i, j = place[first], place[second]
-        common[i][j] = common[j][i] = int(n)
-        table[i][j] = table[j][i] = value if n >= MIN_COMMON_ITEMS else None
+    first, second, n, value = fit.pair_values(annotations.only(np.isin(annotations.annotator, shown)))
+    i, j = ([place[name] for name in ids.tolist()] for ids in (first, second))
+    table, common = np.full((len(shown), len(shown)), np.nan), np.zeros((len(shown), len(shown)), np.intp)
+    common[i, j] = common[j, i] = n
+    table[i, j] = table[j, i] = np.where(n >= MIN_COMMON_ITEMS, value, np.nan)
     return {
         "measure": fit.pair_measure,
         "annotators": json_ids(annotations.annotators[shown]),

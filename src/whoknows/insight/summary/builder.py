@@ -91,7 +91,7 @@ def summarize(
     2
     """
     fit = fitted_model(model, X, y)
-    descriptions = ItemDescriptions.create(fit.annotations.items.tolist(), ids, text, images)
+    descriptions = ItemDescriptions(fit.annotations.items.tolist(), ids, text, images)
     gold = None if gold is None else fit.check_gold(gold)
     sections = {}
     for name, facts in _sections(fit, descriptions, _feature_names(fit, features), gold, costs, notes):
@@ -115,7 +115,7 @@ def _sections(
     yield "consensus", consensus
     annotators, order = annotator_table(fit, gold)
     yield "annotators", json_value(annotators)
-    item_map = ItemMap.create(fit, profiled_annotators(fit, order), features)
+    item_map = ItemMap(fit, profiled_annotators(fit, order), features)
     yield "map", json_value(item_map.facts(fit, descriptions, consensus))
     regions = Regions(fit, item_map, descriptions, features)
     yield "profiles", json_value(profiles(fit, item_map, regions, annotators, order))
