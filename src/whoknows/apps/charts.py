@@ -1,4 +1,4 @@
-"""Charts as plain HTML and SVG, which need no JavaScript and can be printed.
+"""HTML elements, tables and charts (HTML and SVG), which need no JavaScript and can be printed.
 
 All text is escaped. Colours come from the style sheet of the page: nine steps from orange (weak) to blue
 (strong), which colour-blind readers can distinguish.
@@ -53,6 +53,44 @@ def _attribute(key: str, value: Any) -> str:
         return ""
     name = "class" if key == "cls" else key.rstrip("_").replace("_", "-")
     return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
+
+
+# --- paragraphs and tables -------------------------------------------------------------------------
+
+
+def lead(*parts: Any) -> Html:
+    """First paragraph of a section."""
+    return el("p", *parts, cls="lead")
+
+
+def note(*parts: Any) -> Html:
+    """Paragraph in small print."""
+    return el("p", *parts, cls="note")
+
+
+def fold(title: Any, *content: Any) -> Html:
+    """Content that a reader can open."""
+    return el("details", el("summary", title), *content)
+
+
+def table(
+    head: Sequence[Any], rows: Iterable[Sequence[Any]], numeric: Iterable[int] = (), cls: str | None = None
+) -> Html:
+    """Table; columns in ``numeric`` are right-aligned. Values that are cells already stay as they are."""
+    right = set(numeric)
+    stacked = cls == "cases"  # narrow pages show the cells of such rows below each other, with their heading
+
+    def cell(j: int, value: Any, kind: str) -> Html:
+        if isinstance(value, Cell):
+            return value
+        heading = head[j] if stacked and kind == "td" else None
+        value = el("div", value) if heading else value
+        scope = "col" if kind == "th" else None
+        return el(kind, value, cls="num" if j in right else None, scope=scope, data_what=heading)
+
+    header = el("thead", el("tr", [cell(j, value, "th") for j, value in enumerate(head)]))
+    body = el("tbody", [el("tr", [cell(j, value, "td") for j, value in enumerate(row)]) for row in rows])
+    return el("div", el("table", header, body, cls=cls), cls="scroll", tabindex="0")
 
 
 # --- colours ---------------------------------------------------------------------------------------

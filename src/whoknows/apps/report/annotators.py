@@ -1,28 +1,13 @@
-"""Annotators: their ranking, the map of expertise, and a card for each."""
+"""Annotators: their ranking, the map of expertise, a card for each, their agreement, who may have copied."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from whoknows.apps.charts import Html, color_legend, el, heat, interval, join, small_map, ticks
-from whoknows.apps.report.formatting import (
-    bold_name,
-    counted,
-    first_few,
-    fold,
-    item,
-    lead,
-    listed,
-    name,
-    note,
-    number,
-    ordinal,
-    percent,
-    quoted,
-    table,
-    whole,
-)
+from whoknows.apps import charts
+from whoknows.apps.charts import Html, el, fold, join, lead, note, table
+from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.scales import CategoricalScale, scale_of
 from whoknows.insight.summary import Summary
 from whoknows.insight.summary.text import Facts, Table, annotator_name
@@ -34,14 +19,22 @@ OPEN_CARDS = 12  # cards that are not folded
 FEW_CLASSES = 3  # up to which the probability of being right is given for each
 EXTRA_COLUMNS: dict[str, tuple[str, Any]] = {  # columns that only some fits have: heading and format
     "severity": ("severity", "{:+.2f}".format),
-    "n_gold": ("gold items", whole),
-    "right_on_gold": ("right on gold", percent),
-    "error_on_gold": ("error on gold", number),
+    "n_gold": ("gold items", fmt.whole),
+    "right_on_gold": ("right on gold", fmt.percent),
+    "error_on_gold": ("error on gold", fmt.number),
 }
 REGION_NOTE = (
     "Regions are where the model sees the largest differences. They are more reliable the more of the "
     "annotator's own labels lie there, and if these agree with the consensus."
 )
+# Krippendorff's recommendation: rely on 0.8, draw tentative conclusions from 0.667.
+READING = (
+    (0.8, "high enough to rely on the labels as they are"),
+    (0.667, "high enough for tentative conclusions"),
+    (0.2, "lower than usually required: it matters who gave a label"),
+    (-1.0, "hardly better than chance: the labels say little unless you know whom to trust"),
+)
+WIDE_TABLE = 12  # annotators from which a table of pairs is set small
 
 
 def annotators(summary: Summary) -> Html:
@@ -62,7 +55,7 @@ def annotators(summary: Summary) -> Html:
 
 def _lead(summary: Summary, scale: CategoricalScale) -> Html:
     names, skills = summary.annotators["annotator"], summary.annotators[scale.skill_column]
-    first, last = ([bold_name(names[i]), f" ({scale.skill(skills[i])})"] for i in (0, -1))
+    first, last = ([fmt.bold_name(names[i]), f" ({scale.skill(skills[i])})"] for i in (0, -1))
     if len(names) == 1:
         words: list[Any] = ["There is one annotator, ", *first, "."]
     else:
@@ -70,7 +63,9 @@ def _lead(summary: Summary, scale: CategoricalScale) -> Html:
     varying, n = sum(profile["varies"] for profile in summary.profiles), len(summary.profiles)
     if not varying:
         return lead(words, " Nobody was found to be much better on some items than on others.")
-    words.append(f" For {varying} of {counted(n, 'annotator')} with a profile, skill depends on the item.")
+    words.append(
+        f" For {varying} of {fmt.counted(n, 'annotator')} with a profile, skill depends on the item."
+    )
     varies, several = summary.given["varies"], summary.given["members"] is not None
     if several and not varies:
         finding = "cannot confirm this yet" if varies is None else "are not predicted better this way"
@@ -88,8 +83,8 @@ def _ranking(columns: Table, scale: CategoricalScale) -> Html:
         return join([_ranking_rows(columns, scale, range(n)), below])
     middle = range(ENDS, n - ENDS)[:MAX_FOLDED]
     ends = _ranking_rows(columns, scale, [*range(ENDS), None, *range(n - ENDS, n)])
-    above = note(f"The first {ENDS} and the last {ENDS} of {counted(n, 'annotator')}.")
-    title = f"The {whole(len(middle))} after the first {ENDS}"
+    above = note(f"The first {ENDS} and the last {ENDS} of {fmt.counted(n, 'annotator')}.")
+    title = f"The {fmt.whole(len(middle))} after the first {ENDS}"
     return join([above, ends, fold(title, _ranking_rows(columns, scale, middle)), below])
 
 
@@ -100,7 +95,7 @@ def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | 
     head = [
         "",
         "annotator",
-        el("th", ticks(labels), cls="axis", scope="col"),
+        el("th", charts.ticks(labels), cls="axis", scope="col"),
         *scale.rank_heads(),
         "labels",
         "agrees",
@@ -110,11 +105,11 @@ def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | 
     def row(i: int) -> list[Any]:
         skill = columns[scale.skill_column][i]
         return [
-            whole(i + 1),
-            el("th", name(columns["annotator"][i]), scope="row"),
-            interval(columns["low"][i], skill, columns["high"][i], axis),
+            fmt.whole(i + 1),
+            el("th", fmt.name(columns["annotator"][i]), scope="row"),
+            charts.interval(columns["low"][i], skill, columns["high"][i], axis),
             *scale.rank_cells(columns, i),
-            whole(columns["n_labels"][i]),
+            fmt.whole(columns["n_labels"][i]),
             scale.agreement(columns["agreement_with_consensus"][i]),
             *(EXTRA_COLUMNS[key][1](columns[key][i]) for key in extra),
         ]
@@ -130,8 +125,8 @@ def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | 
 def _map(summary: Summary, scale: CategoricalScale) -> list[Html]:
     """How to read the map, the map, and lists for a region of it; without script, where to look instead."""
     facts = summary.map
-    shown, total = len(facts["item"]), counted(facts["n_items"], "item")
-    sample = total if shown == facts["n_items"] else f"{whole(shown)} of {total}, drawn at random"
+    shown, total = len(facts["item"]), fmt.counted(facts["n_items"], "item")
+    sample = total if shown == facts["n_items"] else f"{fmt.whole(shown)} of {total}, drawn at random"
     words = (
         f"Each dot is an item ({sample}); similar items are close to each other. The bluer a dot, the better "
         f"the annotator is there. {_axes(facts['axes'])}"
@@ -162,7 +157,7 @@ def _canvas(summary: Summary, scale: CategoricalScale) -> Html:
         "div",
         el("p", tools, cls="tools"),
         el("canvas", id="map", tabindex="0", role="img", aria_label="Map of the items"),
-        color_legend([scale.skill(end) for end in scale.domain(facts["domain"])], scale.measure),
+        charts.color_legend([scale.skill(end) for end in scale.domain(facts["domain"])], scale.measure),
         el("p", "Drag over the map to select a region.", cls="note", id="map-hint"),
     )
 
@@ -178,7 +173,7 @@ def _most_varied(summary: Summary) -> int:
 
 def _axes(axes: list[Facts]) -> str:
     """What the axes of the map stand for."""
-    first, second = (f"{percent(axis['share'])} of the variance" for axis in axes)
+    first, second = (f"{fmt.percent(axis['share'])} of the variance" for axis in axes)
     if axes[0]["share"] and not axes[0]["features"]:
         return (
             f"Left to right: the main difference between the texts ({first}); bottom to top: the second "
@@ -204,19 +199,23 @@ def _cards(summary: Summary, scale: CategoricalScale) -> Html:
     total, selection = len(summary.annotators["annotator"]), None
     if len(cards) < total:
         which = "the best, the worst and those with most labels"
-        selection = note(f"{len(cards)} of {counted(total, 'annotator')}: {which}.")
+        selection = note(f"{len(cards)} of {fmt.counted(total, 'annotator')}: {which}.")
     ends = [scale.skill(end) for end in scale.domain(summary.map["domain"])]
     care = note(REGION_NOTE) if any(profile["varies"] for profile in summary.profiles) else None
-    shown = first_few(cards, OPEN_CARDS, lambda some: el("div", some, cls="cards"))
-    return join([selection, care, color_legend(ends, f"small maps: {scale.measure}"), shown])
+    shown = fmt.first_few(cards, OPEN_CARDS, lambda some: el("div", some, cls="cards"))
+    return join([selection, care, charts.color_legend(ends, f"small maps: {scale.measure}"), shown])
 
 
 def _card(summary: Summary, profile: Facts, scale: CategoricalScale) -> Html:
-    facts, total = summary.map, whole(len(summary.annotators["annotator"]))
+    facts, total = summary.map, fmt.whole(len(summary.annotators["annotator"]))
     grid = facts["grid"]["columns"], facts["grid"]["lines"]
-    drawn = small_map(facts["grid"]["cell"], profile["map"], grid, scale.domain(facts["domain"]))
-    limits = "" if profile["low"] is None else f" ({percent(profile['low'])} to {percent(profile['high'])})"
-    place = f", {ordinal(profile['place'])} of {total}, {counted(profile['n_labels'], 'label')}"
+    drawn = charts.small_map(facts["grid"]["cell"], profile["map"], grid, scale.domain(facts["domain"]))
+    limits = (
+        ""
+        if profile["low"] is None
+        else f" ({fmt.percent(profile['low'])} to {fmt.percent(profile['high'])})"
+    )
+    place = f", {fmt.ordinal(profile['place'])} of {total}, {fmt.counted(profile['n_labels'], 'label')}"
     skill = el("b", scale.skill(profile[scale.skill_column]))
     head = el("div", el("h4", annotator_name(profile["annotator"])), el("p", skill, limits, place))
     return el(
@@ -240,18 +239,18 @@ def _regions(profile: Facts, scale: CategoricalScale) -> list[Html]:
 
 def _region(side: str, region: Facts, scale: CategoricalScale) -> Html:
     """Conditions, skill, size and examples of a region."""
-    where = [" where ", listed([el("span", condition, cls="where") for condition in region["where"]])]
+    where = [" where ", fmt.listed([el("span", condition, cls="where") for condition in region["where"]])]
     words = el("p", "Typical words: ", el("i", ", ".join(region["words"]))) if region["words"] else None
     if not region["where"]:  # features derived from texts have no readable names
         where, words = [" on some texts"], words or el("p", "No words stand out.")
-    own = f"{counted(region['n_labels'], 'own label')} there"
+    own = f"{fmt.counted(region['n_labels'], 'own label')} there"
     if region["agreement"] is not None:
-        own += f", {percent(region['agreement'])} of them equal to the consensus"
+        own += f", {fmt.percent(region['agreement'])} of them equal to the consensus"
     return el(
         "div",
         el("p", el("b", side.capitalize()), where, ": ", el("b", scale.skill(region["skill"]))),
         words,
-        note(f"{percent(region['share'])} of the items; {own}."),
+        note(f"{fmt.percent(region['share'])} of the items; {own}."),
         _examples(region["examples"]),
         cls=f"where-{side}",
     )
@@ -260,8 +259,8 @@ def _region(side: str, region: Facts, scale: CategoricalScale) -> Html:
 def _examples(cases: list[Facts]) -> Html:
     """Items with the most extreme skill, folded if there are texts or images."""
     if not any("text" in case or "image" in case for case in cases):
-        return note(f"For example {', '.join(name(case['item']) for case in cases)}.")
-    return fold("Examples", el("ul", [el("li", item(case)) for case in cases], cls="examples"))
+        return note(f"For example {', '.join(fmt.name(case['item']) for case in cases)}.")
+    return fold("Examples", el("ul", [el("li", fmt.item(case)) for case in cases], cls="examples"))
 
 
 def _confusion(profile: Facts, classes: list[Any]) -> Html | None:
@@ -270,19 +269,118 @@ def _confusion(profile: Facts, classes: list[Any]) -> Html | None:
         return None
     if profile["confusion"] is None:
         mistakes = [
-            el("li", quoted(one["says"]), " for ", quoted(one["truth"]), f": {percent(one['share'])}")
+            el(
+                "li",
+                fmt.quoted(one["says"]),
+                " for ",
+                fmt.quoted(one["truth"]),
+                f": {fmt.percent(one['share'])}",
+            )
             for one in profile["mistakes"]
         ]
         return fold("Most frequent mistakes", el("ul", mistakes))
-    head = [el("th"), *(el("th", name(each), scope="col") for each in classes)]
+    head = [el("th"), *(el("th", fmt.name(each), scope="col") for each in classes)]
     rows = [
-        [el("th", name(truth), scope="row"), *(heat(value, f"{100 * value:.0f}") for value in row)]
+        [el("th", fmt.name(truth), scope="row"), *(charts.heat(value, f"{100 * value:.0f}") for value in row)]
         for truth, row in zip(classes, profile["confusion"], strict=True)
     ]
     how_to_read = note("Rows: true class. Columns: label given, in percent of the row.")
     matrix = fold("Confusion matrix", how_to_read, table(head, rows, cls="square"))
-    right = [percent(profile["confusion"][k][k]) for k in range(len(classes))]
+    right = [fmt.percent(profile["confusion"][k][k]) for k in range(len(classes))]
     if len(classes) > FEW_CLASSES or len(set(right)) == 1:
         return matrix
-    shares = [join([quoted(label), f" {share}"]) for label, share in zip(classes, right, strict=True)]
+    shares = [join([fmt.quoted(label), f" {share}"]) for label, share in zip(classes, right, strict=True)]
     return join([el("p", "Right by true class: ", join(shares, ", "), "."), matrix])
+
+
+# --- agreement ---
+
+
+def agreement(summary: Summary) -> Html:
+    """Overall agreement in words, pairs, suspected copying."""
+    facts = summary.agreement
+    if not facts["possible"]:
+        return lead(
+            "No item has labels by two annotators, so there is nothing to compare. Let several annotators "
+            "label the same items."
+        )
+    return join([_overall(facts), _pairs(facts["pairs"]), _copying(facts.get("copying"))])
+
+
+def _overall(facts: Facts) -> Html:
+    alpha = facts["alpha"]
+    words: list[Any] = [f"{fmt.counted(facts['n_compared'], 'item')} have at least two labels. "]
+    if "percent" in facts:
+        words.append(
+            f"Two labels of the same item agree {fmt.percent(facts['percent'])} of the time; "
+            f"{fmt.percent(facts['by_chance'])} would be expected by chance. "
+        )
+    if alpha is None:
+        words.append("Only one label was ever used, so agreement beyond chance is not defined.")
+    else:
+        reading = next(text for least, text in READING if alpha >= least or least < 0)
+        words.append(f"Krippendorff's alpha ({facts['level']} scale) is {alpha:.2f}, {reading}.")
+    if facts.get("fleiss") is not None:
+        words.append(f" Fleiss' kappa is {facts['fleiss']:.2f}.")
+    words.append(" 1 is perfect agreement, 0 is the agreement expected by chance.")
+    return lead(words)
+
+
+def _pairs(facts: Facts) -> Html | None:
+    """Square table of all pairs."""
+    names, value, common = facts["annotators"], facts["value"], facts["n_items"]
+    n = len(names)
+    if n < 2:
+        return None
+
+    def cell(i: int, j: int) -> Html:
+        if i == j:
+            return el("td", cls="heat self")
+        in_common = f"{fmt.counted(common[i][j], 'item')} in common"
+        return charts.heat(
+            value[i][j], _short(value[i][j]), f"{fmt.name(names[i])}, {fmt.name(names[j])}: {in_common}"
+        )
+
+    head = [el("th"), *(el("th", el("span", fmt.name(each)), scope="col", cls="up") for each in names)]
+    rows = [[el("th", fmt.name(names[i]), scope="row"), *(cell(i, j) for j in range(n))] for i in range(n)]
+    few = (
+        f" Shown: the {n} annotators with most labels of {fmt.whole(facts['of'])}." if n < facts["of"] else ""
+    )
+    measure = f"Values: {facts['measure']}; blank with fewer than five items in common.{few}"
+    size = "square wide" if n > WIDE_TABLE else "square"
+    return join([el("h3", "Pairs of annotators"), table(head, rows, cls=size), note(measure)])
+
+
+def _short(value: float | None) -> str:
+    """Two decimals without the zero before the point: .42."""
+    if value is None:
+        return ""
+    text = f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.0f}"
+    return text.replace("-", "−")
+
+
+def _copying(facts: Facts | None) -> Html | None:
+    if facts is None or not facts["n_pairs"]:
+        return None
+    heading = el("h3", "Possible copying")
+    tested = f"{fmt.counted(facts['n_pairs'], 'pair')}, compared on {fmt.counted(facts['n_items'], 'item')}"
+    if not facts["n_suspects"]:
+        return join([heading, el("p", f"None of {tested}, agrees more than their expertise explains.")])
+    rows = [
+        (
+            join([fmt.bold_name(first), " and ", fmt.bold_name(second)]),
+            f"{fmt.whole(observed)} of {fmt.whole(n)}",
+            fmt.number(expected),
+            fmt.number(wrong),
+            f"{p:.1g}",
+        )
+        for first, second, n, observed, expected, wrong, p in zip(*facts["suspects"].values(), strict=True)
+    ]
+    n = facts["n_suspects"]
+    words = (
+        f"{fmt.whole(n)} of {tested}, {'agrees' if n == 1 else 'agree'} more than their expertise explains. One "
+        "annotator may have copied from the other, or some items mislead both: look before you accuse anyone."
+    )
+    head = ("pair", "same label", "expected", "shared mistakes", "adjusted p")
+    p_note = "Adjusted p: expected share of false alarms among the pairs down to this row."
+    return join([heading, el("p", words), table(head, rows, (1, 2, 3, 4)), note(p_note)])

@@ -1,12 +1,12 @@
-"""Numbers, names, tables and items as HTML, the same in every section."""
+"""Formats of numbers, names and items, the same in every section."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from whoknows.apps.charts import Cell, Html, el, join
+from whoknows.apps.charts import Html, el, fold, join
 from whoknows.insight.summary.text import Facts, annotator_name, thousands, three_digits
 
 NOTHING = "–"
@@ -72,41 +72,6 @@ def bold_name(annotator: Any) -> Html:
 def listed(parts: Sequence[Any]) -> Html:
     """Enumeration: "a, b and c"."""
     return join(parts) if len(parts) < 2 else join([join(parts[:-1], ", "), " and ", parts[-1]])
-
-
-def lead(*parts: Any) -> Html:
-    """First paragraph of a section."""
-    return el("p", *parts, cls="lead")
-
-
-def note(*parts: Any) -> Html:
-    """Paragraph in small print."""
-    return el("p", *parts, cls="note")
-
-
-def table(
-    head: Sequence[Any], rows: Iterable[Sequence[Any]], numeric: Iterable[int] = (), cls: str | None = None
-) -> Html:
-    """Table; columns in ``numeric`` are right-aligned. Values that are cells already stay as they are."""
-    right = set(numeric)
-    stacked = cls == "cases"  # narrow pages show the cells of such rows below each other, with their heading
-
-    def cell(j: int, value: Any, kind: str) -> Html:
-        if isinstance(value, Cell):
-            return value
-        heading = head[j] if stacked and kind == "td" else None
-        value = el("div", value) if heading else value
-        scope = "col" if kind == "th" else None
-        return el(kind, value, cls="num" if j in right else None, scope=scope, data_what=heading)
-
-    header = el("thead", el("tr", [cell(j, value, "th") for j, value in enumerate(head)]))
-    body = el("tbody", [el("tr", [cell(j, value, "td") for j, value in enumerate(row)]) for row in rows])
-    return el("div", el("table", header, body, cls=cls), cls="scroll", tabindex="0")
-
-
-def fold(title: Any, *content: Any) -> Html:
-    """Content that a reader can open."""
-    return el("details", el("summary", title), *content)
 
 
 def first_few(parts: Sequence[Any], n: int, make: Callable[[Sequence[Any]], Html]) -> Html:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from whoknows.apps.charts import Html, bar, el, join
-from whoknows.apps.report.formatting import counted, fold, lead, name, note, number, percent, table, whole
+from whoknows.apps.charts import Html, bar, el, fold, join, lead, note, table
+from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.scales import scale_of
 from whoknows.insight.summary import Summary
 from whoknows.insight.summary.text import Facts
@@ -46,15 +46,15 @@ def overview(summary: Summary) -> Html:
 
 def _counts(facts: Facts, data: str) -> Html:
     rest = facts["n_items"] - facts["n_labelled"]
-    classes = [name(each) for each in facts["classes"]]
+    classes = [fmt.name(each) for each in facts["classes"]]
     more = f" and {len(classes) - SHOWN} more" if len(classes) > SHOWN else ""
-    features = f"described by {counted(facts['n_features'], 'feature')}."
+    features = f"described by {fmt.counted(facts['n_features'], 'feature')}."
     return lead(
-        f"{counted(facts['n_annotators'], 'annotator')} gave {counted(facts['n_labels'], 'label')} on "
-        f"{whole(facts['n_labelled'])} of {counted(facts['n_items'], 'item')}. {data}",
+        f"{fmt.counted(facts['n_annotators'], 'annotator')} gave {fmt.counted(facts['n_labels'], 'label')} on "
+        f"{fmt.whole(facts['n_labelled'])} of {fmt.counted(facts['n_items'], 'item')}. {data}",
         f"{', '.join(classes[:SHOWN])}{more}." if classes else "",
-        f" The other {counted(rest, 'item')} have no label." if rest else " Every item has a label.",
-        f" Gold labels were given for {counted(facts['n_gold'], 'item')}." if facts["n_gold"] else "",
+        f" The other {fmt.counted(rest, 'item')} have no label." if rest else " Every item has a label.",
+        f" Gold labels were given for {fmt.counted(facts['n_gold'], 'item')}." if facts["n_gold"] else "",
         f" Each item is {features}" if facts["n_features"] else " There are no features.",
     )
 
@@ -76,14 +76,16 @@ def _coverage(facts: Facts) -> Html:
     """Number of labels per item and per annotator."""
     labels, items = facts["coverage"]["labels"], facts["coverage"]["items"]
     rows = [
-        (label, bar(n / max(items)), whole(n), percent(n / facts["n_items"]))
+        (label, bar(n / max(items)), fmt.whole(n), fmt.percent(n / facts["n_items"]))
         for label, n in zip(labels, items, strict=True)
         if n
     ]
     least, median, most = facts["labels_per_annotator"]
-    per_annotator = f"Each annotator gave {counted(most, 'label')}."
+    per_annotator = f"Each annotator gave {fmt.counted(most, 'label')}."
     if least < most:
-        per_annotator = f"Labels per annotator: {whole(least)} to {whole(most)}, median {number(median)}."
+        per_annotator = (
+            f"Labels per annotator: {fmt.whole(least)} to {fmt.whole(most)}, median {fmt.number(median)}."
+        )
     return el(
         "div",
         el("h3", "Labels per item"),
@@ -99,7 +101,7 @@ def _model(facts: Facts) -> Html:
     known = ((TRUTH, settings.get("truth")), (MAP, settings.get("map") if shares_map else None))
     sentences = facts["chosen"] or [words[choice] for words, choice in known if choice in words]
     graphs = [f"Similarity graph of the items: {words}." for words in facts.get("graph", [])]
-    iterations = counted(facts["iterations"], "iteration")
+    iterations = fmt.counted(facts["iterations"], "iteration")
     fitted = f"One model was fitted, in {iterations}."
     if facts["members"] is not None:
         fitted = f"Several models were fitted and averaged. The slowest took {iterations}."
@@ -117,14 +119,14 @@ def _members(facts: Facts) -> Html:
     differ = len(set(members["coins"])) > 1
     columns = {
         "map": members["map"],
-        "prior variance": map(number, members["variance"]),
+        "prior variance": map(fmt.number, members["variance"]),
         "expertise": members["expertise"],
         **({"accuracy": members["coins"]} if differ else {}),
         "": map(bar, members["weight"]),
-        "weight": [percent(weight, 1) for weight in members["weight"]],
-        "unlabelled": [percent(weight, 1) for weight in members["on_truth"]],
-        "labelled": [percent(weight, 1) for weight in members["on_labelled"]],
-        "held-out score": map(number, members["held_out"]),
+        "weight": [fmt.percent(weight, 1) for weight in members["weight"]],
+        "unlabelled": [fmt.percent(weight, 1) for weight in members["on_truth"]],
+        "labelled": [fmt.percent(weight, 1) for weight in members["on_labelled"]],
+        "held-out score": map(fmt.number, members["held_out"]),
     }
     numeric = [j for j, heading in enumerate(columns) if heading not in WORDS]
     rows = list(zip(*columns.values(), strict=True))

@@ -7,12 +7,10 @@ import hashlib
 import json
 from importlib.resources import files
 
-from whoknows.apps.charts import Html, el, join
-from whoknows.apps.report.agreement import agreement
-from whoknows.apps.report.annotators import annotators
-from whoknows.apps.report.consensus import consensus
-from whoknows.apps.report.formatting import lead, whole
-from whoknows.apps.report.items import questions, review
+from whoknows.apps.charts import Html, el, join, lead
+from whoknows.apps.report import formatting as fmt
+from whoknows.apps.report.annotators import agreement, annotators
+from whoknows.apps.report.items import consensus, questions, review
 from whoknows.apps.report.overview import overview
 from whoknows.apps.report.scales import scale_of
 from whoknows.insight.summary import Summary
@@ -127,11 +125,11 @@ def _tiles(summary: Summary) -> Html:
     given, scale = summary.given, scale_of(summary)
     alpha = summary.agreement.get("alpha")
     tiles = [
-        (whole(given["n_items"]), f"items, {whole(given['n_labelled'])} with labels"),
-        (whole(given["n_annotators"]), "annotator" if given["n_annotators"] == 1 else "annotators"),
-        (whole(given["n_labels"]), "labels"),
+        (fmt.whole(given["n_items"]), f"items, {fmt.whole(given['n_labelled'])} with labels"),
+        (fmt.whole(given["n_annotators"]), "annotator" if given["n_annotators"] == 1 else "annotators"),
+        (fmt.whole(given["n_labels"]), "labels"),
         *scale.tiles(summary),
-        (whole(summary.answer["n_overruled"]), scale.overruled),
+        (fmt.whole(summary.answer["n_overruled"]), scale.overruled),
     ]
     if alpha is not None:
         tiles.append((f"{alpha:.2f}", "agreement (alpha)"))

@@ -5,21 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from whoknows.apps.charts import Html, bar, el, join
-from whoknows.apps.report.formatting import (
-    NOTHING,
-    counted,
-    lead,
-    name,
-    note,
-    number,
-    percent,
-    plus_minus,
-    quoted,
-    signed,
-    table,
-    whole,
-)
+from whoknows.apps.charts import Html, bar, el, join, lead, note, table
+from whoknows.apps.report import formatting as fmt
 from whoknows.insight.summary import Summary
 from whoknows.insight.summary.text import Facts, Table
 
@@ -52,14 +39,14 @@ class CategoricalScale:
     )
     script = "probability"  # name of this scale in map.js
 
-    label = staticmethod(name)  # formats of a label or the consensus, of skill, …
-    skill = staticmethod(percent)
-    agreement = staticmethod(percent)  # with the consensus
-    edge = staticmethod(percent)  # of the histogram
+    label = staticmethod(fmt.name)  # formats of a label or the consensus, of skill, …
+    skill = staticmethod(fmt.percent)
+    agreement = staticmethod(fmt.percent)  # with the consensus
+    edge = staticmethod(fmt.percent)  # of the histogram
 
     def certainty(self, case: Facts) -> str:
         """Probability of the consensus."""
-        return percent(case["confidence"])
+        return fmt.percent(case["confidence"])
 
     def domain(self, limits: Sequence[float]) -> list[float]:
         """Skill of the worst and of the best colour."""
@@ -68,22 +55,22 @@ class CategoricalScale:
     def prediction(self, case: Facts) -> Html:
         """Class predicted from the features alone."""
         if "from_features" not in case:
-            return join([NOTHING])
-        return join([name(case["from_features"]), " ", el("small", percent(case["p_from_features"]))])
+            return join([fmt.NOTHING])
+        return join([fmt.name(case["from_features"]), " ", el("small", fmt.percent(case["p_from_features"]))])
 
     def tiles(self, summary: Summary) -> list[tuple[str, str]]:
         """Numbers to see first."""
-        return [(percent(summary.answer["n_sure"] / summary.given["n_items"]), "of the items certain")]
+        return [(fmt.percent(summary.answer["n_sure"] / summary.given["n_items"]), "of the items certain")]
 
     def consensus_lead(self, summary: Summary) -> Html:
         """Class balance and certainty in words."""
         facts, balance, n = summary.answer, summary.answer["balance"], summary.given["n_items"]
         shares = sorted(zip(balance["share"], balance["class"], strict=True), key=lambda pair: -pair[0])
-        top = [join([quoted(label), f" ({percent(share)})"]) for share, label in shares[:NAMED]]
+        top = [join([fmt.quoted(label), f" ({fmt.percent(share)})"]) for share, label in shares[:NAMED]]
         rest = f" and {len(shares) - NAMED} more" if len(shares) > NAMED else ""
         return lead(
-            f"{whole(facts['n_sure'])} of {counted(n, 'item')} ({percent(facts['n_sure'] / n)}) are certain: "
-            f"the consensus has a probability of at least {percent(facts['sure_above'])}. Classes: ",
+            f"{fmt.whole(facts['n_sure'])} of {fmt.counted(n, 'item')} ({fmt.percent(facts['n_sure'] / n)}) are certain: "
+            f"the consensus has a probability of at least {fmt.percent(facts['sure_above'])}. Classes: ",
             join(top, ", "),
             f"{rest}.",
         )
@@ -93,7 +80,13 @@ class CategoricalScale:
         balance = facts["balance"]
         most = max(max(balance["share"]), max(balance["share_of_labels"])) or 1
         rows = [
-            (name(label), bar(share / most, given / most), whole(n), percent(share), percent(given))
+            (
+                fmt.name(label),
+                bar(share / most, given / most),
+                fmt.whole(n),
+                fmt.percent(share),
+                fmt.percent(given),
+            )
             for label, n, share, given in zip(*balance.values(), strict=True)
         ]
         head = ("class", "", "items", "share", "share of labels")
@@ -108,8 +101,8 @@ class CategoricalScale:
         """Single labels and ties among overruled votes."""
         single, tied = facts["n_overruled_single"], facts["n_tied"]
         return (
-            f" {whole(single)} of these have a single label." if single else "",
-            f" {counted(tied, 'item')} had a tie." if tied else "",
+            f" {fmt.whole(single)} of these have a single label." if single else "",
+            f" {fmt.counted(tied, 'item')} had a tie." if tied else "",
         )
 
     def probability_columns(self, columns: Table) -> list[str]:
@@ -123,13 +116,13 @@ class CategoricalScale:
 
     def rank_cells(self, columns: Table, i: int) -> list[Any]:
         """Skill, interval and agreement of one annotator."""
-        between = f"{percent(columns['low'][i])} to {percent(columns['high'][i])}"
+        between = f"{fmt.percent(columns['low'][i])} to {fmt.percent(columns['high'][i])}"
         return [self.skill(columns["expertise"][i]), el("td", between, cls="num roomy")]
 
     def rank_axis(self, columns: Table) -> tuple[tuple[float, float], list[str]]:
         """Ends of the axis of the ranking, and its labels."""
         start = min(int(min(columns["low"]) * 10) / 10, 0.8)
-        return (start, 1.0), [percent(start), percent((start + 1) / 2), "100%"]
+        return (start, 1.0), [fmt.percent(start), fmt.percent((start + 1) / 2), "100%"]
 
     def tendency(self, profile: Facts) -> Html | None:
         """Nothing: classes have no direction."""
@@ -148,8 +141,8 @@ class OrdinalScale(CategoricalScale):
     def tendency(self, profile: Facts) -> Html | None:
         """Severity."""
         severity = profile["severity"]
-        shift = f"{number(abs(severity))} levels {'higher' if severity > 0 else 'lower'} than the crowd"
-        return el("p", f"Scores {shift}, with a standard deviation of {number(profile['spread'])}.")
+        shift = f"{fmt.number(abs(severity))} levels {'higher' if severity > 0 else 'lower'} than the crowd"
+        return el("p", f"Scores {shift}, with a standard deviation of {fmt.number(profile['spread'])}.")
 
 
 class NumericScale(CategoricalScale):
@@ -176,10 +169,10 @@ class NumericScale(CategoricalScale):
     )
     script = "error"
 
-    label = staticmethod(number)
-    skill = staticmethod(plus_minus)
-    agreement = staticmethod(number)
-    edge = staticmethod(number)
+    label = staticmethod(fmt.number)
+    skill = staticmethod(fmt.plus_minus)
+    agreement = staticmethod(fmt.number)
+    edge = staticmethod(fmt.number)
 
     def certainty(self, case: Facts) -> str:
         """Standard deviation of the consensus."""
@@ -191,7 +184,7 @@ class NumericScale(CategoricalScale):
 
     def prediction(self, case: Facts) -> Html:
         """Value predicted from the features alone."""
-        return join([number(case["from_features"])])
+        return join([fmt.number(case["from_features"])])
 
     def tiles(self, summary: Summary) -> list[tuple[str, str]]:
         """No more numbers to see first."""
@@ -200,19 +193,19 @@ class NumericScale(CategoricalScale):
     def consensus_lead(self, summary: Summary) -> Html:
         """Quartiles and uncertainty in words."""
         facts = summary.answer
-        low, median, high = (number(facts["quartiles"][k]) for k in (1, 2, 3))
+        low, median, high = (fmt.number(facts["quartiles"][k]) for k in (1, 2, 3))
         unlabelled = facts["std_unlabelled"]
         return lead(
             f"Half of the items lie between {low} and {high}; the median is {median}. The typical "
-            f"uncertainty is ± {number(facts['std_labelled'])} for labelled items",
-            f" and ± {number(unlabelled)} for unlabelled items." if unlabelled is not None else ".",
+            f"uncertainty is ± {fmt.number(facts['std_labelled'])} for labelled items",
+            f" and ± {fmt.number(unlabelled)} for unlabelled items." if unlabelled is not None else ".",
         )
 
     def distribution(self, facts: Facts) -> Html:
         """Quartiles of consensus and labels."""
         names = ("minimum", "lower quartile", "median", "upper quartile", "maximum")
         columns = zip(names, facts["quartiles"], facts["quartiles_of_labels"], strict=True)
-        rows = [(what, number(consensus), number(labels)) for what, consensus, labels in columns]
+        rows = [(what, fmt.number(consensus), fmt.number(labels)) for what, consensus, labels in columns]
         return el("div", el("h3", "Quartiles"), table(("", "consensus", "labels"), rows, (1, 2)))
 
     def overruled_details(self, facts: Facts) -> tuple[str, str]:
@@ -225,18 +218,18 @@ class NumericScale(CategoricalScale):
 
     def rank_cells(self, columns: Table, i: int) -> list[Any]:
         """Typical error and bias of one annotator."""
-        return [self.skill(columns["typical_error"][i]), signed(columns["bias"][i])]
+        return [self.skill(columns["typical_error"][i]), fmt.signed(columns["bias"][i])]
 
     def rank_axis(self, columns: Table) -> tuple[tuple[float, float], list[str]]:
         """Ends of the axis of the ranking, and its labels."""
         most = max(columns["typical_error"]) * 1.05 or 1.0
-        return (0.0, most), ["0", number(most / 2), number(most)]
+        return (0.0, most), ["0", fmt.number(most / 2), fmt.number(most)]
 
     def tendency(self, profile: Facts) -> Html | None:
         """Bias."""
         bias = profile["bias"]
         direction = "above" if bias > 0 else "below"
-        return el("p", "Labels are on average ", el("b", number(abs(bias))), f" {direction} the truth.")
+        return el("p", "Labels are on average ", el("b", fmt.number(abs(bias))), f" {direction} the truth.")
 
 
 SCALES = {"classes": CategoricalScale(), "levels": OrdinalScale(), "numbers": NumericScale()}
