@@ -68,6 +68,11 @@ def note(*parts: Any) -> Html:
     return el("p", *parts, cls="note")
 
 
+def bullets(parts: Iterable[Any], cls: str | None = None) -> Html:
+    """Bulleted list."""
+    return el("ul", [el("li", part) for part in parts], cls=cls)
+
+
 def fold(title: Any, *content: Any) -> Html:
     """Content that a reader can open."""
     return el("details", el("summary", title), *content)

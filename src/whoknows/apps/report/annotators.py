@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from whoknows.apps import charts
@@ -23,10 +23,6 @@ EXTRA_COLUMNS: dict[str, tuple[str, Any]] = {  # columns that only some fits hav
     "right_on_gold": ("right on gold", fmt.percent),
     "error_on_gold": ("error on gold", fmt.number),
 }
-REGION_NOTE = (
-    "Regions are where the model sees the largest differences. They are more reliable the more of the "
-    "annotator's own labels lie there, and if these agree with the consensus."
-)
 # Krippendorff's recommendation: rely on 0.8, draw tentative conclusions from 0.667.
 READING = (
     (0.8, "high enough to rely on the labels as they are"),
@@ -37,20 +33,16 @@ READING = (
 WIDE_TABLE = 12  # annotators from which a table of pairs is set small
 
 
-def annotators(summary: Summary) -> Html:
+def annotators(summary: Summary) -> Iterator[Html]:
     """Ranking, map and cards."""
     scale = scale_of(summary)
-    return join(
-        [
-            _lead(summary, scale),
-            el("h3", "Ranking"),
-            _ranking(summary.annotators, scale),
-            el("h3", "Map of expertise"),
-            *_map(summary, scale),
-            el("h3", "Profiles"),
-            _cards(summary, scale),
-        ]
-    )
+    yield _lead(summary, scale)
+    yield el("h3", "Ranking")
+    yield from _ranking(summary.annotators, scale)
+    yield el("h3", "Map of expertise")
+    yield from _map(summary, scale)
+    yield el("h3", "Profiles")
+    yield from _cards(summary, scale)
 
 
 def _lead(summary: Summary, scale: CategoricalScale) -> Html:
@@ -76,16 +68,18 @@ def _lead(summary: Summary, scale: CategoricalScale) -> Html:
 # --- ranking ---------------------------------------------------------------------------------------
 
 
-def _ranking(columns: Table, scale: CategoricalScale) -> Html:
+def _ranking(columns: Table, scale: CategoricalScale) -> Iterator[Html]:
     """All annotators; of many, both ends, the others folded."""
-    n, below = len(columns["annotator"]), note(scale.ranking_note, " All annotators are in annotators.csv.")
+    n = len(columns["annotator"])
     if n <= MAX_UNFOLDED:
-        return join([_ranking_rows(columns, scale, range(n)), below])
-    middle = range(ENDS, n - ENDS)[:MAX_FOLDED]
-    ends = _ranking_rows(columns, scale, [*range(ENDS), None, *range(n - ENDS, n)])
-    above = note(f"The first {ENDS} and the last {ENDS} of {fmt.counted(n, 'annotator')}.")
-    title = f"The {fmt.whole(len(middle))} after the first {ENDS}"
-    return join([above, ends, fold(title, _ranking_rows(columns, scale, middle)), below])
+        yield _ranking_rows(columns, scale, range(n))
+    else:
+        middle = range(ENDS, n - ENDS)[:MAX_FOLDED]
+        yield note(f"The first {ENDS} and the last {ENDS} of {fmt.counted(n, 'annotator')}.")
+        yield _ranking_rows(columns, scale, [*range(ENDS), None, *range(n - ENDS, n)])
+        title = f"The {fmt.whole(len(middle))} after the first {ENDS}"
+        yield fold(title, _ranking_rows(columns, scale, middle))
+    yield note(scale.ranking_note, " All annotators are in annotators.csv.")
 
 
 def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | None]) -> Html:
@@ -96,7 +90,7 @@ def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | 
         "",
         "annotator",
         el("th", charts.ticks(labels), cls="axis", scope="col"),
-        *scale.rank_heads(),
+        *scale.rank_heads,
         "labels",
         "agrees",
         *(EXTRA_COLUMNS[key][0] for key in extra),
@@ -110,7 +104,7 @@ def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | 
             charts.interval(columns["low"][i], skill, columns["high"][i], axis),
             *scale.rank_cells(columns, i),
             fmt.whole(columns["n_labels"][i]),
-            scale.agreement(columns["agreement_with_consensus"][i]),
+            scale.share(columns["agreement_with_consensus"][i]),
             *(EXTRA_COLUMNS[key][1](columns[key][i]) for key in extra),
         ]
 
@@ -190,20 +184,29 @@ def _axes(axes: list[Facts]) -> str:
 # --- cards -----------------------------------------------------------------------------------------
 
 
-def _cards(summary: Summary, scale: CategoricalScale) -> Html:
+def _cards(summary: Summary, scale: CategoricalScale) -> Iterator[Html]:
     """A card for each annotator with a profile."""
-    cards = [_card(summary, profile, scale) for profile in summary.profiles]
+    cards, total = (
+        [_card(summary, profile, scale) for profile in summary.profiles],
+        len(summary.annotators["annotator"]),
+    )
     half = OPEN_CARDS // 2
     if len(cards) > OPEN_CARDS:  # both ends first
         cards = [*cards[:half], *cards[-half:], *cards[half:-half]]
-    total, selection = len(summary.annotators["annotator"]), None
     if len(cards) < total:
         which = "the best, the worst and those with most labels"
-        selection = note(f"{len(cards)} of {fmt.counted(total, 'annotator')}: {which}.")
-    ends = [scale.skill(end) for end in scale.domain(summary.map["domain"])]
-    care = note(REGION_NOTE) if any(profile["varies"] for profile in summary.profiles) else None
-    shown = fmt.first_few(cards, OPEN_CARDS, lambda some: el("div", some, cls="cards"))
-    return join([selection, care, charts.color_legend(ends, f"small maps: {scale.measure}"), shown])
+        yield note(f"{len(cards)} of {fmt.counted(total, 'annotator')}: {which}.")
+    if any(profile["varies"] for profile in summary.profiles):
+        yield note(
+            "Regions are where the model sees the largest differences. They are more reliable the more of the "
+            "annotator's own labels lie there, and if these agree with the consensus."
+        )
+    yield _color_legend(summary, scale, f"small maps: {scale.measure}")
+    yield fmt.first_few(cards, OPEN_CARDS, lambda some: el("div", some, cls="cards"))
+
+
+def _color_legend(summary: Summary, scale: CategoricalScale, caption: str) -> Html:
+    return charts.color_legend([scale.skill(end) for end in scale.domain(summary.map["domain"])], caption)
 
 
 def _card(summary: Summary, profile: Facts, scale: CategoricalScale) -> Html:
@@ -222,10 +225,22 @@ def _card(summary: Summary, profile: Facts, scale: CategoricalScale) -> Html:
         "article",
         el("div", drawn, head, cls="who"),
         _regions(profile, scale),
-        scale.tendency(profile),
+        _tendency(profile),
         _confusion(profile, summary.given["classes"]),
         cls="card",
     )
+
+
+def _tendency(profile: Facts) -> Html | None:
+    """Severity of ordered levels, bias of numbers; classes have no direction."""
+    if "severity" in profile:
+        severity, spread = profile["severity"], fmt.number(profile["spread"])
+        shift = f"{fmt.number(abs(severity))} levels {'higher' if severity > 0 else 'lower'} than the crowd"
+        return el("p", f"Scores {shift}, with a standard deviation of {spread}.")
+    if "bias" in profile:
+        size, direction = fmt.number(abs(profile["bias"])), "above" if profile["bias"] > 0 else "below"
+        return el("p", "Labels are on average ", el("b", size), f" {direction} the truth.")
+    return None
 
 
 def _regions(profile: Facts, scale: CategoricalScale) -> list[Html]:
@@ -293,62 +308,61 @@ def _confusion(profile: Facts, classes: list[Any]) -> Html | None:
     return join([el("p", "Right by true class: ", join(shares, ", "), "."), matrix])
 
 
-# --- agreement ---
+# --- agreement -------------------------------------------------------------------------------------
 
 
-def agreement(summary: Summary) -> Html:
+def agreement(summary: Summary) -> Iterator[Html]:
     """Overall agreement in words, pairs, suspected copying."""
     facts = summary.agreement
     if not facts["possible"]:
-        return lead(
+        yield lead(
             "No item has labels by two annotators, so there is nothing to compare. Let several annotators "
             "label the same items."
         )
-    return join([_overall(facts), _pairs(facts["pairs"]), _copying(facts.get("copying"))])
+        return
+    yield lead(*_overall(facts))
+    if len(facts["pairs"]["annotators"]) > 1:
+        yield el("h3", "Pairs of annotators")
+        yield from _pairs(facts["pairs"])
+    if facts.get("copying") and facts["copying"]["n_pairs"]:
+        yield el("h3", "Possible copying")
+        yield from _copying(facts["copying"])
 
 
-def _overall(facts: Facts) -> Html:
+def _overall(facts: Facts) -> Iterator[str]:
     alpha = facts["alpha"]
-    words: list[Any] = [f"{fmt.counted(facts['n_compared'], 'item')} have at least two labels. "]
+    yield f"{fmt.counted(facts['n_compared'], 'item')} have at least two labels. "
     if "percent" in facts:
-        words.append(
-            f"Two labels of the same item agree {fmt.percent(facts['percent'])} of the time; "
-            f"{fmt.percent(facts['by_chance'])} would be expected by chance. "
-        )
+        observed, by_chance = fmt.percent(facts["percent"]), fmt.percent(facts["by_chance"])
+        yield f"Two labels of the same item agree {observed} of the time; {by_chance} would be expected by chance. "
     if alpha is None:
-        words.append("Only one label was ever used, so agreement beyond chance is not defined.")
+        yield "Only one label was ever used, so agreement beyond chance is not defined."
     else:
         reading = next(text for least, text in READING if alpha >= least or least < 0)
-        words.append(f"Krippendorff's alpha ({facts['level']} scale) is {alpha:.2f}, {reading}.")
+        yield f"Krippendorff's alpha ({facts['level']} scale) is {alpha:.2f}, {reading}."
     if facts.get("fleiss") is not None:
-        words.append(f" Fleiss' kappa is {facts['fleiss']:.2f}.")
-    words.append(" 1 is perfect agreement, 0 is the agreement expected by chance.")
-    return lead(words)
+        yield f" Fleiss' kappa is {facts['fleiss']:.2f}."
+    yield " 1 is perfect agreement, 0 is the agreement expected by chance."
 
 
-def _pairs(facts: Facts) -> Html | None:
+def _pairs(facts: Facts) -> Iterator[Html]:
     """Square table of all pairs."""
     names, value, common = facts["annotators"], facts["value"], facts["n_items"]
     n = len(names)
-    if n < 2:
-        return None
 
     def cell(i: int, j: int) -> Html:
         if i == j:
             return el("td", cls="heat self")
-        in_common = f"{fmt.counted(common[i][j], 'item')} in common"
-        return charts.heat(
-            value[i][j], _short(value[i][j]), f"{fmt.name(names[i])}, {fmt.name(names[j])}: {in_common}"
-        )
+        pair = f"{fmt.name(names[i])}, {fmt.name(names[j])}"
+        title = f"{pair}: {fmt.counted(common[i][j], 'item')} in common"
+        return charts.heat(value[i][j], _short(value[i][j]), title)
 
     head = [el("th"), *(el("th", el("span", fmt.name(each)), scope="col", cls="up") for each in names)]
     rows = [[el("th", fmt.name(names[i]), scope="row"), *(cell(i, j) for j in range(n))] for i in range(n)]
-    few = (
-        f" Shown: the {n} annotators with most labels of {fmt.whole(facts['of'])}." if n < facts["of"] else ""
-    )
-    measure = f"Values: {facts['measure']}; blank with fewer than five items in common.{few}"
-    size = "square wide" if n > WIDE_TABLE else "square"
-    return join([el("h3", "Pairs of annotators"), table(head, rows, cls=size), note(measure)])
+    yield table(head, rows, cls="square wide" if n > WIDE_TABLE else "square")
+    total = fmt.whole(facts["of"])
+    few = f" Shown: the {n} annotators with most labels of {total}." if n < facts["of"] else ""
+    yield note(f"Values: {facts['measure']}; blank with fewer than five items in common.{few}")
 
 
 def _short(value: float | None) -> str:
@@ -359,28 +373,28 @@ def _short(value: float | None) -> str:
     return text.replace("-", "−")
 
 
-def _copying(facts: Facts | None) -> Html | None:
-    if facts is None or not facts["n_pairs"]:
-        return None
-    heading = el("h3", "Possible copying")
+def _copying(facts: Facts) -> Iterator[Html]:
+    n = facts["n_suspects"]
     tested = f"{fmt.counted(facts['n_pairs'], 'pair')}, compared on {fmt.counted(facts['n_items'], 'item')}"
-    if not facts["n_suspects"]:
-        return join([heading, el("p", f"None of {tested}, agrees more than their expertise explains.")])
+    if not n:
+        yield el("p", f"None of {tested}, agrees more than their expertise explains.")
+        return
     rows = [
         (
             join([fmt.bold_name(first), " and ", fmt.bold_name(second)]),
-            f"{fmt.whole(observed)} of {fmt.whole(n)}",
+            f"{fmt.whole(observed)} of {fmt.whole(n_items)}",
             fmt.number(expected),
             fmt.number(wrong),
             f"{p:.1g}",
         )
-        for first, second, n, observed, expected, wrong, p in zip(*facts["suspects"].values(), strict=True)
+        for first, second, n_items, observed, expected, wrong, p in zip(
+            *facts["suspects"].values(), strict=True
+        )
     ]
-    n = facts["n_suspects"]
-    words = (
-        f"{fmt.whole(n)} of {tested}, {'agrees' if n == 1 else 'agree'} more than their expertise explains. One "
-        "annotator may have copied from the other, or some items mislead both: look before you accuse anyone."
+    yield el(
+        "p",
+        f"{fmt.whole(n)} of {tested}, {'agrees' if n == 1 else 'agree'} more than their expertise explains. ",
+        "One annotator may have copied from the other, or some items mislead both: look before you accuse anyone.",
     )
-    head = ("pair", "same label", "expected", "shared mistakes", "adjusted p")
-    p_note = "Adjusted p: expected share of false alarms among the pairs down to this row."
-    return join([heading, el("p", words), table(head, rows, (1, 2, 3, 4)), note(p_note)])
+    yield table(("pair", "same label", "expected", "shared mistakes", "adjusted p"), rows, (1, 2, 3, 4))
+    yield note("Adjusted p: expected share of false alarms among the pairs down to this row.")

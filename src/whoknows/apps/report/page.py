@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Iterator
 from importlib.resources import files
 
-from whoknows.apps.charts import Html, el, join, lead
+from whoknows.apps.charts import Html, bullets, el, join, lead
 from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.annotators import agreement, annotators
 from whoknows.apps.report.items import consensus, questions, review
@@ -41,23 +42,19 @@ BIBTEX = """@inproceedings{yan2010modeling,
 }"""
 
 
-def method(summary: Summary) -> Html:
+def method(summary: Summary) -> Iterator[Html]:
     """The model in a few sentences, its limits, and the papers to cite."""
     unlabelled = summary.given["n_items"] > summary.given["n_labelled"]
-    return join(
-        [
-            lead(
-                scale_of(summary).method,
-                " Truth and annotators are estimated jointly from the labels",
-                "; unlabelled items show which items are similar." if unlabelled else ".",
-            ),
-            el("p", CAVEATS),
-            el("p", DETAILS),
-            el("p", f"Created with whoknows {summary.method['version']}. If you use it, please cite:"),
-            el("ul", [el("li", paper) for paper in PAPERS]),
-            el("pre", BIBTEX),
-        ]
+    yield lead(
+        scale_of(summary).method,
+        " Truth and annotators are estimated jointly from the labels",
+        "; unlabelled items show which items are similar." if unlabelled else ".",
     )
+    yield el("p", CAVEATS)
+    yield el("p", DETAILS)
+    yield el("p", f"Created with whoknows {summary.method['version']}. If you use it, please cite:")
+    yield bullets(PAPERS)
+    yield el("pre", BIBTEX)
 
 
 SECTIONS = (
@@ -97,7 +94,7 @@ def page(summary: Summary, title: str | None = None) -> Html:
     title = title or "Who knows what"
     style, script = _asset("style.css"), _asset("map.js")
     sections = [
-        el("section", el("h2", heading), make(summary), id=anchor) for anchor, heading, make in SECTIONS
+        el("section", el("h2", heading), *make(summary), id=anchor) for anchor, heading, make in SECTIONS
     ]
     links = [el("a", heading, href=f"#{anchor}") for anchor, heading, _ in SECTIONS]
     head = el(
@@ -128,9 +125,10 @@ def _tiles(summary: Summary) -> Html:
         (fmt.whole(given["n_items"]), f"items, {fmt.whole(given['n_labelled'])} with labels"),
         (fmt.whole(given["n_annotators"]), "annotator" if given["n_annotators"] == 1 else "annotators"),
         (fmt.whole(given["n_labels"]), "labels"),
-        *scale.tiles(summary),
         (fmt.whole(summary.answer["n_overruled"]), scale.overruled),
     ]
+    if "n_sure" in summary.answer:  # numbers have no certainty
+        tiles.insert(3, (fmt.percent(summary.answer["n_sure"] / given["n_items"]), "of the items certain"))
     if alpha is not None:
         tiles.append((f"{alpha:.2f}", "agreement (alpha)"))
     return el("dl", [el("div", el("dd", value), el("dt", what)) for value, what in tiles], cls="tiles")

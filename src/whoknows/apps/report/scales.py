@@ -8,9 +8,8 @@ from typing import Any
 from whoknows.apps.charts import Html, bar, el, join, lead, note, table
 from whoknows.apps.report import formatting as fmt
 from whoknows.insight.summary import Summary
-from whoknows.insight.summary.text import Facts, Table
+from whoknows.insight.summary.text import Facts, Table, annotator_name
 
-FEW_CLASSES = 8  # whose probabilities all have a column
 NAMED = 3  # classes in a sentence
 
 
@@ -39,28 +38,41 @@ class CategoricalScale:
     )
     script = "probability"  # name of this scale in map.js
 
-    label = staticmethod(fmt.name)  # formats of a label or the consensus, of skill, …
+    rank_heads: tuple[Any, ...] = ("right", el("th", "90% interval", scope="col", cls="num roomy"))
+
+    label = staticmethod(fmt.name)  # format of a label or the consensus
     skill = staticmethod(fmt.percent)
-    agreement = staticmethod(fmt.percent)  # with the consensus
-    edge = staticmethod(fmt.percent)  # of the histogram
+    share = staticmethod(fmt.percent)  # agreement with the consensus, edges of the histogram
 
     def certainty(self, case: Facts) -> str:
         """Probability of the consensus."""
         return fmt.percent(case["confidence"])
 
+    def verdict(self, case: Facts) -> Html:
+        """Consensus of an item and how certain it is."""
+        return join([el("b", self.label(case["consensus"])), " ", el("small", self.certainty(case))])
+
+    def labels(self, case: Facts) -> Html:
+        """Annotators by the label they gave, with the skill of each on this item."""
+        by_label: dict[str, list[Html]] = {}
+        for voice in case["voices"]:
+            skill = el("small", self.skill(voice["trust"]))
+            who = join([annotator_name(voice["annotator"]), " ", skill])
+            by_label.setdefault(self.label(voice["label"]), []).append(who)
+        shown = [el("li", el("b", label), ": ", join(names, ", ")) for label, names in by_label.items()]
+        if case["more_voices"]:
+            shown.append(el("li", f"and {fmt.whole(case['more_voices'])} more"))
+        return el("ul", shown, cls="voices")
+
+    def prediction(self, case: Facts) -> Html:
+        """Consensus predicted from the features alone; a class with its probability."""
+        share = case.get("p_from_features")
+        probability = None if share is None else [" ", el("small", fmt.percent(share))]
+        return join([self.label(case.get("from_features")), probability])
+
     def domain(self, limits: Sequence[float]) -> list[float]:
         """Skill of the worst and of the best colour."""
         return list(limits)
-
-    def prediction(self, case: Facts) -> Html:
-        """Class predicted from the features alone."""
-        if "from_features" not in case:
-            return join([fmt.NOTHING])
-        return join([fmt.name(case["from_features"]), " ", el("small", fmt.percent(case["p_from_features"]))])
-
-    def tiles(self, summary: Summary) -> list[tuple[str, str]]:
-        """Numbers to see first."""
-        return [(fmt.percent(summary.answer["n_sure"] / summary.given["n_items"]), "of the items certain")]
 
     def consensus_lead(self, summary: Summary) -> Html:
         """Class balance and certainty in words."""
@@ -68,9 +80,11 @@ class CategoricalScale:
         shares = sorted(zip(balance["share"], balance["class"], strict=True), key=lambda pair: -pair[0])
         top = [join([fmt.quoted(label), f" ({fmt.percent(share)})"]) for share, label in shares[:NAMED]]
         rest = f" and {len(shares) - NAMED} more" if len(shares) > NAMED else ""
+        certain = f"{fmt.whole(facts['n_sure'])} of {fmt.counted(n, 'item')}"
+        least = fmt.percent(facts["sure_above"])
         return lead(
-            f"{fmt.whole(facts['n_sure'])} of {fmt.counted(n, 'item')} ({fmt.percent(facts['n_sure'] / n)}) are certain: "
-            f"the consensus has a probability of at least {fmt.percent(facts['sure_above'])}. Classes: ",
+            f"{certain} ({fmt.percent(facts['n_sure'] / n)}) are certain: the consensus has a probability of at "
+            f"least {least}. Classes: ",
             join(top, ", "),
             f"{rest}.",
         )
@@ -84,8 +98,7 @@ class CategoricalScale:
                 fmt.name(label),
                 bar(share / most, given / most),
                 fmt.whole(n),
-                fmt.percent(share),
-                fmt.percent(given),
+                *map(fmt.percent, (share, given)),
             )
             for label, n, share, given in zip(*balance.values(), strict=True)
         ]
@@ -97,23 +110,6 @@ class CategoricalScale:
             note("Bar: share of the class in the consensus. Mark: its share of the labels."),
         )
 
-    def overruled_details(self, facts: Facts) -> tuple[str, str]:
-        """Single labels and ties among overruled votes."""
-        single, tied = facts["n_overruled_single"], facts["n_tied"]
-        return (
-            f" {fmt.whole(single)} of these have a single label." if single else "",
-            f" {fmt.counted(tied, 'item')} had a tie." if tied else "",
-        )
-
-    def probability_columns(self, columns: Table) -> list[str]:
-        """Columns of the consensus table with probabilities, unless there are many."""
-        found = [key for key in columns if key.startswith("p_")]
-        return found if len(found) <= FEW_CLASSES else []
-
-    def rank_heads(self) -> list[Any]:
-        """Headings of skill and interval in the ranking."""
-        return ["right", el("th", "90% interval", scope="col", cls="num roomy")]
-
     def rank_cells(self, columns: Table, i: int) -> list[Any]:
         """Skill, interval and agreement of one annotator."""
         between = f"{fmt.percent(columns['low'][i])} to {fmt.percent(columns['high'][i])}"
@@ -124,10 +120,6 @@ class CategoricalScale:
         start = min(int(min(columns["low"]) * 10) / 10, 0.8)
         return (start, 1.0), [fmt.percent(start), fmt.percent((start + 1) / 2), "100%"]
 
-    def tendency(self, profile: Facts) -> Html | None:
-        """Nothing: classes have no direction."""
-        return None
-
 
 class OrdinalScale(CategoricalScale):
     """Ordered levels; annotators are more or less severe."""
@@ -137,12 +129,6 @@ class OrdinalScale(CategoricalScale):
         "The true level of an item depends on its features. Each annotator gives a level around it, shifted "
         "by a severity of their own, with a spread that also depends on the features."
     )
-
-    def tendency(self, profile: Facts) -> Html | None:
-        """Severity."""
-        severity = profile["severity"]
-        shift = f"{fmt.number(abs(severity))} levels {'higher' if severity > 0 else 'lower'} than the crowd"
-        return el("p", f"Scores {shift}, with a standard deviation of {fmt.number(profile['spread'])}.")
 
 
 class NumericScale(CategoricalScale):
@@ -168,11 +154,11 @@ class NumericScale(CategoricalScale):
         "how much the labels exceed the truth on average. Agrees: correlation with the consensus."
     )
     script = "error"
+    rank_heads = ("typical error", "bias")
 
     label = staticmethod(fmt.number)
     skill = staticmethod(fmt.plus_minus)
-    agreement = staticmethod(fmt.number)
-    edge = staticmethod(fmt.number)
+    share = staticmethod(fmt.number)
 
     def certainty(self, case: Facts) -> str:
         """Standard deviation of the consensus."""
@@ -181,14 +167,6 @@ class NumericScale(CategoricalScale):
     def domain(self, limits: Sequence[float]) -> list[float]:
         """Error of the worst and of the best colour."""
         return list(limits)[::-1]
-
-    def prediction(self, case: Facts) -> Html:
-        """Value predicted from the features alone."""
-        return join([fmt.number(case["from_features"])])
-
-    def tiles(self, summary: Summary) -> list[tuple[str, str]]:
-        """No more numbers to see first."""
-        return []
 
     def consensus_lead(self, summary: Summary) -> Html:
         """Quartiles and uncertainty in words."""
@@ -208,14 +186,6 @@ class NumericScale(CategoricalScale):
         rows = [(what, fmt.number(consensus), fmt.number(labels)) for what, consensus, labels in columns]
         return el("div", el("h3", "Quartiles"), table(("", "consensus", "labels"), rows, (1, 2)))
 
-    def overruled_details(self, facts: Facts) -> tuple[str, str]:
-        """Nothing: means have no ties."""
-        return "", ""
-
-    def rank_heads(self) -> list[Any]:
-        """Headings of skill and bias in the ranking."""
-        return ["typical error", "bias"]
-
     def rank_cells(self, columns: Table, i: int) -> list[Any]:
         """Typical error and bias of one annotator."""
         return [self.skill(columns["typical_error"][i]), fmt.signed(columns["bias"][i])]
@@ -224,12 +194,6 @@ class NumericScale(CategoricalScale):
         """Ends of the axis of the ranking, and its labels."""
         most = max(columns["typical_error"]) * 1.05 or 1.0
         return (0.0, most), ["0", fmt.number(most / 2), fmt.number(most)]
-
-    def tendency(self, profile: Facts) -> Html | None:
-        """Bias."""
-        bias = profile["bias"]
-        direction = "above" if bias > 0 else "below"
-        return el("p", "Labels are on average ", el("b", fmt.number(abs(bias))), f" {direction} the truth.")
 
 
 SCALES = {"classes": CategoricalScale(), "levels": OrdinalScale(), "numbers": NumericScale()}
