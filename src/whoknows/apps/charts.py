@@ -182,20 +182,12 @@ def histogram(counts: Sequence[Sequence[int]], labels: Sequence[str], names: Seq
         for i, label in enumerate(labels)
         if label
     ]
-    description = (
-        f"Histogram: {'; '.join(_series(name, row) for name, row in zip(names, counts, strict=True))}"
-    )
-    drawn = el(
-        "svg", shapes, viewBox=f"0 0 {width} {height}", cls="histogram", role="img", aria_label=description
-    )
-    legend = [
-        el("span", el("i", cls=f"series{k}"), f" {name} ") for k, name in enumerate(names) if any(counts[k])
-    ]
+    series = [f"{name} {', '.join(map(str, row))}" for name, row in zip(names, counts, strict=True)]
+    label = f"Histogram: {'; '.join(series)}"
+    drawn = el("svg", shapes, viewBox=f"0 0 {width} {height}", cls="histogram", role="img", aria_label=label)
+    present = [(k, name) for k, name in enumerate(names) if any(counts[k])]
+    legend = [el("span", el("i", cls=f"series{k}"), f" {name} ") for k, name in present]
     return el("div", drawn, el("p", legend, cls="legend"), cls="chart")
-
-
-def _series(name: str, counts: Sequence[int]) -> str:
-    return f"{name} {', '.join(map(str, counts))}"
 
 
 def small_map(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from whoknows.apps import charts
-from whoknows.apps.charts import Html, el, fold, join, lead, note, table
+from whoknows.apps.charts import Html, bullets, el, fold, join, lead, note, table
 from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.scales import CategoricalScale, scale_of
 from whoknows.insight.summary import Summary
@@ -17,18 +17,16 @@ ENDS = 25  # rows shown at the top and at the bottom of a longer ranking
 MAX_FOLDED = 2_000  # folded rows; the rest is in annotators.csv
 OPEN_CARDS = 12  # cards that are not folded
 FEW_CLASSES = 3  # up to which the probability of being right is given for each
-EXTRA_COLUMNS: dict[str, tuple[str, Any]] = {  # columns that only some fits have: heading and format
-    "severity": ("severity", "{:+.2f}".format),
-    "n_gold": ("gold items", fmt.whole),
-    "right_on_gold": ("right on gold", fmt.percent),
-    "error_on_gold": ("error on gold", fmt.number),
-}
 # Krippendorff's recommendation: rely on 0.8, draw tentative conclusions from 0.667.
 READING = (
     (0.8, "high enough to rely on the labels as they are"),
     (0.667, "high enough for tentative conclusions"),
     (0.2, "lower than usually required: it matters who gave a label"),
     (-1.0, "hardly better than chance: the labels say little unless you know whom to trust"),
+)
+MAP_LISTS = Html(
+    '<div class="region"><h4 id="map-count" aria-live="polite">All items</h4>'
+    '<div id="map-ranking"></div><div id="map-items"></div></div>'
 )
 WIDE_TABLE = 12  # annotators from which a table of pairs is set small
 
@@ -55,9 +53,8 @@ def _lead(summary: Summary, scale: CategoricalScale) -> Html:
     varying, n = sum(profile["varies"] for profile in summary.profiles), len(summary.profiles)
     if not varying:
         return lead(words, " Nobody was found to be much better on some items than on others.")
-    words.append(
-        f" For {varying} of {fmt.counted(n, 'annotator')} with a profile, skill depends on the item."
-    )
+    profiled = fmt.counted(n, "annotator")
+    words.append(f" For {varying} of {profiled} with a profile, skill depends on the item.")
     varies, several = summary.given["varies"], summary.given["members"] is not None
     if several and not varies:
         finding = "cannot confirm this yet" if varies is None else "are not predicted better this way"
@@ -85,16 +82,10 @@ def _ranking(columns: Table, scale: CategoricalScale) -> Iterator[Html]:
 def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | None]) -> Html:
     """Table of some ranks; None is a gap."""
     axis, labels = scale.rank_axis(columns)
-    extra = [key for key in EXTRA_COLUMNS if key in columns]
-    head = [
-        "",
-        "annotator",
-        el("th", charts.ticks(labels), cls="axis", scope="col"),
-        *scale.rank_heads,
-        "labels",
-        "agrees",
-        *(EXTRA_COLUMNS[key][0] for key in extra),
-    ]
+    columns = columns | {"interval": list(zip(columns["low"], columns["high"], strict=True))}
+    shown = {key: column for key, column in scale.ranking.items() if key in columns}
+    chart = el("th", charts.ticks(labels), cls="axis", scope="col")
+    head = ["", "annotator", chart, *(heading for heading, _ in shown.values())]
 
     def row(i: int) -> list[Any]:
         skill = columns[scale.skill_column][i]
@@ -102,10 +93,7 @@ def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | 
             fmt.whole(i + 1),
             el("th", fmt.name(columns["annotator"][i]), scope="row"),
             charts.interval(columns["low"][i], skill, columns["high"][i], axis),
-            *scale.rank_cells(columns, i),
-            fmt.whole(columns["n_labels"][i]),
-            scale.share(columns["agreement_with_consensus"][i]),
-            *(EXTRA_COLUMNS[key][1](columns[key][i]) for key in extra),
+            *(show(columns[key][i]) for key, (_, show) in shown.items()),
         ]
 
     gap = [el("td", "⋮", colspan=len(head), cls="gap")]
@@ -116,31 +104,24 @@ def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | 
 # --- map -------------------------------------------------------------------------------------------
 
 
-def _map(summary: Summary, scale: CategoricalScale) -> list[Html]:
+def _map(summary: Summary, scale: CategoricalScale) -> Iterator[Html]:
     """How to read the map, the map, and lists for a region of it; without script, where to look instead."""
     facts = summary.map
     shown, total = len(facts["item"]), fmt.counted(facts["n_items"], "item")
     sample = total if shown == facts["n_items"] else f"{fmt.whole(shown)} of {total}, drawn at random"
-    words = (
+    yield el(
+        "p",
         f"Each dot is an item ({sample}); similar items are close to each other. The bluer a dot, the better "
-        f"the annotator is there. {_axes(facts['axes'])}"
+        f"the annotator is there. {_axes(facts['axes'])}",
     )
-    without = el("p", "The map needs JavaScript; the small maps below do not.", cls="note without-script")
-    lists = el(
-        "div",
-        el("h4", "All items", id="map-count", aria_live="polite"),
-        el("div", id="map-ranking"),
-        el("div", id="map-items"),
-        cls="region",
-    )
-    return [el("p", words), without, el("div", _canvas(summary, scale), lists, cls="map needs-script")]
+    yield el("p", "The map needs JavaScript; the small maps below do not.", cls="note without-script")
+    yield el("div", _canvas(summary, scale), MAP_LISTS, cls="map needs-script")
 
 
 def _canvas(summary: Summary, scale: CategoricalScale) -> Html:
-    facts, first = summary.map, _most_varied(summary)
+    gaps, names = list(map(_gap, summary.profiles)), map(annotator_name, summary.map["annotators"])
     options = [
-        el("option", annotator_name(who), value=k, selected=k == first)
-        for k, who in enumerate(facts["annotators"])
+        el("option", each, value=k, selected=k == gaps.index(max(gaps))) for k, each in enumerate(names)
     ]
     options.append(el("option", "certainty of the consensus", value="sure"))
     tools = [
@@ -151,31 +132,25 @@ def _canvas(summary: Summary, scale: CategoricalScale) -> Html:
         "div",
         el("p", tools, cls="tools"),
         el("canvas", id="map", tabindex="0", role="img", aria_label="Map of the items"),
-        charts.color_legend([scale.skill(end) for end in scale.domain(facts["domain"])], scale.measure),
+        _color_legend(summary, scale, scale.measure),
         el("p", "Drag over the map to select a region.", cls="note", id="map-hint"),
     )
 
 
-def _most_varied(summary: Summary) -> int:
-    """Position of the annotator whose regions differ most: the map to see first."""
-    gaps = [
-        abs(profile["strong"]["skill"] - profile["weak"]["skill"]) if profile["varies"] else 0.0
-        for profile in summary.profiles
-    ]
-    return gaps.index(max(gaps))
+def _gap(profile: Facts) -> float:
+    """Difference in skill between the regions of an annotator."""
+    return abs(profile["strong"]["skill"] - profile["weak"]["skill"]) if profile["varies"] else 0.0
 
 
 def _axes(axes: list[Facts]) -> str:
     """What the axes of the map stand for."""
-    first, second = (f"{fmt.percent(axis['share'])} of the variance" for axis in axes)
+    shares = [f"({fmt.percent(axis['share'])} of the variance)" for axis in axes]
     if axes[0]["share"] and not axes[0]["features"]:
-        return (
-            f"Left to right: the main difference between the texts ({first}); bottom to top: the second "
-            f"({second})."
-        )
+        first = f"Left to right: the main difference between the texts {shares[0]}"
+        return f"{first}; bottom to top: the second {shares[1]}."
     parts = [
-        f"{where} mostly {' and '.join(axis['features'][:2])} ({share})"
-        for where, axis, share in zip(("left to right", "bottom to top"), axes, (first, second), strict=True)
+        f"{where} mostly {' and '.join(axis['features'][:2])} {share}"
+        for where, axis, share in zip(("left to right", "bottom to top"), axes, shares, strict=True)
         if axis["features"] and axis["share"]
     ]
     return f"Axes: {'; '.join(parts)}." if parts else ""
@@ -186,11 +161,8 @@ def _axes(axes: list[Facts]) -> str:
 
 def _cards(summary: Summary, scale: CategoricalScale) -> Iterator[Html]:
     """A card for each annotator with a profile."""
-    cards, total = (
-        [_card(summary, profile, scale) for profile in summary.profiles],
-        len(summary.annotators["annotator"]),
-    )
-    half = OPEN_CARDS // 2
+    cards = [_card(summary, profile, scale) for profile in summary.profiles]
+    half, total = OPEN_CARDS // 2, len(summary.annotators["annotator"])
     if len(cards) > OPEN_CARDS:  # both ends first
         cards = [*cards[:half], *cards[-half:], *cards[half:-half]]
     if len(cards) < total:
@@ -198,8 +170,8 @@ def _cards(summary: Summary, scale: CategoricalScale) -> Iterator[Html]:
         yield note(f"{len(cards)} of {fmt.counted(total, 'annotator')}: {which}.")
     if any(profile["varies"] for profile in summary.profiles):
         yield note(
-            "Regions are where the model sees the largest differences. They are more reliable the more of the "
-            "annotator's own labels lie there, and if these agree with the consensus."
+            "Regions are where the model sees the largest differences. They are more reliable the more of "
+            "the annotator's own labels lie there, and if these agree with the consensus."
         )
     yield _color_legend(summary, scale, f"small maps: {scale.measure}")
     yield fmt.first_few(cards, OPEN_CARDS, lambda some: el("div", some, cls="cards"))
@@ -213,11 +185,9 @@ def _card(summary: Summary, profile: Facts, scale: CategoricalScale) -> Html:
     facts, total = summary.map, fmt.whole(len(summary.annotators["annotator"]))
     grid = facts["grid"]["columns"], facts["grid"]["lines"]
     drawn = charts.small_map(facts["grid"]["cell"], profile["map"], grid, scale.domain(facts["domain"]))
-    limits = (
-        ""
-        if profile["low"] is None
-        else f" ({fmt.percent(profile['low'])} to {fmt.percent(profile['high'])})"
-    )
+    limits = None
+    if profile["low"] is not None:
+        limits = f" ({fmt.percent(profile['low'])} to {fmt.percent(profile['high'])})"
     place = f", {fmt.ordinal(profile['place'])} of {total}, {fmt.counted(profile['n_labels'], 'label')}"
     skill = el("b", scale.skill(profile[scale.skill_column]))
     head = el("div", el("h4", annotator_name(profile["annotator"])), el("p", skill, limits, place))
@@ -275,7 +245,7 @@ def _examples(cases: list[Facts]) -> Html:
     """Items with the most extreme skill, folded if there are texts or images."""
     if not any("text" in case or "image" in case for case in cases):
         return note(f"For example {', '.join(fmt.name(case['item']) for case in cases)}.")
-    return fold("Examples", el("ul", [el("li", fmt.item(case)) for case in cases], cls="examples"))
+    return fold("Examples", bullets(map(fmt.item, cases), cls="examples"))
 
 
 def _confusion(profile: Facts, classes: list[Any]) -> Html | None:
@@ -284,16 +254,10 @@ def _confusion(profile: Facts, classes: list[Any]) -> Html | None:
         return None
     if profile["confusion"] is None:
         mistakes = [
-            el(
-                "li",
-                fmt.quoted(one["says"]),
-                " for ",
-                fmt.quoted(one["truth"]),
-                f": {fmt.percent(one['share'])}",
-            )
+            [fmt.quoted(one["says"]), " for ", fmt.quoted(one["truth"]), f": {fmt.percent(one['share'])}"]
             for one in profile["mistakes"]
         ]
-        return fold("Most frequent mistakes", el("ul", mistakes))
+        return fold("Most frequent mistakes", bullets(mistakes))
     head = [el("th"), *(el("th", fmt.name(each), scope="col") for each in classes)]
     rows = [
         [el("th", fmt.name(truth), scope="row"), *(charts.heat(value, f"{100 * value:.0f}") for value in row)]
@@ -333,8 +297,8 @@ def _overall(facts: Facts) -> Iterator[str]:
     alpha = facts["alpha"]
     yield f"{fmt.counted(facts['n_compared'], 'item')} have at least two labels. "
     if "percent" in facts:
-        observed, by_chance = fmt.percent(facts["percent"]), fmt.percent(facts["by_chance"])
-        yield f"Two labels of the same item agree {observed} of the time; {by_chance} would be expected by chance. "
+        yield f"Two labels of the same item agree {fmt.percent(facts['percent'])} of the time; "
+        yield f"{fmt.percent(facts['by_chance'])} would be expected by chance. "
     if alpha is None:
         yield "Only one label was ever used, so agreement beyond chance is not defined."
     else:
@@ -379,22 +343,22 @@ def _copying(facts: Facts) -> Iterator[Html]:
     if not n:
         yield el("p", f"None of {tested}, agrees more than their expertise explains.")
         return
+    suspects = zip(*facts["suspects"].values(), strict=True)
     rows = [
         (
             join([fmt.bold_name(first), " and ", fmt.bold_name(second)]),
-            f"{fmt.whole(observed)} of {fmt.whole(n_items)}",
+            f"{fmt.whole(observed)} of {fmt.whole(common)}",
             fmt.number(expected),
             fmt.number(wrong),
             f"{p:.1g}",
         )
-        for first, second, n_items, observed, expected, wrong, p in zip(
-            *facts["suspects"].values(), strict=True
-        )
+        for first, second, common, observed, expected, wrong, p in suspects
     ]
     yield el(
         "p",
         f"{fmt.whole(n)} of {tested}, {'agrees' if n == 1 else 'agree'} more than their expertise explains. ",
-        "One annotator may have copied from the other, or some items mislead both: look before you accuse anyone.",
+        "One annotator may have copied from the other, or some items mislead both: look before you accuse ",
+        "anyone.",
     )
     yield table(("pair", "same label", "expected", "shared mistakes", "adjusted p"), rows, (1, 2, 3, 4))
     yield note("Adjusted p: expected share of false alarms among the pairs down to this row.")

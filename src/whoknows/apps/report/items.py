@@ -33,7 +33,7 @@ def consensus(summary: Summary) -> Iterator[Html]:
 
 
 def _histogram(facts: Facts, scale: CategoricalScale) -> Html:
-    labels = [scale.share(edge) if i % LABELLED_EDGES == 0 else "" for i, edge in enumerate(facts["edges"])]
+    labels = [scale.edge(edge) if i % LABELLED_EDGES == 0 else "" for i, edge in enumerate(facts["edges"])]
     series = ("labelled items", "unlabelled items")
     chart = histogram((facts["labelled"], facts["unlabelled"]), labels, series)
     return el("div", el("h3", scale.histogram_heading), chart)
@@ -49,8 +49,8 @@ def _overruled(facts: Facts, scale: CategoricalScale) -> Iterator[Html]:
         "p",
         f"On {fmt.whole(n)} of {voted} the consensus differs from the {scale.vote} of the labels.",
         f" {fmt.whole(single)} of these have a single label." if single else "",
-        " The model weights each label by the skill of its annotator on similar items, and takes the features "
-        "into account.",
+        " The model weights each label by the skill of its annotator on similar items, and takes the ",
+        "features into account.",
         f" {fmt.counted(facts['n_tied'], 'item')} had a tie." if facts["n_tied"] else "",
         f" The {len(facts['overruled'])} clearest cases:" if len(facts["overruled"]) < n else "",
     )

@@ -15,7 +15,7 @@ from whoknows.apps.report.items import consensus, questions, review
 from whoknows.apps.report.overview import overview
 from whoknows.apps.report.scales import scale_of
 from whoknows.insight.summary import Summary
-from whoknows.io.atomic import replace
+from whoknows.io.atomic import write_lines
 from whoknows.io.errors import Path
 
 CAVEATS = (
@@ -80,13 +80,8 @@ def write(summary: Summary, path: Path, title: str | None = None) -> None:
     title : str, optional
         Heading of the report.
     """
-    text = page(summary, title)
-
-    def save(temporary: str) -> None:
-        with open(temporary, "x", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.write(text)
-
-    replace(path, save)
+    text = page(summary, title).encode("utf-8", "replace").decode()
+    write_lines([text], path)
 
 
 def page(summary: Summary, title: str | None = None) -> Html:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
-from whoknows.apps.charts import Html, bar, el, join, lead, note, table
+from whoknows.apps.charts import Html, bar, bullets, el, join, lead, note, table
 from whoknows.apps.report import formatting as fmt
 from whoknows.insight.summary import Summary
 from whoknows.insight.summary.text import Facts, Table, annotator_name
 
 NAMED = 3  # classes in a sentence
+
+
+def _interval(low_high: tuple[float, float]) -> Html:
+    return el("td", f"{fmt.percent(low_high[0])} to {fmt.percent(low_high[1])}", cls="num roomy")
 
 
 class CategoricalScale:
@@ -38,11 +42,19 @@ class CategoricalScale:
     )
     script = "probability"  # name of this scale in map.js
 
-    rank_heads: tuple[Any, ...] = ("right", el("th", "90% interval", scope="col", cls="num roomy"))
+    ranking: ClassVar[dict[str, tuple[Any, Callable[[Any], Any]]]] = {  # columns: heading and format
+        "expertise": ("right", fmt.percent),
+        "interval": (el("th", "90% interval", scope="col", cls="num roomy"), _interval),
+        "n_labels": ("labels", fmt.whole),
+        "agreement_with_consensus": ("agrees", fmt.percent),
+        "severity": ("severity", "{:+.2f}".format),
+        "n_gold": ("gold items", fmt.whole),
+        "right_on_gold": ("right on gold", fmt.percent),
+    }
 
     label = staticmethod(fmt.name)  # format of a label or the consensus
     skill = staticmethod(fmt.percent)
-    share = staticmethod(fmt.percent)  # agreement with the consensus, edges of the histogram
+    edge = staticmethod(fmt.percent)  # of the histogram
 
     def certainty(self, case: Facts) -> str:
         """Probability of the consensus."""
@@ -59,10 +71,10 @@ class CategoricalScale:
             skill = el("small", self.skill(voice["trust"]))
             who = join([annotator_name(voice["annotator"]), " ", skill])
             by_label.setdefault(self.label(voice["label"]), []).append(who)
-        shown = [el("li", el("b", label), ": ", join(names, ", ")) for label, names in by_label.items()]
+        shown: list[Any] = [[el("b", label), ": ", join(names, ", ")] for label, names in by_label.items()]
         if case["more_voices"]:
-            shown.append(el("li", f"and {fmt.whole(case['more_voices'])} more"))
-        return el("ul", shown, cls="voices")
+            shown.append(f"and {fmt.whole(case['more_voices'])} more")
+        return bullets(shown, cls="voices")
 
     def prediction(self, case: Facts) -> Html:
         """Consensus predicted from the features alone; a class with its probability."""
@@ -83,8 +95,8 @@ class CategoricalScale:
         certain = f"{fmt.whole(facts['n_sure'])} of {fmt.counted(n, 'item')}"
         least = fmt.percent(facts["sure_above"])
         return lead(
-            f"{certain} ({fmt.percent(facts['n_sure'] / n)}) are certain: the consensus has a probability of at "
-            f"least {least}. Classes: ",
+            f"{certain} ({fmt.percent(facts['n_sure'] / n)}) are certain: the consensus has a probability of "
+            f"at least {least}. Classes: ",
             join(top, ", "),
             f"{rest}.",
         )
@@ -95,12 +107,13 @@ class CategoricalScale:
         most = max(max(balance["share"]), max(balance["share_of_labels"])) or 1
         rows = [
             (
-                fmt.name(label),
+                fmt.name(k),
                 bar(share / most, given / most),
                 fmt.whole(n),
-                *map(fmt.percent, (share, given)),
+                fmt.percent(share),
+                fmt.percent(given),
             )
-            for label, n, share, given in zip(*balance.values(), strict=True)
+            for k, n, share, given in zip(*balance.values(), strict=True)
         ]
         head = ("class", "", "items", "share", "share of labels")
         return el(
@@ -109,11 +122,6 @@ class CategoricalScale:
             table(head, rows, (2, 3, 4), cls="bars"),
             note("Bar: share of the class in the consensus. Mark: its share of the labels."),
         )
-
-    def rank_cells(self, columns: Table, i: int) -> list[Any]:
-        """Skill, interval and agreement of one annotator."""
-        between = f"{fmt.percent(columns['low'][i])} to {fmt.percent(columns['high'][i])}"
-        return [self.skill(columns["expertise"][i]), el("td", between, cls="num roomy")]
 
     def rank_axis(self, columns: Table) -> tuple[tuple[float, float], list[str]]:
         """Ends of the axis of the ranking, and its labels."""
@@ -154,11 +162,18 @@ class NumericScale(CategoricalScale):
         "how much the labels exceed the truth on average. Agrees: correlation with the consensus."
     )
     script = "error"
-    rank_heads = ("typical error", "bias")
+    ranking: ClassVar[dict[str, tuple[Any, Callable[[Any], Any]]]] = {
+        "typical_error": ("typical error", fmt.plus_minus),
+        "bias": ("bias", fmt.signed),
+        "n_labels": ("labels", fmt.whole),
+        "agreement_with_consensus": ("agrees", fmt.number),
+        "n_gold": ("gold items", fmt.whole),
+        "error_on_gold": ("error on gold", fmt.number),
+    }
 
     label = staticmethod(fmt.number)
     skill = staticmethod(fmt.plus_minus)
-    share = staticmethod(fmt.number)
+    edge = staticmethod(fmt.number)
 
     def certainty(self, case: Facts) -> str:
         """Standard deviation of the consensus."""
@@ -185,10 +200,6 @@ class NumericScale(CategoricalScale):
         columns = zip(names, facts["quartiles"], facts["quartiles_of_labels"], strict=True)
         rows = [(what, fmt.number(consensus), fmt.number(labels)) for what, consensus, labels in columns]
         return el("div", el("h3", "Quartiles"), table(("", "consensus", "labels"), rows, (1, 2)))
-
-    def rank_cells(self, columns: Table, i: int) -> list[Any]:
-        """Typical error and bias of one annotator."""
-        return [self.skill(columns["typical_error"][i]), fmt.signed(columns["bias"][i])]
 
     def rank_axis(self, columns: Table) -> tuple[tuple[float, float], list[str]]:
         """Ends of the axis of the ranking, and its labels."""
