@@ -104,17 +104,12 @@ class CategoricalScale:
     def distribution(self, facts: Facts) -> Html:
         """Class balance."""
         balance = facts["balance"]
-        most = max(max(balance["share"]), max(balance["share_of_labels"])) or 1
-        rows = [
-            (
-                fmt.name(k),
-                bar(share / most, given / most),
-                fmt.whole(n),
-                fmt.percent(share),
-                fmt.percent(given),
-            )
-            for k, n, share, given in zip(*balance.values(), strict=True)
-        ]
+        shares, of_labels = balance["share"], balance["share_of_labels"]
+        most = max(*shares, *of_labels) or 1
+        bars = [bar(one / most, other / most) for one, other in zip(shares, of_labels, strict=True)]
+        percents = map(fmt.percent, shares), map(fmt.percent, of_labels)
+        names, counts = map(fmt.name, balance["class"]), map(fmt.whole, balance["items"])
+        rows = zip(names, bars, counts, *percents, strict=True)
         head = ("class", "", "items", "share", "share of labels")
         return el(
             "div",

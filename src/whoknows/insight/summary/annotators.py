@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -168,18 +167,20 @@ def _between_0_and_1(xy: Array) -> Array:
 # --- regions ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
 class Regions:
-    """Finds the strong and the weak region of annotators, on one sample of items."""
+    """Finds the strong and the weak region of annotators, on a sample of the items on a map."""
 
-    fit: FittedModel
-    item_map: ItemMap
-    descriptions: ItemDescriptions
-    features: Sequence[str]
+    def __init__(
+        self, fit: FittedModel, item_map: ItemMap, descriptions: ItemDescriptions, features: Sequence[str]
+    ) -> None:
+        self.fit, self.descriptions, self.features = fit, descriptions, features
+        sample = fit.sample(REGION_ITEMS, among=np.arange(len(item_map.rows)))
+        self.rows, self.X, self.skill = item_map.rows[sample], item_map.X[sample], item_map.skill[sample]
+        self.annotators, self.candidates = item_map.annotators, related_features(self.X, self.skill)
 
     def of(self, place: int) -> Facts:
-        """Regions of the annotator at a position of ``item_map.annotators``, or that skill does not vary."""
-        skill = self.item_map.skill[self._rows, place]
+        """Regions of the annotator at a position of ``annotators``, or that skill does not vary."""
+        skill = self.skill[:, place]
         spread = [float(value) for value in np.quantile(skill, [0.05, 0.95])]
         uneven = self.fit.skills_differ(*spread)
         regions = self._regions(place, skill) if len(skill) >= MIN_REGION_ITEMS and uneven else {}
@@ -188,8 +189,8 @@ class Regions:
 
     def _regions(self, place: int, skill: Array) -> Facts:
         """Best and worst leaf of a shallow tree; nothing if they hardly differ."""
-        candidates = self._candidates[place]
-        X, names = self.item_map.X[self._rows][:, candidates], [str(self.features[j]) for j in candidates]
+        candidates = self.candidates[place]
+        X, names = self.X[:, candidates], [str(self.features[j]) for j in candidates]
         fewest = max(int(MIN_SHARE * len(X)), 2)
         tree = DecisionTreeRegressor(max_depth=2, min_samples_leaf=fewest, random_state=0).fit(X, skill)
         leaf = tree.apply(X)
@@ -198,7 +199,7 @@ class Regions:
         if not self.fit.skills_differ(mean.min(), mean.max()):
             return {}
         best, worst = (self.fit.sign * mean).argmax(), (self.fit.sign * mean).argmin()
-        own = np.flatnonzero(self.fit.annotations.annotator == self.item_map.annotators[place])
+        own = np.flatnonzero(self.fit.annotations.annotator == self.annotators[place])
         own = self.fit.sample(MAX_LABELS, among=own)
         items = self.fit.annotations.item[own].astype(np.intp)
         own_leaf = tree.apply(self.fit.feature_array(items)[:, candidates])
@@ -218,28 +219,14 @@ class Regions:
             "share": inside.mean(),
             "words": self._typical_words(inside),
             "examples": [
-                self.descriptions.describe(int(self.item_map.rows[self._rows[i]])) | {"skill": skill[i]}
-                for i in rows[:EXAMPLES]
+                self.descriptions.describe(self.rows[i]) | {"skill": skill[i]} for i in rows[:EXAMPLES]
             ],
         }
 
     @cached_property
-    def _rows(self) -> Rows:
-        """Which of the items on the map are used: (n_used,)."""
-        return self.fit.sample(REGION_ITEMS, among=np.arange(len(self.item_map.rows)))
-
-    @cached_property
-    def _candidates(self) -> Any:
-        """Features most correlated with the skill of each annotator, or their absolute values."""
-        X, S = self.item_map.X[self._rows], self.item_map.skill[self._rows]
-        Z, S = _standardize(X), _standardize(S)
-        together = np.maximum(np.abs(Z.T @ S), np.abs(_standardize(np.abs(Z)).T @ S))
-        return np.argsort(-together, axis=0, kind="stable")[:CANDIDATES].T
-
-    @cached_property
     def _bag(self) -> tuple[Any, list[str]]:
         """Which words occur in which items: (n_used, n_words), and the words."""
-        texts = [self.descriptions.line(int(self.item_map.rows[i]), 10_000) for i in self._rows]
+        texts = [self.descriptions.line(row, 10_000) for row in self.rows]
         counter = CountVectorizer(
             binary=True, min_df=3, max_df=0.5, max_features=3_000, token_pattern=r"(?u)\b[^\W\d_]{3,}\b"
         )
@@ -282,6 +269,13 @@ def _condition(name: str, low: float, high: float) -> str:
     if np.isinf(high):
         return f"{name} > {three_digits(low)}"
     return f"{three_digits(low)} < {name} ≤ {three_digits(high)}"
+
+
+def related_features(X: Array, skill: Array) -> Rows:
+    """Features most correlated with the skill of each annotator, or their absolute values."""
+    Z, S = _standardize(X), _standardize(skill)
+    together = np.maximum(np.abs(Z.T @ S), np.abs(_standardize(np.abs(Z)).T @ S))
+    return np.argsort(-together, axis=0, kind="stable")[:CANDIDATES].T
 
 
 def _standardize(values: Array) -> Array:
@@ -332,7 +326,8 @@ def _pair_table(fit: FittedModel) -> Facts:
     place = {name: i for i, name in enumerate(annotations.annotators[shown].tolist())}
     first, second, n, value = fit.pair_values(annotations.only(np.isin(annotations.annotator, shown)))
     i, j = ([place[name] for name in ids.tolist()] for ids in (first, second))
-    table, common = np.full((len(shown), len(shown)), np.nan), np.zeros((len(shown), len(shown)), np.intp)
+    common = np.zeros((len(shown), len(shown)), np.intp)
+    table = np.full(common.shape, np.nan)
     common[i, j] = common[j, i] = n
     table[i, j] = table[j, i] = np.where(n >= MIN_COMMON_ITEMS, value, np.nan)
     return {

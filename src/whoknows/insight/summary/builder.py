@@ -264,13 +264,13 @@ def _listed(fit: FittedModel, annotators: Any) -> str:
 def _settings(model: Any) -> Facts:
     """Class and settings of the model, and what it selected by itself."""
     selection = getattr(model, "selection_", None)
-    settings = {name: str(value) for name, value in model.get_params(deep=False).items()}
+    graphs = [getattr(one, "graph_", "") for one in getattr(model, "members_", [model])]
     return {
         "model": type(model).__name__,
-        "settings": settings,
+        "settings": {name: str(value) for name, value in model.get_params(deep=False).items()},
         "solver": getattr(model, "solver_", None),
         "iterations": int(model.n_iter_),
-        "graph": _graphs(model),
+        "graph": list(dict.fromkeys(graph for graph in graphs if graph)),
         "chosen": [] if selection is None else list(_selection(selection)),
         "members": None if selection is None else _members(selection),
         "varies": None if selection is None else selection.varies,
@@ -305,23 +305,17 @@ def _selection(selection: Any) -> Iterator[str]:
         )
 
 
-def _graphs(model: Any) -> list[str]:
-    """Descriptions of the graphs of a model, or of those averaged, each once."""
-    graphs = [getattr(one, "graph_", "") for one in getattr(model, "members_", [model])]
-    return [words for words in dict.fromkeys(graphs) if words]
-
-
 def _members(selection: Any) -> Table:
     """Models that were averaged, by decreasing weight."""
     order = np.argsort(-selection.weights, kind="stable")
-    members = [selection.members[i] for i in order]
+    members, scores = [selection.members[i] for i in order], ("on_truth", "on_labelled", "held_out")
     return {
         "map": [member.map for member in members],
         "variance": [float(member.variance) for member in members],
         "expertise": [member.expertise for member in members],
         "coins": ["one for each class" if member.two_coin else "one" for member in members],
         "weight": selection.weights[order].tolist(),
-        "on_truth": selection.on_truth[order].tolist(),
-        "on_labelled": selection.on_labelled[order].tolist(),
-        "held_out": selection.held_out[order].tolist(),
+        **{
+            name: getattr(selection, name)[order].tolist() for name in ("on_truth", "on_labelled", "held_out")
+        },
     }

@@ -93,6 +93,8 @@ class CategoricalFit(FittedData):
         self.posterior = np.asarray(model.posterior_)
         super().__init__(model, X, y, len(self.posterior))
         self.classes = json_ids(self.annotations.labels)
+        self.label_counts = np.bincount(self.annotations.label, minlength=self.n_outcomes)
+        self.label_shares = self.label_counts / self.annotations.n_annotations
         self.consensus = self.posterior.argmax(axis=1)
         self.uncertainty = 1 - self.posterior.max(axis=1)
         self.entropy = entr(self.posterior).sum(axis=1)
@@ -133,7 +135,7 @@ class CategoricalFit(FittedData):
                 "class": self.classes,
                 "items": items.tolist(),
                 "share": items / self.n_items,
-                "share_of_labels": np.bincount(annotations.label, minlength=K) / annotations.n_annotations,
+                "share_of_labels": self.label_shares,
             },
         }
 
@@ -214,12 +216,10 @@ class CategoricalFit(FittedData):
 
     def agreement_facts(self) -> Facts:
         """Percent agreement, agreement expected by chance, Fleiss' kappa, and copying."""
-        labels = self.annotations
-        share = np.bincount(labels.label, minlength=labels.n_classes) / labels.n_annotations
         return {
-            "percent": percent_agreement(labels),
-            "by_chance": share @ share,
-            "fleiss": fleiss_kappa(labels),
+            "percent": percent_agreement(self.annotations),
+            "by_chance": self.label_shares @ self.label_shares,
+            "fleiss": fleiss_kappa(self.annotations),
             "copying": self._copying(),
         }
 
@@ -247,15 +247,14 @@ class CategoricalFit(FittedData):
         truth = getattr(self.model, "truth", None)
         if truth == "gp" or isinstance(truth, GraphTruth):
             return [{}] * len(rows)
+        predicted = self.model.predict_proba(self.features(rows))
         return [
             {
                 "from_features": self.classes[prob.argmax()],
                 "p_from_features": prob.max(),
                 "p_consensus_from_features": prob[consensus],
             }
-            for prob, consensus in zip(
-                self.model.predict_proba(self.features(rows)), self.consensus[rows], strict=True
-            )
+            for prob, consensus in zip(predicted, self.consensus[rows], strict=True)
         ]
 
     def explanation(self, row: int, case: Facts, skill: Array, annotators: Any, labels: Any) -> Iterator[str]:
@@ -282,9 +281,9 @@ class CategoricalFit(FittedData):
     def label_warnings(self) -> Iterator[str]:
         """Rare labels, and annotators who give the same label to every item."""
         labels = self.annotations
-        given = np.bincount(labels.label, minlength=labels.n_classes)
-        for k in np.flatnonzero(given < FEW_LABELS)[:SHOWN]:
-            how_often = "never given" if given[k] == 0 else f"given only {count(int(given[k]), 'time')}"
+        for k in np.flatnonzero(self.label_counts < FEW_LABELS)[:SHOWN]:
+            n = int(self.label_counts[k])
+            how_often = f"given only {count(n, 'time')}" if n else "never given"
             yield f"The label {self.classes[k]!r} was {how_often}, so little can be learnt about it."
         for t, k, often in constant_annotators(labels)[:SHOWN]:
             name, n = annotator_name(json_ids(labels.annotators)[t]), labels.labels_per_annotator[t]

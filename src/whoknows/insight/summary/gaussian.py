@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whoknows._array import Array, Rows, segment_sum
-from whoknows.data.annotations import Annotations
-from whoknows.data.vocabulary import Ids
 from whoknows.estimators.ask.suggestions import Suggestions, check_costs
 from whoknows.estimators.inputs.gold_and_levels import gold_numbers
 from whoknows.insight.agreement import Level
@@ -31,6 +29,7 @@ class GaussianFit(FittedData):
     sign = -1
     pair_measure = "correlation"
     map_decimals = (4, 3)
+    pair_values = staticmethod(pairwise_correlation)
 
     # --- consensus ---------------------------------------------------------------------------------
 
@@ -120,12 +119,6 @@ class GaussianFit(FittedData):
         """Range of errors."""
         low, high = np.quantile(skill, [0.02, 0.98]).tolist()
         return [low, high] if high > low else [low, low + max(abs(low), 1.0)]
-
-    # --- agreement ---------------------------------------------------------------------------------
-
-    def pair_values(self, annotations: Annotations) -> tuple[Ids, Ids, Array, Array]:
-        """Correlation of all pairs."""
-        return pairwise_correlation(annotations)
 
     # --- items -------------------------------------------------------------------------------------
 

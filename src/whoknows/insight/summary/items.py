@@ -6,6 +6,7 @@ import base64
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ QUESTION_POOL = 4_000  # items that questions are chosen from: the least certain
 class ItemDescriptions:
     """Ids of the items, and their texts and images if there are any.
 
-    Each is one entry per item, or a mapping from item ids.
+    ``text`` and ``images`` may be lists in the order of the items, or mappings from item ids.
 
     Attributes
     ----------
@@ -86,10 +87,8 @@ class ItemDescriptions:
 def embed(path: str) -> str:
     """Small image file as a data URI; any other file as its path."""
     try:
-        if not os.path.isfile(path) or os.path.getsize(path) > MAX_IMAGE:
-            return path
-        with open(path, "rb") as file:
-            content = file.read(MAX_IMAGE)
+        is_small = os.path.isfile(path) and os.path.getsize(path) <= MAX_IMAGE
+        content = Path(path).read_bytes() if is_small else b""
     except (OSError, ValueError):  # invalid name or no permission: the path is still shown
         return path
     kind = next((kind for magic, kind in MAGIC.items() if content.startswith(magic)), None)
