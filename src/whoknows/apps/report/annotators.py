@@ -24,10 +24,6 @@ READING = (
     (0.2, "lower than usually required: it matters who gave a label"),
     (-1.0, "hardly better than chance: the labels say little unless you know whom to trust"),
 )
-MAP_LISTS = Html(
-    '<div class="region"><h4 id="map-count" aria-live="polite">All items</h4>'
-    '<div id="map-ranking"></div><div id="map-items"></div></div>'
-)
 WIDE_TABLE = 12  # annotators from which a table of pairs is set small
 
 
@@ -38,7 +34,7 @@ def annotators(summary: Summary) -> Iterator[Html]:
     yield el("h3", "Ranking")
     yield from _ranking(summary.annotators, scale)
     yield el("h3", "Map of expertise")
-    yield from _map(summary, scale)
+    yield _map(summary, scale)
     yield el("h3", "Profiles")
     yield from _cards(summary, scale)
 
@@ -104,36 +100,18 @@ def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | 
 # --- map -------------------------------------------------------------------------------------------
 
 
-def _map(summary: Summary, scale: CategoricalScale) -> Iterator[Html]:
+def _map(summary: Summary, scale: CategoricalScale) -> Html:
     """How to read the map, the map, and lists for a region of it; without script, where to look instead."""
-    facts = summary.map
+    facts, gaps = summary.map, [_gap(profile) for profile in summary.profiles]
+    first = gaps.index(max(gaps))  # the annotator whose regions differ most
+    names = map(annotator_name, facts["annotators"])
     shown, total = len(facts["item"]), fmt.counted(facts["n_items"], "item")
-    sample = total if shown == facts["n_items"] else f"{fmt.whole(shown)} of {total}, drawn at random"
-    yield el(
-        "p",
-        f"Each dot is an item ({sample}); similar items are close to each other. The bluer a dot, the better "
-        f"the annotator is there. {_axes(facts['axes'])}",
-    )
-    yield el("p", "The map needs JavaScript; the small maps below do not.", cls="note without-script")
-    yield el("div", _canvas(summary, scale), MAP_LISTS, cls="map needs-script")
-
-
-def _canvas(summary: Summary, scale: CategoricalScale) -> Html:
-    gaps, names = list(map(_gap, summary.profiles)), map(annotator_name, summary.map["annotators"])
-    options = [
-        el("option", each, value=k, selected=k == gaps.index(max(gaps))) for k, each in enumerate(names)
-    ]
-    options.append(el("option", "certainty of the consensus", value="sure"))
-    tools = [
-        el("label", "Coloured by ", el("select", options, id="map-who")),
-        el("button", "Show all items", id="map-clear", type="button", disabled=True),
-    ]
-    return el(
-        "div",
-        el("p", tools, cls="tools"),
-        el("canvas", id="map", tabindex="0", role="img", aria_label="Map of the items"),
-        _color_legend(summary, scale, scale.measure),
-        el("p", "Drag over the map to select a region.", cls="note", id="map-hint"),
+    return fmt.template(
+        "map.html",
+        sample=total if shown == facts["n_items"] else f"{fmt.whole(shown)} of {total}, drawn at random",
+        axes=_axes(facts["axes"]),
+        options=[el("option", each, value=k, selected=k == first) for k, each in enumerate(names)],
+        legend=_color_legend(summary, scale, scale.measure),
     )
 
 

@@ -1,9 +1,11 @@
-"""Formats of numbers, names and items, the same in every section."""
+"""Formats of numbers, names and items, the same in every section; templates of the page."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from importlib.resources import files
+from string import Template
 from typing import Any
 
 from whoknows.apps.charts import Html, el, fold, join
@@ -92,3 +94,13 @@ def item(case: Facts) -> Html:
     if image is not None and not embedded:
         shown.append(el("code", image if len(image) <= MAX_PATH else f"{image[:MAX_PATH]}…"))
     return el("div", shown, cls="item pictured" if embedded else "item")
+
+
+def asset(name: str) -> str:
+    """Text of a file of this package."""
+    return files("whoknows.apps.report").joinpath(name).read_text("utf-8")
+
+
+def template(name: str, **parts: Any) -> Html:
+    """HTML file of this package with its $parts filled in; text is escaped."""
+    return Html(Template(asset(name)).substitute({key: join([part]) for key, part in parts.items()}))

@@ -6,9 +6,8 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator
-from importlib.resources import files
 
-from whoknows.apps.charts import Html, bullets, el, join, lead
+from whoknows.apps.charts import Html, el
 from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.annotators import agreement, annotators
 from whoknows.apps.report.items import consensus, questions, review
@@ -18,43 +17,13 @@ from whoknows.insight.summary import Summary
 from whoknows.io.atomic import write_lines
 from whoknows.io.errors import Path
 
-CAVEATS = (
-    "No true labels were used unless gold labels were given: expertise is what best explains who disagrees "
-    "with whom, and the features. If most annotators make the same mistake, so does the model. Intervals and "
-    "probabilities are those of the model, and only as good as its assumptions."
-)
-DETAILS = (
-    "Regions are the best and the worst leaf of a decision tree of depth two, fitted to the expertise of "
-    "each annotator on a sample of items. The map shows the first two principal components of the features. "
-    "Labels to collect are chosen by expected information gain."
-)
-PAPERS = (
-    "Y. Yan, R. Rosales, G. Fung, J. Dy (2010). Modeling Multiple Annotator Expertise in the Semi-Supervised "
-    "Learning Scenario. Proceedings of the 26th Conference on Uncertainty in Artificial Intelligence (UAI). "
-    "arXiv:1203.3529.",
-    "K. Krippendorff (2011). Computing Krippendorff's alpha-reliability. University of Pennsylvania.",
-)
-BIBTEX = """@inproceedings{yan2010modeling,
-  title     = {Modeling Multiple Annotator Expertise in the Semi-Supervised Learning Scenario},
-  author    = {Yan, Yan and Rosales, R{\\'o}mer and Fung, Glenn and Dy, Jennifer},
-  booktitle = {Proceedings of the Twenty-Sixth Conference on Uncertainty in Artificial Intelligence},
-  year      = {2010}
-}"""
-
 
 def method(summary: Summary) -> Iterator[Html]:
     """The model in a few sentences, its limits, and the papers to cite."""
     unlabelled = summary.given["n_items"] > summary.given["n_labelled"]
-    yield lead(
-        scale_of(summary).method,
-        " Truth and annotators are estimated jointly from the labels",
-        "; unlabelled items show which items are similar." if unlabelled else ".",
-    )
-    yield el("p", CAVEATS)
-    yield el("p", DETAILS)
-    yield el("p", f"Created with whoknows {summary.method['version']}. If you use it, please cite:")
-    yield bullets(PAPERS)
-    yield el("pre", BIBTEX)
+    similar = "; unlabelled items show which items are similar" if unlabelled else ""
+    model, version = scale_of(summary).method, summary.method["version"]
+    yield fmt.template("method.html", method=model, unlabelled=similar, version=version)
 
 
 SECTIONS = (
@@ -86,30 +55,18 @@ def write(summary: Summary, path: Path, title: str | None = None) -> None:
 
 def page(summary: Summary, title: str | None = None) -> Html:
     """Return the report as HTML."""
-    title = title or "Who knows what"
-    style, script = _asset("style.css"), _asset("map.js")
-    sections = [
-        el("section", el("h2", heading), *make(summary), id=anchor) for anchor, heading, make in SECTIONS
-    ]
-    links = [el("a", heading, href=f"#{anchor}") for anchor, heading, _ in SECTIONS]
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="color-scheme", content="light dark"),
-        el("meta", name="referrer", content="no-referrer"),
-        el("title", title),
-        el("style", Html(style)),
+    script = fmt.asset("map.js")
+    return fmt.template(
+        "page.html",
+        title=title or "Who knows what",
+        policy=_policy(script),
+        style=Html(fmt.asset("style.css")),
+        tiles=_tiles(summary),
+        links=[el("a", name, href=f"#{id}") for id, name, _ in SECTIONS],
+        sections=[el("section", el("h2", name), *make(summary), id=id) for id, name, make in SECTIONS],
+        data=_data(summary),
+        script=Html(script),
     )
-    body = el(
-        "body",
-        el("header", el("h1", title), _tiles(summary), el("nav", links, aria_label="Sections")),
-        el("main", sections),
-        el("script", _data(summary), type="application/json", id="data"),
-        el("script", Html(script)),
-    )
-    return join([Html("<!DOCTYPE html>\n"), el("html", head, body, lang="en")])
 
 
 def _tiles(summary: Summary) -> Html:
@@ -135,10 +92,6 @@ def _data(summary: Summary) -> Html:
     facts = {**summary.map, "domain": scale.domain(summary.map["domain"]), "scale": scale.script}
     text = json.dumps(facts, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Html(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
-
-
-def _asset(name: str) -> str:
-    return files("whoknows.apps.report").joinpath(name).read_text("utf-8")
 
 
 def _policy(script: str) -> str:

@@ -315,7 +315,5 @@ def _members(selection: Any) -> Table:
         "expertise": [member.expertise for member in members],
         "coins": ["one for each class" if member.two_coin else "one" for member in members],
         "weight": selection.weights[order].tolist(),
-        **{
-            name: getattr(selection, name)[order].tolist() for name in ("on_truth", "on_labelled", "held_out")
-        },
+        **{name: getattr(selection, name)[order].tolist() for name in scores},
     }
