@@ -14,12 +14,7 @@ from whoknows.insight.model_selection import (
     label_log_lik,
     label_log_lik_given_others,
 )
-from whoknows.insight.pairwise import (
-    CopyingSuspects,
-    PairwiseAgreement,
-    copying_suspects,
-    pairwise_agreement,
-)
+from whoknows.insight.pairwise import CopyingSuspects, PairwiseAgreement, copying_suspects, pairwise_agreement
 
 __all__ = [
     "Agreement",
