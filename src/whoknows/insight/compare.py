@@ -34,8 +34,6 @@ HeldOutHits = tuple[Array, Codes, Array]
 
 OURS = "whoknows"
 VOTE = "majority vote + LR"
-SKENE = "Dawid-Skene + LR"
-CONSTANT = "one accuracy each (Raykar)"
 SINGLE = "best single annotator + LR"
 FREQUENT = "most frequent label"
 
@@ -170,8 +168,8 @@ def _methods(model: Any, annotations: Annotations) -> dict[str, Any]:
     return {
         OURS: model,
         VOTE: MajorityVoteClassifier(),
-        SKENE: DawidSkene(smoothing=1.0),
-        CONSTANT: constant,
+        "Dawid-Skene + LR": DawidSkene(smoothing=1.0),
+        "one accuracy each (Raykar)": constant,
         SINGLE: SingleAnnotatorClassifier(),
     }
 

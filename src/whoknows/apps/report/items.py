@@ -44,7 +44,7 @@ def _overruled(facts: Facts, scale: CategoricalScale) -> Iterator[Html]:
     if not n:
         yield el("p", f"On none of {voted}.")
         return
-    single = facts["n_overruled_single"] if "balance" in facts else 0  # means are of single labels too
+    single = facts["n_overruled_single"] if "balance" in facts else 0  # only mentioned for classes
     yield el(
         "p",
         f"On {fmt.whole(n)} of {voted} the consensus differs from the {scale.vote} of the labels.",

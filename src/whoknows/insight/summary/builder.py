@@ -196,10 +196,8 @@ def _n_features(fit: FittedModel, features: Sequence[str]) -> int:
 
 
 def _has_constant_feature(fit: FittedModel) -> bool:
-    if fit.model.n_features_in_ > 1:
-        return False
-    x = fit.feature_array()
-    return bool(x.any() and np.ptp(x) == 0)
+    is_only = fit.model.n_features_in_ == 1
+    return bool(is_only and fit.feature_array().any() and np.ptp(fit.feature_array()) == 0)
 
 
 def _coverage(per_item: Any) -> Table:
