@@ -12,7 +12,6 @@ from whoknows.insight.compare import (
     SINGLE,
     VOTE,
     HeldOutAccuracy,
-    HeldOutHits,
     best_annotator,
     compare,
 )
@@ -76,7 +75,7 @@ def test_standard_errors_are_over_items():
     """Ten labels of one item are one observation, and a method compared with itself has no error."""
     hits = np.array([[1.0] * 20, [1.0] * 10 + [0.0] * 10])
     item = np.repeat([0, 1], 10)
-    judged = HeldOutAccuracy.of([HeldOutHits(hits, item, np.ones(20))], n_items=2)
+    judged = HeldOutAccuracy.of([(hits, item, np.ones(20))], n_items=2)
     np.testing.assert_allclose(judged.share, [1.0, 0.5])
     np.testing.assert_allclose(judged.behind, [0.0, 0.5])
     # Two items with leads 0 and 1, each half of the weight: sqrt(2 · (0.5 · 0.5)²).

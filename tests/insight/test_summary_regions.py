@@ -8,10 +8,10 @@ import pytest
 from tests.insight.summary_worlds import FEATURES, fitted, split_crowd, summary_of
 from whoknows import Annotations, BernoulliAnnotators, CrowdClassifier
 from whoknows.insight.summary import summarize
+from whoknows.insight.summary.annotators import MAX_ITEMS, project
 from whoknows.insight.summary.categorical import CategoricalFit
 from whoknows.insight.summary.gaussian import GaussianFit
 from whoknows.insight.summary.items import embed
-from whoknows.insight.summary.regions import MAX_ITEMS, project
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(50)
 

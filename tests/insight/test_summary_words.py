@@ -10,9 +10,9 @@ import pytest
 from tests.insight.summary_worlds import fitted, split_crowd, summary_of
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
 from whoknows.insight.summary import summarize
+from whoknows.insight.summary.builder import has_not_converged
 from whoknows.insight.summary.categorical import CategoricalFit, constant_annotators
 from whoknows.insight.summary.items import MAX_VOICES
-from whoknows.insight.summary.labels_overview import has_not_converged
 
 
 def test_warnings_name_who_is_meant():

@@ -157,6 +157,6 @@ class TestTold:
     def test_in_the_summary_and_the_report(self, model, told):
         summary = summarize(clone(model).fit(X, Y), X, Y)
         assert summary.given["graph"] == told
-        page = str(overview(summary))
+        page = "".join(overview(summary))
         assert page.count("Similarity graph of the items") == len(told)
         assert all(f"Similarity graph of the items: {words}." in page for words in told)

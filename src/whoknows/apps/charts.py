@@ -1,4 +1,4 @@
-"""Charts as plain HTML and SVG, which need no JavaScript and can be printed.
+"""HTML elements, tables and charts (HTML and SVG), which need no JavaScript and can be printed.
 
 All text is escaped. Colours come from the style sheet of the page: nine steps from orange (weak) to blue
 (strong), which colour-blind readers can distinguish.
@@ -53,6 +53,49 @@ def _attribute(key: str, value: Any) -> str:
         return ""
     name = "class" if key == "cls" else key.rstrip("_").replace("_", "-")
     return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
+
+
+# --- paragraphs and tables -------------------------------------------------------------------------
+
+
+def lead(*parts: Any) -> Html:
+    """First paragraph of a section."""
+    return el("p", *parts, cls="lead")
+
+
+def note(*parts: Any) -> Html:
+    """Paragraph in small print."""
+    return el("p", *parts, cls="note")
+
+
+def bullets(parts: Iterable[Any], cls: str | None = None) -> Html:
+    """Bulleted list."""
+    return el("ul", [el("li", part) for part in parts], cls=cls)
+
+
+def fold(title: Any, *content: Any) -> Html:
+    """Content that a reader can open."""
+    return el("details", el("summary", title), *content)
+
+
+def table(
+    head: Sequence[Any], rows: Iterable[Sequence[Any]], numeric: Iterable[int] = (), cls: str | None = None
+) -> Html:
+    """Table; columns in ``numeric`` are right-aligned. Values that are cells already stay as they are."""
+    right = set(numeric)
+    stacked = cls == "cases"  # narrow pages show the cells of such rows below each other, with their heading
+
+    def cell(j: int, value: Any, kind: str) -> Html:
+        if isinstance(value, Cell):
+            return value
+        heading = head[j] if stacked and kind == "td" else None
+        value = el("div", value) if heading else value
+        scope = "col" if kind == "th" else None
+        return el(kind, value, cls="num" if j in right else None, scope=scope, data_what=heading)
+
+    header = el("thead", el("tr", [cell(j, value, "th") for j, value in enumerate(head)]))
+    body = el("tbody", [el("tr", [cell(j, value, "td") for j, value in enumerate(row)]) for row in rows])
+    return el("div", el("table", header, body, cls=cls), cls="scroll", tabindex="0")
 
 
 # --- colours ---------------------------------------------------------------------------------------
@@ -139,20 +182,12 @@ def histogram(counts: Sequence[Sequence[int]], labels: Sequence[str], names: Seq
         for i, label in enumerate(labels)
         if label
     ]
-    description = (
-        f"Histogram: {'; '.join(_series(name, row) for name, row in zip(names, counts, strict=True))}"
-    )
-    drawn = el(
-        "svg", shapes, viewBox=f"0 0 {width} {height}", cls="histogram", role="img", aria_label=description
-    )
-    legend = [
-        el("span", el("i", cls=f"series{k}"), f" {name} ") for k, name in enumerate(names) if any(counts[k])
-    ]
+    series = [f"{name} {', '.join(map(str, row))}" for name, row in zip(names, counts, strict=True)]
+    label = f"Histogram: {'; '.join(series)}"
+    drawn = el("svg", shapes, viewBox=f"0 0 {width} {height}", cls="histogram", role="img", aria_label=label)
+    present = [(k, name) for k, name in enumerate(names) if any(counts[k])]
+    legend = [el("span", el("i", cls=f"series{k}"), f" {name} ") for k, name in present]
     return el("div", drawn, el("p", legend, cls="legend"), cls="chart")
-
-
-def _series(name: str, counts: Sequence[int]) -> str:
-    return f"{name} {', '.join(map(str, counts))}"
 
 
 def small_map(

@@ -3,18 +3,18 @@
 from whoknows.insight.agreement import (
     Agreement,
     agreement_table,
+    cohen_kappa,
     fleiss_kappa,
     krippendorff_alpha,
     percent_agreement,
 )
-from whoknows.insight.copying import CopyingSuspects, copying_suspects
 from whoknows.insight.model_selection import (
     AnnotationFolds,
     ItemFolds,
     label_log_lik,
     label_log_lik_given_others,
 )
-from whoknows.insight.pairwise import PairwiseAgreement, cohen_kappa, pairwise_agreement
+from whoknows.insight.pairwise import CopyingSuspects, PairwiseAgreement, copying_suspects, pairwise_agreement
 
 __all__ = [
     "Agreement",

@@ -1,4 +1,4 @@
-"""Agreement of all annotators, corrected for chance: coefficients, and a table to print.
+"""Agreement of annotators, corrected for chance: coefficients, and a table to print.
 
 Everything is a sum over labels, or over pairs of labels on one item; no matrix of items by annotators is
 built.
@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import cohen_kappa_score
 
 from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import Ids, elements
-from whoknows.insight.measurement_scale import Level, positions
+from whoknows.data.vocabulary import Ids, elements, show
 from whoknows.insight.pairwise import PairwiseAgreement, item_label_counts, pair_names, pairwise_agreement
+
+Level = Literal["nominal", "ordinal", "interval"]
+Weights = Literal["linear", "quadratic"]
 
 _SHOWN = 5  # annotators in the printed table, and pairs at either end
 _MIN_COMMON_ITEMS = 10  # below which the kappa of a pair is mostly chance
@@ -82,7 +88,7 @@ def fleiss_kappa(annotations: Annotations) -> float:
     0.467
     """
     _with_several_labels(annotations)
-    if _is_unanimous(annotations):
+    if np.ptp(annotations.label) == 0:
         return np.nan
     n, several = annotations.labels_per_item, annotations.labels_per_item > 1
     item, n_ik, _ = item_label_counts(annotations)
@@ -132,7 +138,7 @@ def krippendorff_alpha(annotations: Annotations, level: Level = "nominal") -> fl
     annotations = _with_several_labels(annotations)
     n, n_i = annotations.n_annotations, annotations.labels_per_item
     within, total = _sums_of_squares(annotations, level)
-    if _is_unanimous(annotations):
+    if np.ptp(annotations.label) == 0:
         return np.nan
     return float(1 - np.sum(n_i * within / (n_i - 1)) / n / (total / (n - 1)))
 
@@ -144,7 +150,7 @@ def _sums_of_squares(annotations: Annotations, level: Level) -> tuple[Array, flo
         item, n_ik, _ = item_label_counts(annotations)
         within = n_i - segment_sum(n_ik**2, item, n_items) / n_i
         return within, n - np.sum(np.bincount(annotations.label) ** 2.0) / n
-    v = positions(annotations, level)[annotations.label]
+    v = _positions(annotations, level)[annotations.label]
     mean = segment_sum(v, annotations.item, n_items) / n_i
     within = segment_sum((v - mean[annotations.item]) ** 2, annotations.item, n_items)
     return within, np.sum((v - v.mean()) ** 2)
@@ -161,8 +167,114 @@ def _with_several_labels(annotations: Annotations) -> Annotations:
     return annotations[several]
 
 
-def _is_unanimous(annotations: Annotations) -> bool:
-    return bool(np.all(annotations.label == annotations.label[0]))
+def cohen_kappa(annotations: Annotations, first: Any, second: Any, weights: Weights | None = None) -> float:
+    """Cohen's kappa of two annotators, on the items both labelled.
+
+    1 − Σ w O / Σ w E. O is the table of the labels of one by the labels of the other, E the same if they
+    labelled independently, each with their own label frequencies, and w_kl = 1 off the diagonal, |k − l| or
+    (k − l)².
+
+    Parameters
+    ----------
+    annotations : Annotations
+    first, second : ids
+        Two of ``annotations.annotators``.
+    weights : {"linear", "quadratic"}, optional
+        How the cost of a disagreement grows with its distance, in steps of ``annotations.labels``, unused
+        labels included. Strings are in alphabetical order unless you passed labels= when creating the
+        annotations.
+
+    Returns
+    -------
+    float
+        At most 1; 0 is chance. NaN if both gave one and the same label to all of these items.
+
+    References
+    ----------
+    J. Cohen (1960), A coefficient of agreement for nominal scales; (1968), Weighted kappa.
+
+    Examples
+    --------
+    >>> from whoknows import Annotations
+    >>> from whoknows.insight import cohen_kappa
+    >>> labels = [[0, 0], [1, 1], [0, 1], [1, None]]
+    >>> annotations = Annotations.from_matrix(labels, annotators=["anna", "bob"])
+    >>> round(cohen_kappa(annotations, "anna", "bob"), 3)
+    0.4
+    """
+    if weights not in (None, "linear", "quadratic"):
+        raise InputError(f"weights= must be None, 'linear' or 'quadratic'; got {weights!r}.")
+    if weights is not None:
+        _check_ordered(annotations, f"weights={weights!r}")
+    left, right = _common_labels(annotations, first, second)
+    if len(np.union1d(left, right)) == 1:
+        return np.nan
+    codes = np.arange(annotations.n_classes)
+    return float(cohen_kappa_score(left, right, labels=codes, weights=weights))
+
+
+def _common_labels(annotations: Annotations, first: Any, second: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Labels of two annotators on the items both labelled."""
+    left, right = (np.flatnonzero(annotations.annotator == _code(annotations, id)) for id in (first, second))
+    if first == second:
+        raise InputError(f"Expected two different annotators, got {first!r} twice.")
+    _, in_left, in_right = np.intersect1d(
+        annotations.item[left], annotations.item[right], assume_unique=True, return_indices=True
+    )
+    if not len(in_left):
+        raise InputError(
+            f"Expected items that both {first!r} and {second!r} labelled; there are none. "
+            "pairwise_agreement lists the pairs with common items."
+        )
+    return annotations.label[left[in_left]], annotations.label[right[in_right]]
+
+
+def _code(annotations: Annotations, annotator: Any) -> int:
+    """Position of an annotator in the vocabulary."""
+    known = elements(annotations.annotators)
+    if annotator in known:
+        return known.index(annotator)
+    by_text = {str(id): id for id in known}
+    near = [by_text[text] for text in get_close_matches(str(annotator), by_text)]
+    hint = f"The closest are {show(near)}." if near else f"There are {show(known)}."
+    raise InputError(f"Expected one of the {len(known)} annotators, got {annotator!r}. {hint}")
+
+
+# --- Measurement scales ----------------------------------------------------------------------------------
+
+
+def _positions(annotations: Annotations, level: Literal["ordinal", "interval"]) -> Array:
+    """Positions of the labels on a line: their mean ranks, or their values: (n_classes,)."""
+    if level == "ordinal":
+        _check_ordered(annotations, "level='ordinal'")
+        # The sum of the counts from c to k, minus half of both ends, is a difference of mean ranks.
+        n_k = np.bincount(annotations.label, minlength=annotations.n_classes)
+        return np.asarray(np.cumsum(n_k) - n_k / 2)
+    if not all(_is_number(label) for label in elements(annotations.labels)):
+        raise InputError(
+            f"level='interval' expected labels that are numbers, got {show(elements(annotations.labels))}. "
+            "Use level='nominal', or level='ordinal' if they have an order."
+        )
+    return annotations.labels.astype(float)
+
+
+def _check_ordered(annotations: Annotations, setting: str) -> None:
+    """Raise if labels cannot be compared, or are numbers that neither ascend nor descend."""
+    labels = elements(annotations.labels)
+    try:
+        ascending = sorted(labels)
+    except TypeError:
+        ascending = None
+    numbers = all(_is_number(label) for label in labels)
+    if ascending is None or (numbers and labels not in (ascending, ascending[::-1])):
+        raise InputError(
+            f"{setting} expected labels in their order, got {show(labels)}. "
+            "Pass labels= in ascending order, all of one type, when creating the Annotations."
+        )
+
+
+def _is_number(label: Any) -> bool:
+    return isinstance(label, (int, float)) and not isinstance(label, bool)
 
 
 # --- Table -----------------------------------------------------------------------------------------------

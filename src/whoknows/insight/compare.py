@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from whoknows._array import Array, segment_sum
@@ -28,25 +28,14 @@ from whoknows.model.annotators import ConfusionAnnotators
 
 Codes = NDArray[Any]
 Progress = Callable[[float, float], Any]
+# Of the labels held out from one fit: whether each method predicted each, (n_methods, n_labels); the row of X
+# and the weight of each, (n_labels,).
+HeldOutHits = tuple[Array, Codes, Array]
 
 OURS = "whoknows"
 VOTE = "majority vote + LR"
-SKENE = "Dawid-Skene + LR"
-CONSTANT = "one accuracy each (Raykar)"
 SINGLE = "best single annotator + LR"
 FREQUENT = "most frequent label"
-
-
-class HeldOutHits(NamedTuple):
-    """Predictions of the labels held out from one fit.
-
-    hits: whether each method predicted each label, (n_methods, n_labels); item: row of X of each label;
-    counts: weight of each label.
-    """
-
-    hits: Array
-    item: Codes
-    counts: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +60,7 @@ class HeldOutAccuracy:
     @classmethod
     def of(cls, folds: list[HeldOutHits], n_items: int) -> HeldOutAccuracy:
         """Combine the labels of all folds."""
-        hits = np.hstack([fold.hits for fold in folds])
-        item, counts = (
-            np.concatenate([getattr(fold, name) for fold in folds]) for name in ("item", "counts")
-        )
+        hits, item, counts = (np.concatenate(parts, axis=-1) for parts in zip(*folds, strict=True))
         weight = counts / counts.sum()
         lead = (hits[0] - hits) * weight
         behind = lead.sum(axis=1)
@@ -160,30 +146,18 @@ def compare(
     Comparison
     """
     methods = _methods(model, y)
-    by_item = list(ItemFolds(folds, random_state=random_state).split(X, y))
-    by_label = []
+    splits = [(_on_new_items, *rows) for rows in ItemFolds(folds, random_state=random_state).split(X, y)]
     if (y.labels_per_item > 1).any():
-        by_label = list(AnnotationFolds(folds, random_state=random_state).split(X, y))
-    tick = _counter(progress, len(by_item) + len(by_label))
-    new = [tick(_on_new_items(methods, X, y, *rows)) for rows in by_item]
-    known = [tick(_on_labelled_items(methods, X, y, *rows)) for rows in by_label]
-    known = [part for part in known if len(part.item)]
-    on_known = HeldOutAccuracy.of(known, y.n_items) if known else None
-    return Comparison(list(methods), HeldOutAccuracy.of(new, y.n_items), on_known)
-
-
-def _counter(progress: Progress | None, total: int) -> Callable[[HeldOutHits], HeldOutHits]:
-    """Return a function that passes results on and reports how many there were."""
-    done = 0
-
-    def tick(part: HeldOutHits) -> HeldOutHits:
-        nonlocal done
-        done += 1
+        by_label = AnnotationFolds(folds, random_state=random_state)
+        splits += [(_on_labelled_items, *rows) for rows in by_label.split(X, y)]
+    hits: dict[Any, list[HeldOutHits]] = {_on_new_items: [], _on_labelled_items: []}
+    for done, (predict, train, test) in enumerate(splits, 1):
+        hits[predict].append(predict(methods, X, y, train, test))
         if progress is not None:
-            progress(done, total)
-        return part
-
-    return tick
+            progress(done, len(splits))
+    new, known = hits.values()
+    on_known = HeldOutAccuracy.of(known, y.n_items) if any(len(item) for _, item, _ in known) else None
+    return Comparison([*methods, FREQUENT], HeldOutAccuracy.of(new, y.n_items), on_known)
 
 
 def _methods(model: Any, annotations: Annotations) -> dict[str, Any]:
@@ -194,24 +168,10 @@ def _methods(model: Any, annotations: Annotations) -> dict[str, Any]:
     return {
         OURS: model,
         VOTE: MajorityVoteClassifier(),
-        SKENE: DawidSkene(smoothing=1.0),
-        CONSTANT: constant,
+        "Dawid-Skene + LR": DawidSkene(smoothing=1.0),
+        "one accuracy each (Raykar)": constant,
         SINGLE: SingleAnnotatorClassifier(),
-        FREQUENT: _MostFrequentLabel(),
     }
-
-
-class _MostFrequentLabel(BaseEstimator):  # type: ignore[misc]
-    """Predicts the most frequent label, whatever x."""
-
-    def fit(self, X: Array, y: Annotations) -> Self:
-        code = int(np.bincount(y.label, minlength=y.n_classes).argmax())
-        self.label_ = y.labels[code]
-        self.posterior_ = np.tile(np.eye(y.n_classes)[code], (len(X), 1))
-        return self
-
-    def predict(self, X: Array) -> Array:
-        return np.full(len(X), self.label_)
 
 
 def _fit(method: Any, X: Array, annotations: Annotations) -> Any:
@@ -241,7 +201,7 @@ def _on_new_items(
     train_labels, held = annotations[train], annotations[test]
     fitted = [_fit(method, X[train], train_labels) for method in methods.values()]
     hits = [each.predict(X[test])[held.item] == held.labels[held.label] for each in fitted]
-    return HeldOutHits(np.array(hits, dtype=float), test[held.item], held.counts)
+    return _with_most_frequent(hits, train_labels, held), test[held.item], held.counts
 
 
 def _on_labelled_items(
@@ -253,7 +213,12 @@ def _on_labelled_items(
     item = test[held.item]
     fitted = {name: _fit(method, X, train_labels) for name, method in methods.items()}
     hits = [_consensus(*each, X, train_labels)[item] == held.label for each in fitted.items()]
-    return HeldOutHits(np.array(hits, dtype=float), item, held.counts)
+    return _with_most_frequent(hits, train_labels, held), item, held.counts
+
+
+def _with_most_frequent(hits: list[Any], train_labels: Annotations, held: Annotations) -> Array:
+    """Add the most frequent label as the last method: (n_methods + 1, n_labels)."""
+    return np.array([*hits, held.label == np.bincount(train_labels.label).argmax()], dtype=float)
 
 
 def _consensus(name: str, fitted: Any, X: Array, train_labels: Annotations) -> Codes:

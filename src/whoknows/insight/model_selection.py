@@ -31,7 +31,21 @@ Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class ItemFolds:
+class _Folds:
+    n_splits: int = 3
+
+    def __post_init__(self) -> None:
+        n_splits: Any = self.n_splits
+        if not isinstance(n_splits, Integral) or n_splits < 2:
+            raise InputError(f"n_splits must be an integer of at least 2; got {n_splits!r}.")
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        return self.n_splits
+
+
+@dataclass(frozen=True)
+class ItemFolds(_Folds):
     """K-fold over labelled items: each is in one test set; items without a label are always in training.
 
     Measures how well a model does on new items. `sklearn.model_selection.KFold` would hold out unlabelled
@@ -58,16 +72,8 @@ class ItemFolds:
     [0 1 2] [3]
     """
 
-    n_splits: int = 3
     shuffle: bool = True
     random_state: Any = 0
-
-    def __post_init__(self) -> None:
-        _check_n_splits(self.n_splits)
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
-        return self.n_splits
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Rows, Rows]]:
         """Yield the rows of the training and of the test set of each fold.
@@ -83,10 +89,15 @@ class ItemFolds:
         check_consistent_length(X, annotations, groups)
         labelled = np.flatnonzero(annotations.labelled)
         group = None if groups is None else np.asarray(groups)[labelled]
-        if group is None:
-            self._check_enough(len(labelled), "labelled items", annotations)
-        else:
-            self._check_enough(len(np.unique(group)), "groups of labelled items", annotations)
+        found, what = len(labelled), "labelled items"
+        if group is not None:
+            found, what = len(np.unique(group)), "groups of labelled items"
+        if found < self.n_splits:
+            raise InputError(
+                Advice("n_splits", f"ItemFolds(n_splits={self.n_splits})", value=self.n_splits),
+                f" needs as many {what}; there are {found} ({annotations.n_annotations} labels of "
+                f"{annotations.n_items} items). Use fewer folds, or more labels.",
+            )
         seed = self.random_state if self.shuffle else None
         kind = KFold if group is None else GroupKFold
         folds = kind(self.n_splits, shuffle=self.shuffle, random_state=seed)
@@ -94,17 +105,9 @@ class ItemFolds:
             test = labelled[part]
             yield np.setdiff1d(np.arange(annotations.n_items), test), test
 
-    def _check_enough(self, found: int, what: str, annotations: Annotations) -> None:
-        if found < self.n_splits:
-            raise InputError(
-                Advice("n_splits", f"ItemFolds(n_splits={self.n_splits})", value=self.n_splits),
-                f" needs as many {what}; there are {found} ({annotations.n_annotations} labels of "
-                f"{annotations.n_items} items). Use fewer folds, or more labels.",
-            )
-
 
 @dataclass(frozen=True)
-class AnnotationFolds:
+class AnnotationFolds(_Folds):
     """K-fold over single labels: each is in one test set; the item's other labels stay in training.
 
     Every item is in every training set, with its remaining labels; a test set has the items with held-out
@@ -132,15 +135,7 @@ class AnnotationFolds:
      Annotations(n_items=1, n_annotators=2, n_classes=2, n_annotations=1))
     """
 
-    n_splits: int = 3
     random_state: Any = 0
-
-    def __post_init__(self) -> None:
-        _check_n_splits(self.n_splits)
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
-        return self.n_splits
 
     def split(self, X: Any, y: Any = None, groups: None = None) -> Iterator[tuple[Rows, Rows]]:
         """Yield the rows, which carry their labels, of the training and of the test set of each fold.
@@ -239,9 +234,7 @@ def label_log_lik(estimator: Any, X: Any, y: Any) -> float:
     y : Annotations
         Labels the estimator was not fitted to.
     """
-    annotations = _check_annotations(y)
-    model, X = _last_step(estimator, X)
-    _check_some_labels(annotations)
+    model, X, annotations = _scorable(estimator, X, y)
     return float(model.log_predictive(X, annotations).sum() / annotations.counts.sum())
 
 
@@ -257,13 +250,10 @@ def label_log_lik_given_others(estimator: Any, X: Any, y: Any) -> float:
     estimator, X, y
         As in `label_log_lik`.
     """
-    annotations = _check_annotations(y)
-    model, X = _last_step(estimator, X)
-    _check_some_labels(annotations)
+    model, X, annotations = _scorable(estimator, X, y)
     n = annotations.labels_per_item
-    place = np.arange(annotations.n_annotations) - np.repeat(
-        np.cumsum(n) - n, n
-    )  # of each label within its item
+    first = np.repeat(np.cumsum(n) - n, n)
+    place = np.arange(annotations.n_annotations) - first  # of each label within its item
     total = float(n @ model.log_predictive(X, annotations))
     for left_out in range(n.max(where=n > 1, initial=0)):  # a single label has no others: log p(nothing) = 0
         rows = np.flatnonzero(n > max(left_out, 1))
@@ -272,8 +262,9 @@ def label_log_lik_given_others(estimator: Any, X: Any, y: Any) -> float:
     return float(total / annotations.counts.sum())
 
 
-def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """Return the estimator and its X: for a pipeline, the last step and the transformed X."""
+def _scorable(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, Annotations]:
+    """Check what a scorer got; of a pipeline, return the last step and the transformed X."""
+    annotations = _check_annotations(y)
     if isinstance(estimator, Pipeline):
         estimator, X = estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X
     if not hasattr(estimator, "log_predictive"):
@@ -281,15 +272,9 @@ def _last_step(estimator: Any, X: Any) -> tuple[Any, Any]:
             "Expected an estimator with log_predictive(X, y), such as CrowdClassifier, or a Pipeline that "
             f"ends in one; got {type(estimator).__name__}. Without scoring=, its own score is used."
         )
-    return estimator, X
-
-
-# --- Checks ----------------------------------------------------------------------------------------------
-
-
-def _check_n_splits(n_splits: Any) -> None:
-    if not isinstance(n_splits, Integral) or n_splits < 2:
-        raise InputError(f"n_splits must be an integer of at least 2; got {n_splits!r}.")
+    if not annotations.counts.any():
+        raise InputError(f"None of the {annotations.n_items} items in y has a label: nothing can be scored.")
+    return estimator, X, annotations
 
 
 def _check_annotations(y: Any) -> Annotations:
@@ -300,8 +285,3 @@ def _check_annotations(y: Any) -> Annotations:
             "Annotations.from_matrix(y)."
         )
     return y
-
-
-def _check_some_labels(annotations: Annotations) -> None:
-    if not annotations.counts.any():
-        raise InputError(f"None of the {annotations.n_items} items in y has a label: nothing can be scored.")

@@ -1,28 +1,13 @@
-"""Annotators: their ranking, the map of expertise, and a card for each."""
+"""Annotators: their ranking, the map of expertise, a card for each, their agreement, who may have copied."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from whoknows.apps.charts import Html, color_legend, el, heat, interval, join, small_map, ticks
-from whoknows.apps.report.formatting import (
-    bold_name,
-    counted,
-    first_few,
-    fold,
-    item,
-    lead,
-    listed,
-    name,
-    note,
-    number,
-    ordinal,
-    percent,
-    quoted,
-    table,
-    whole,
-)
+from whoknows.apps import charts
+from whoknows.apps.charts import Html, bullets, el, fold, join, lead, note, table
+from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.scales import CategoricalScale, scale_of
 from whoknows.insight.summary import Summary
 from whoknows.insight.summary.text import Facts, Table, annotator_name
@@ -32,37 +17,31 @@ ENDS = 25  # rows shown at the top and at the bottom of a longer ranking
 MAX_FOLDED = 2_000  # folded rows; the rest is in annotators.csv
 OPEN_CARDS = 12  # cards that are not folded
 FEW_CLASSES = 3  # up to which the probability of being right is given for each
-EXTRA_COLUMNS: dict[str, tuple[str, Any]] = {  # columns that only some fits have: heading and format
-    "severity": ("severity", "{:+.2f}".format),
-    "n_gold": ("gold items", whole),
-    "right_on_gold": ("right on gold", percent),
-    "error_on_gold": ("error on gold", number),
-}
-REGION_NOTE = (
-    "Regions are where the model sees the largest differences. They are more reliable the more of the "
-    "annotator's own labels lie there, and if these agree with the consensus."
+# Krippendorff's recommendation: rely on 0.8, draw tentative conclusions from 0.667.
+READING = (
+    (0.8, "high enough to rely on the labels as they are"),
+    (0.667, "high enough for tentative conclusions"),
+    (0.2, "lower than usually required: it matters who gave a label"),
+    (-1.0, "hardly better than chance: the labels say little unless you know whom to trust"),
 )
+WIDE_TABLE = 12  # annotators from which a table of pairs is set small
 
 
-def annotators(summary: Summary) -> Html:
+def annotators(summary: Summary) -> Iterator[Html]:
     """Ranking, map and cards."""
     scale = scale_of(summary)
-    return join(
-        [
-            _lead(summary, scale),
-            el("h3", "Ranking"),
-            _ranking(summary.annotators, scale),
-            el("h3", "Map of expertise"),
-            *_map(summary, scale),
-            el("h3", "Profiles"),
-            _cards(summary, scale),
-        ]
-    )
+    yield _lead(summary, scale)
+    yield el("h3", "Ranking")
+    yield from _ranking(summary.annotators, scale)
+    yield el("h3", "Map of expertise")
+    yield _map(summary, scale)
+    yield el("h3", "Profiles")
+    yield from _cards(summary, scale)
 
 
 def _lead(summary: Summary, scale: CategoricalScale) -> Html:
     names, skills = summary.annotators["annotator"], summary.annotators[scale.skill_column]
-    first, last = ([bold_name(names[i]), f" ({scale.skill(skills[i])})"] for i in (0, -1))
+    first, last = ([fmt.bold_name(names[i]), f" ({scale.skill(skills[i])})"] for i in (0, -1))
     if len(names) == 1:
         words: list[Any] = ["There is one annotator, ", *first, "."]
     else:
@@ -70,7 +49,8 @@ def _lead(summary: Summary, scale: CategoricalScale) -> Html:
     varying, n = sum(profile["varies"] for profile in summary.profiles), len(summary.profiles)
     if not varying:
         return lead(words, " Nobody was found to be much better on some items than on others.")
-    words.append(f" For {varying} of {counted(n, 'annotator')} with a profile, skill depends on the item.")
+    profiled = fmt.counted(n, "annotator")
+    words.append(f" For {varying} of {profiled} with a profile, skill depends on the item.")
     varies, several = summary.given["varies"], summary.given["members"] is not None
     if several and not varies:
         finding = "cannot confirm this yet" if varies is None else "are not predicted better this way"
@@ -81,42 +61,35 @@ def _lead(summary: Summary, scale: CategoricalScale) -> Html:
 # --- ranking ---------------------------------------------------------------------------------------
 
 
-def _ranking(columns: Table, scale: CategoricalScale) -> Html:
+def _ranking(columns: Table, scale: CategoricalScale) -> Iterator[Html]:
     """All annotators; of many, both ends, the others folded."""
-    n, below = len(columns["annotator"]), note(scale.ranking_note, " All annotators are in annotators.csv.")
+    n = len(columns["annotator"])
     if n <= MAX_UNFOLDED:
-        return join([_ranking_rows(columns, scale, range(n)), below])
-    middle = range(ENDS, n - ENDS)[:MAX_FOLDED]
-    ends = _ranking_rows(columns, scale, [*range(ENDS), None, *range(n - ENDS, n)])
-    above = note(f"The first {ENDS} and the last {ENDS} of {counted(n, 'annotator')}.")
-    title = f"The {whole(len(middle))} after the first {ENDS}"
-    return join([above, ends, fold(title, _ranking_rows(columns, scale, middle)), below])
+        yield _ranking_rows(columns, scale, range(n))
+    else:
+        middle = range(ENDS, n - ENDS)[:MAX_FOLDED]
+        yield note(f"The first {ENDS} and the last {ENDS} of {fmt.counted(n, 'annotator')}.")
+        yield _ranking_rows(columns, scale, [*range(ENDS), None, *range(n - ENDS, n)])
+        title = f"The {fmt.whole(len(middle))} after the first {ENDS}"
+        yield fold(title, _ranking_rows(columns, scale, middle))
+    yield note(scale.ranking_note, " All annotators are in annotators.csv.")
 
 
 def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | None]) -> Html:
     """Table of some ranks; None is a gap."""
     axis, labels = scale.rank_axis(columns)
-    extra = [key for key in EXTRA_COLUMNS if key in columns]
-    head = [
-        "",
-        "annotator",
-        el("th", ticks(labels), cls="axis", scope="col"),
-        *scale.rank_heads(),
-        "labels",
-        "agrees",
-        *(EXTRA_COLUMNS[key][0] for key in extra),
-    ]
+    columns = columns | {"interval": list(zip(columns["low"], columns["high"], strict=True))}
+    shown = {key: column for key, column in scale.ranking.items() if key in columns}
+    chart = el("th", charts.ticks(labels), cls="axis", scope="col")
+    head = ["", "annotator", chart, *(heading for heading, _ in shown.values())]
 
     def row(i: int) -> list[Any]:
         skill = columns[scale.skill_column][i]
         return [
-            whole(i + 1),
-            el("th", name(columns["annotator"][i]), scope="row"),
-            interval(columns["low"][i], skill, columns["high"][i], axis),
-            *scale.rank_cells(columns, i),
-            whole(columns["n_labels"][i]),
-            scale.agreement(columns["agreement_with_consensus"][i]),
-            *(EXTRA_COLUMNS[key][1](columns[key][i]) for key in extra),
+            fmt.whole(i + 1),
+            el("th", fmt.name(columns["annotator"][i]), scope="row"),
+            charts.interval(columns["low"][i], skill, columns["high"][i], axis),
+            *(show(columns[key][i]) for key, (_, show) in shown.items()),
         ]
 
     gap = [el("td", "⋮", colspan=len(head), cls="gap")]
@@ -127,66 +100,35 @@ def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | 
 # --- map -------------------------------------------------------------------------------------------
 
 
-def _map(summary: Summary, scale: CategoricalScale) -> list[Html]:
+def _map(summary: Summary, scale: CategoricalScale) -> Html:
     """How to read the map, the map, and lists for a region of it; without script, where to look instead."""
-    facts = summary.map
-    shown, total = len(facts["item"]), counted(facts["n_items"], "item")
-    sample = total if shown == facts["n_items"] else f"{whole(shown)} of {total}, drawn at random"
-    words = (
-        f"Each dot is an item ({sample}); similar items are close to each other. The bluer a dot, the better "
-        f"the annotator is there. {_axes(facts['axes'])}"
-    )
-    without = el("p", "The map needs JavaScript; the small maps below do not.", cls="note without-script")
-    lists = el(
-        "div",
-        el("h4", "All items", id="map-count", aria_live="polite"),
-        el("div", id="map-ranking"),
-        el("div", id="map-items"),
-        cls="region",
-    )
-    return [el("p", words), without, el("div", _canvas(summary, scale), lists, cls="map needs-script")]
-
-
-def _canvas(summary: Summary, scale: CategoricalScale) -> Html:
-    facts, first = summary.map, _most_varied(summary)
-    options = [
-        el("option", annotator_name(who), value=k, selected=k == first)
-        for k, who in enumerate(facts["annotators"])
-    ]
-    options.append(el("option", "certainty of the consensus", value="sure"))
-    tools = [
-        el("label", "Coloured by ", el("select", options, id="map-who")),
-        el("button", "Show all items", id="map-clear", type="button", disabled=True),
-    ]
-    return el(
-        "div",
-        el("p", tools, cls="tools"),
-        el("canvas", id="map", tabindex="0", role="img", aria_label="Map of the items"),
-        color_legend([scale.skill(end) for end in scale.domain(facts["domain"])], scale.measure),
-        el("p", "Drag over the map to select a region.", cls="note", id="map-hint"),
+    facts, gaps = summary.map, [_gap(profile) for profile in summary.profiles]
+    first = gaps.index(max(gaps))  # the annotator whose regions differ most
+    names = map(annotator_name, facts["annotators"])
+    shown, total = len(facts["item"]), fmt.counted(facts["n_items"], "item")
+    return fmt.template(
+        "map.html",
+        sample=total if shown == facts["n_items"] else f"{fmt.whole(shown)} of {total}, drawn at random",
+        axes=_axes(facts["axes"]),
+        options=[el("option", each, value=k, selected=k == first) for k, each in enumerate(names)],
+        legend=_color_legend(summary, scale, scale.measure),
     )
 
 
-def _most_varied(summary: Summary) -> int:
-    """Position of the annotator whose regions differ most: the map to see first."""
-    gaps = [
-        abs(profile["strong"]["skill"] - profile["weak"]["skill"]) if profile["varies"] else 0.0
-        for profile in summary.profiles
-    ]
-    return gaps.index(max(gaps))
+def _gap(profile: Facts) -> float:
+    """Difference in skill between the regions of an annotator."""
+    return abs(profile["strong"]["skill"] - profile["weak"]["skill"]) if profile["varies"] else 0.0
 
 
 def _axes(axes: list[Facts]) -> str:
     """What the axes of the map stand for."""
-    first, second = (f"{percent(axis['share'])} of the variance" for axis in axes)
+    shares = [f"({fmt.percent(axis['share'])} of the variance)" for axis in axes]
     if axes[0]["share"] and not axes[0]["features"]:
-        return (
-            f"Left to right: the main difference between the texts ({first}); bottom to top: the second "
-            f"({second})."
-        )
+        first = f"Left to right: the main difference between the texts {shares[0]}"
+        return f"{first}; bottom to top: the second {shares[1]}."
     parts = [
-        f"{where} mostly {' and '.join(axis['features'][:2])} ({share})"
-        for where, axis, share in zip(("left to right", "bottom to top"), axes, (first, second), strict=True)
+        f"{where} mostly {' and '.join(axis['features'][:2])} {share}"
+        for where, axis, share in zip(("left to right", "bottom to top"), axes, shares, strict=True)
         if axis["features"] and axis["share"]
     ]
     return f"Axes: {'; '.join(parts)}." if parts else ""
@@ -195,38 +137,58 @@ def _axes(axes: list[Facts]) -> str:
 # --- cards -----------------------------------------------------------------------------------------
 
 
-def _cards(summary: Summary, scale: CategoricalScale) -> Html:
+def _cards(summary: Summary, scale: CategoricalScale) -> Iterator[Html]:
     """A card for each annotator with a profile."""
     cards = [_card(summary, profile, scale) for profile in summary.profiles]
-    half = OPEN_CARDS // 2
+    half, total = OPEN_CARDS // 2, len(summary.annotators["annotator"])
     if len(cards) > OPEN_CARDS:  # both ends first
         cards = [*cards[:half], *cards[-half:], *cards[half:-half]]
-    total, selection = len(summary.annotators["annotator"]), None
     if len(cards) < total:
         which = "the best, the worst and those with most labels"
-        selection = note(f"{len(cards)} of {counted(total, 'annotator')}: {which}.")
-    ends = [scale.skill(end) for end in scale.domain(summary.map["domain"])]
-    care = note(REGION_NOTE) if any(profile["varies"] for profile in summary.profiles) else None
-    shown = first_few(cards, OPEN_CARDS, lambda some: el("div", some, cls="cards"))
-    return join([selection, care, color_legend(ends, f"small maps: {scale.measure}"), shown])
+        yield note(f"{len(cards)} of {fmt.counted(total, 'annotator')}: {which}.")
+    if any(profile["varies"] for profile in summary.profiles):
+        yield note(
+            "Regions are where the model sees the largest differences. They are more reliable the more of "
+            "the annotator's own labels lie there, and if these agree with the consensus."
+        )
+    yield _color_legend(summary, scale, f"small maps: {scale.measure}")
+    yield fmt.first_few(cards, OPEN_CARDS, lambda some: el("div", some, cls="cards"))
+
+
+def _color_legend(summary: Summary, scale: CategoricalScale, caption: str) -> Html:
+    return charts.color_legend([scale.skill(end) for end in scale.domain(summary.map["domain"])], caption)
 
 
 def _card(summary: Summary, profile: Facts, scale: CategoricalScale) -> Html:
-    facts, total = summary.map, whole(len(summary.annotators["annotator"]))
+    facts, total = summary.map, fmt.whole(len(summary.annotators["annotator"]))
     grid = facts["grid"]["columns"], facts["grid"]["lines"]
-    drawn = small_map(facts["grid"]["cell"], profile["map"], grid, scale.domain(facts["domain"]))
-    limits = "" if profile["low"] is None else f" ({percent(profile['low'])} to {percent(profile['high'])})"
-    place = f", {ordinal(profile['place'])} of {total}, {counted(profile['n_labels'], 'label')}"
+    drawn = charts.small_map(facts["grid"]["cell"], profile["map"], grid, scale.domain(facts["domain"]))
+    limits = None
+    if profile["low"] is not None:
+        limits = f" ({fmt.percent(profile['low'])} to {fmt.percent(profile['high'])})"
+    place = f", {fmt.ordinal(profile['place'])} of {total}, {fmt.counted(profile['n_labels'], 'label')}"
     skill = el("b", scale.skill(profile[scale.skill_column]))
     head = el("div", el("h4", annotator_name(profile["annotator"])), el("p", skill, limits, place))
     return el(
         "article",
         el("div", drawn, head, cls="who"),
         _regions(profile, scale),
-        scale.tendency(profile),
+        _tendency(profile),
         _confusion(profile, summary.given["classes"]),
         cls="card",
     )
+
+
+def _tendency(profile: Facts) -> Html | None:
+    """Severity of ordered levels, bias of numbers; classes have no direction."""
+    if "severity" in profile:
+        severity, spread = profile["severity"], fmt.number(profile["spread"])
+        shift = f"{fmt.number(abs(severity))} levels {'higher' if severity > 0 else 'lower'} than the crowd"
+        return el("p", f"Scores {shift}, with a standard deviation of {spread}.")
+    if "bias" in profile:
+        size, direction = fmt.number(abs(profile["bias"])), "above" if profile["bias"] > 0 else "below"
+        return el("p", "Labels are on average ", el("b", size), f" {direction} the truth.")
+    return None
 
 
 def _regions(profile: Facts, scale: CategoricalScale) -> list[Html]:
@@ -240,18 +202,18 @@ def _regions(profile: Facts, scale: CategoricalScale) -> list[Html]:
 
 def _region(side: str, region: Facts, scale: CategoricalScale) -> Html:
     """Conditions, skill, size and examples of a region."""
-    where = [" where ", listed([el("span", condition, cls="where") for condition in region["where"]])]
+    where = [" where ", fmt.listed([el("span", condition, cls="where") for condition in region["where"]])]
     words = el("p", "Typical words: ", el("i", ", ".join(region["words"]))) if region["words"] else None
     if not region["where"]:  # features derived from texts have no readable names
         where, words = [" on some texts"], words or el("p", "No words stand out.")
-    own = f"{counted(region['n_labels'], 'own label')} there"
+    own = f"{fmt.counted(region['n_labels'], 'own label')} there"
     if region["agreement"] is not None:
-        own += f", {percent(region['agreement'])} of them equal to the consensus"
+        own += f", {fmt.percent(region['agreement'])} of them equal to the consensus"
     return el(
         "div",
         el("p", el("b", side.capitalize()), where, ": ", el("b", scale.skill(region["skill"]))),
         words,
-        note(f"{percent(region['share'])} of the items; {own}."),
+        note(f"{fmt.percent(region['share'])} of the items; {own}."),
         _examples(region["examples"]),
         cls=f"where-{side}",
     )
@@ -260,8 +222,8 @@ def _region(side: str, region: Facts, scale: CategoricalScale) -> Html:
 def _examples(cases: list[Facts]) -> Html:
     """Items with the most extreme skill, folded if there are texts or images."""
     if not any("text" in case or "image" in case for case in cases):
-        return note(f"For example {', '.join(name(case['item']) for case in cases)}.")
-    return fold("Examples", el("ul", [el("li", item(case)) for case in cases], cls="examples"))
+        return note(f"For example {', '.join(fmt.name(case['item']) for case in cases)}.")
+    return fold("Examples", bullets(map(fmt.item, cases), cls="examples"))
 
 
 def _confusion(profile: Facts, classes: list[Any]) -> Html | None:
@@ -270,19 +232,111 @@ def _confusion(profile: Facts, classes: list[Any]) -> Html | None:
         return None
     if profile["confusion"] is None:
         mistakes = [
-            el("li", quoted(one["says"]), " for ", quoted(one["truth"]), f": {percent(one['share'])}")
+            [fmt.quoted(one["says"]), " for ", fmt.quoted(one["truth"]), f": {fmt.percent(one['share'])}"]
             for one in profile["mistakes"]
         ]
-        return fold("Most frequent mistakes", el("ul", mistakes))
-    head = [el("th"), *(el("th", name(each), scope="col") for each in classes)]
+        return fold("Most frequent mistakes", bullets(mistakes))
+    head = [el("th"), *(el("th", fmt.name(each), scope="col") for each in classes)]
     rows = [
-        [el("th", name(truth), scope="row"), *(heat(value, f"{100 * value:.0f}") for value in row)]
+        [el("th", fmt.name(truth), scope="row"), *(charts.heat(value, f"{100 * value:.0f}") for value in row)]
         for truth, row in zip(classes, profile["confusion"], strict=True)
     ]
     how_to_read = note("Rows: true class. Columns: label given, in percent of the row.")
     matrix = fold("Confusion matrix", how_to_read, table(head, rows, cls="square"))
-    right = [percent(profile["confusion"][k][k]) for k in range(len(classes))]
+    right = [fmt.percent(profile["confusion"][k][k]) for k in range(len(classes))]
     if len(classes) > FEW_CLASSES or len(set(right)) == 1:
         return matrix
-    shares = [join([quoted(label), f" {share}"]) for label, share in zip(classes, right, strict=True)]
+    shares = [join([fmt.quoted(label), f" {share}"]) for label, share in zip(classes, right, strict=True)]
     return join([el("p", "Right by true class: ", join(shares, ", "), "."), matrix])
+
+
+# --- agreement -------------------------------------------------------------------------------------
+
+
+def agreement(summary: Summary) -> Iterator[Html]:
+    """Overall agreement in words, pairs, suspected copying."""
+    facts = summary.agreement
+    if not facts["possible"]:
+        yield lead(
+            "No item has labels by two annotators, so there is nothing to compare. Let several annotators "
+            "label the same items."
+        )
+        return
+    yield lead(*_overall(facts))
+    if len(facts["pairs"]["annotators"]) > 1:
+        yield el("h3", "Pairs of annotators")
+        yield from _pairs(facts["pairs"])
+    if facts.get("copying") and facts["copying"]["n_pairs"]:
+        yield el("h3", "Possible copying")
+        yield from _copying(facts["copying"])
+
+
+def _overall(facts: Facts) -> Iterator[str]:
+    alpha = facts["alpha"]
+    yield f"{fmt.counted(facts['n_compared'], 'item')} have at least two labels. "
+    if "percent" in facts:
+        yield f"Two labels of the same item agree {fmt.percent(facts['percent'])} of the time; "
+        yield f"{fmt.percent(facts['by_chance'])} would be expected by chance. "
+    if alpha is None:
+        yield "Only one label was ever used, so agreement beyond chance is not defined."
+    else:
+        reading = next(text for least, text in READING if alpha >= least or least < 0)
+        yield f"Krippendorff's alpha ({facts['level']} scale) is {alpha:.2f}, {reading}."
+    if facts.get("fleiss") is not None:
+        yield f" Fleiss' kappa is {facts['fleiss']:.2f}."
+    yield " 1 is perfect agreement, 0 is the agreement expected by chance."
+
+
+def _pairs(facts: Facts) -> Iterator[Html]:
+    """Square table of all pairs."""
+    names, value, common = facts["annotators"], facts["value"], facts["n_items"]
+    n = len(names)
+
+    def cell(i: int, j: int) -> Html:
+        if i == j:
+            return el("td", cls="heat self")
+        pair = f"{fmt.name(names[i])}, {fmt.name(names[j])}"
+        title = f"{pair}: {fmt.counted(common[i][j], 'item')} in common"
+        return charts.heat(value[i][j], _short(value[i][j]), title)
+
+    head = [el("th"), *(el("th", el("span", fmt.name(each)), scope="col", cls="up") for each in names)]
+    rows = [[el("th", fmt.name(names[i]), scope="row"), *(cell(i, j) for j in range(n))] for i in range(n)]
+    yield table(head, rows, cls="square wide" if n > WIDE_TABLE else "square")
+    total = fmt.whole(facts["of"])
+    few = f" Shown: the {n} annotators with most labels of {total}." if n < facts["of"] else ""
+    yield note(f"Values: {facts['measure']}; blank with fewer than five items in common.{few}")
+
+
+def _short(value: float | None) -> str:
+    """Two decimals without the zero before the point: .42."""
+    if value is None:
+        return ""
+    text = f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.0f}"
+    return text.replace("-", "−")
+
+
+def _copying(facts: Facts) -> Iterator[Html]:
+    n = facts["n_suspects"]
+    tested = f"{fmt.counted(facts['n_pairs'], 'pair')}, compared on {fmt.counted(facts['n_items'], 'item')}"
+    if not n:
+        yield el("p", f"None of {tested}, agrees more than their expertise explains.")
+        return
+    suspects = zip(*facts["suspects"].values(), strict=True)
+    rows = [
+        (
+            join([fmt.bold_name(first), " and ", fmt.bold_name(second)]),
+            f"{fmt.whole(observed)} of {fmt.whole(common)}",
+            fmt.number(expected),
+            fmt.number(wrong),
+            f"{p:.1g}",
+        )
+        for first, second, common, observed, expected, wrong, p in suspects
+    ]
+    yield el(
+        "p",
+        f"{fmt.whole(n)} of {tested}, {'agrees' if n == 1 else 'agree'} more than their expertise explains. ",
+        "One annotator may have copied from the other, or some items mislead both: look before you accuse ",
+        "anyone.",
+    )
+    yield table(("pair", "same label", "expected", "shared mistakes", "adjusted p"), rows, (1, 2, 3, 4))
+    yield note("Adjusted p: expected share of false alarms among the pairs down to this row.")

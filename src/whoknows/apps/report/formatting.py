@@ -1,12 +1,14 @@
-"""Numbers, names, tables and items as HTML, the same in every section."""
+"""Formats of numbers, names and items, the same in every section; templates of the page."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from string import Template
 from typing import Any
 
-from whoknows.apps.charts import Cell, Html, el, join
+from whoknows.apps.charts import Html, el, fold, join
 from whoknows.insight.summary.text import Facts, annotator_name, thousands, three_digits
 
 NOTHING = "–"
@@ -74,41 +76,6 @@ def listed(parts: Sequence[Any]) -> Html:
     return join(parts) if len(parts) < 2 else join([join(parts[:-1], ", "), " and ", parts[-1]])
 
 
-def lead(*parts: Any) -> Html:
-    """First paragraph of a section."""
-    return el("p", *parts, cls="lead")
-
-
-def note(*parts: Any) -> Html:
-    """Paragraph in small print."""
-    return el("p", *parts, cls="note")
-
-
-def table(
-    head: Sequence[Any], rows: Iterable[Sequence[Any]], numeric: Iterable[int] = (), cls: str | None = None
-) -> Html:
-    """Table; columns in ``numeric`` are right-aligned. Values that are cells already stay as they are."""
-    right = set(numeric)
-    stacked = cls == "cases"  # narrow pages show the cells of such rows below each other, with their heading
-
-    def cell(j: int, value: Any, kind: str) -> Html:
-        if isinstance(value, Cell):
-            return value
-        heading = head[j] if stacked and kind == "td" else None
-        value = el("div", value) if heading else value
-        scope = "col" if kind == "th" else None
-        return el(kind, value, cls="num" if j in right else None, scope=scope, data_what=heading)
-
-    header = el("thead", el("tr", [cell(j, value, "th") for j, value in enumerate(head)]))
-    body = el("tbody", [el("tr", [cell(j, value, "td") for j, value in enumerate(row)]) for row in rows])
-    return el("div", el("table", header, body, cls=cls), cls="scroll", tabindex="0")
-
-
-def fold(title: Any, *content: Any) -> Html:
-    """Content that a reader can open."""
-    return el("details", el("summary", title), *content)
-
-
 def first_few(parts: Sequence[Any], n: int, make: Callable[[Sequence[Any]], Html]) -> Html:
     """The first n parts, and the others folded."""
     rest = fold(f"{whole(len(parts) - n)} more", make(parts[n:])) if len(parts) > n else None
@@ -127,3 +94,13 @@ def item(case: Facts) -> Html:
     if image is not None and not embedded:
         shown.append(el("code", image if len(image) <= MAX_PATH else f"{image[:MAX_PATH]}…"))
     return el("div", shown, cls="item pictured" if embedded else "item")
+
+
+def asset(name: str) -> str:
+    """Text of a file of this package."""
+    return files("whoknows.apps.report").joinpath(name).read_text("utf-8")
+
+
+def template(name: str, **parts: Any) -> Html:
+    """HTML file of this package with its $parts filled in; text is escaped."""
+    return Html(Template(asset(name)).substitute({key: join([part]) for key, part in parts.items()}))

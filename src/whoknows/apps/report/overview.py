@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from whoknows.apps.charts import Html, bar, el, join
-from whoknows.apps.report.formatting import counted, fold, lead, name, note, number, percent, table, whole
+from collections.abc import Iterator
+
+from whoknows.apps.charts import Html, bar, bullets, el, fold, lead, note, table
+from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.scales import scale_of
 from whoknows.insight.summary import Summary
-from whoknows.insight.summary.text import Facts
+from whoknows.insight.summary.text import Facts, Table
 
 SHOWN = 12  # classes listed
 TRUTH = {
@@ -29,61 +31,49 @@ MEMBERS_NOTE = (
 WORDS = {"map", "expertise", "accuracy", ""}  # columns of the table of models that are not numbers
 
 
-def overview(summary: Summary) -> Html:
+def overview(summary: Summary) -> Iterator[Html]:
     """Counts, coverage, warnings, settings chosen and why."""
     facts = summary.given
-    return join(
-        [
-            _counts(facts, scale_of(summary).data),
-            _warnings(facts),
-            el("div", _coverage(facts), _model(facts), cls="columns"),
-            None if facts["members"] is None else fold("Models that were averaged", _members(facts)),
-            fold("Settings", table(("setting", "value"), list(facts["settings"].items()))),
-            _notes(facts),
-        ]
-    )
+    yield _counts(facts, scale_of(summary).data)
+    if facts["warnings"]:
+        yield el("aside", el("h3", "Warnings"), bullets(facts["warnings"]), cls="warn")
+    yield el("div", _coverage(facts), _model(facts), cls="columns")
+    if facts["members"] is not None:
+        yield fold("Models that were averaged", _members(facts["members"]), note(MEMBERS_NOTE))
+    yield fold("Settings", table(("setting", "value"), list(facts["settings"].items())))
+    if facts["notes"]:
+        yield fold("How the files were read", bullets(facts["notes"]))
 
 
 def _counts(facts: Facts, data: str) -> Html:
     rest = facts["n_items"] - facts["n_labelled"]
-    classes = [name(each) for each in facts["classes"]]
+    classes = [fmt.name(each) for each in facts["classes"]]
     more = f" and {len(classes) - SHOWN} more" if len(classes) > SHOWN else ""
-    features = f"described by {counted(facts['n_features'], 'feature')}."
+    features = f"described by {fmt.counted(facts['n_features'], 'feature')}."
     return lead(
-        f"{counted(facts['n_annotators'], 'annotator')} gave {counted(facts['n_labels'], 'label')} on "
-        f"{whole(facts['n_labelled'])} of {counted(facts['n_items'], 'item')}. {data}",
+        f"{fmt.counted(facts['n_annotators'], 'annotator')} gave {fmt.counted(facts['n_labels'], 'label')}",
+        f" on {fmt.whole(facts['n_labelled'])} of {fmt.counted(facts['n_items'], 'item')}. {data}",
         f"{', '.join(classes[:SHOWN])}{more}." if classes else "",
-        f" The other {counted(rest, 'item')} have no label." if rest else " Every item has a label.",
-        f" Gold labels were given for {counted(facts['n_gold'], 'item')}." if facts["n_gold"] else "",
+        f" The other {fmt.counted(rest, 'item')} have no label." if rest else " Every item has a label.",
+        f" Gold labels were given for {fmt.counted(facts['n_gold'], 'item')}." if facts["n_gold"] else "",
         f" Each item is {features}" if facts["n_features"] else " There are no features.",
     )
-
-
-def _warnings(facts: Facts) -> Html | None:
-    if not facts["warnings"]:
-        return None
-    warnings = [el("li", text) for text in facts["warnings"]]
-    return el("aside", el("h3", "Warnings"), el("ul", warnings), cls="warn")
-
-
-def _notes(facts: Facts) -> Html | None:
-    if not facts["notes"]:
-        return None
-    return fold("How the files were read", el("ul", [el("li", text) for text in facts["notes"]]))
 
 
 def _coverage(facts: Facts) -> Html:
     """Number of labels per item and per annotator."""
     labels, items = facts["coverage"]["labels"], facts["coverage"]["items"]
     rows = [
-        (label, bar(n / max(items)), whole(n), percent(n / facts["n_items"]))
+        (label, bar(n / max(items)), fmt.whole(n), fmt.percent(n / facts["n_items"]))
         for label, n in zip(labels, items, strict=True)
         if n
     ]
     least, median, most = facts["labels_per_annotator"]
-    per_annotator = f"Each annotator gave {counted(most, 'label')}."
+    per_annotator = f"Each annotator gave {fmt.counted(most, 'label')}."
     if least < most:
-        per_annotator = f"Labels per annotator: {whole(least)} to {whole(most)}, median {number(median)}."
+        per_annotator = (
+            f"Labels per annotator: {fmt.whole(least)} to {fmt.whole(most)}, median {fmt.number(median)}."
+        )
     return el(
         "div",
         el("h3", "Labels per item"),
@@ -99,33 +89,27 @@ def _model(facts: Facts) -> Html:
     known = ((TRUTH, settings.get("truth")), (MAP, settings.get("map") if shares_map else None))
     sentences = facts["chosen"] or [words[choice] for words, choice in known if choice in words]
     graphs = [f"Similarity graph of the items: {words}." for words in facts.get("graph", [])]
-    iterations = counted(facts["iterations"], "iteration")
+    iterations = fmt.counted(facts["iterations"], "iteration")
     fitted = f"One model was fitted, in {iterations}."
     if facts["members"] is not None:
         fitted = f"Several models were fitted and averaged. The slowest took {iterations}."
-    listed = [el("li", sentence) for sentence in [*sentences, *graphs]]
-    return el(
-        "div",
-        el("h3", "Model"),
-        el("p", fitted, " ", el("small", facts["model"])),
-        el("ul", listed) if listed else None,
-    )
+    listed = bullets([*sentences, *graphs]) if sentences or graphs else None
+    return el("div", el("h3", "Model"), el("p", fitted, " ", el("small", facts["model"])), listed)
 
 
-def _members(facts: Facts) -> Html:
-    members = facts["members"]
+def _members(members: Table) -> Html:
     differ = len(set(members["coins"])) > 1
     columns = {
         "map": members["map"],
-        "prior variance": map(number, members["variance"]),
+        "prior variance": map(fmt.number, members["variance"]),
         "expertise": members["expertise"],
         **({"accuracy": members["coins"]} if differ else {}),
         "": map(bar, members["weight"]),
-        "weight": [percent(weight, 1) for weight in members["weight"]],
-        "unlabelled": [percent(weight, 1) for weight in members["on_truth"]],
-        "labelled": [percent(weight, 1) for weight in members["on_labelled"]],
-        "held-out score": map(number, members["held_out"]),
+        "weight": [fmt.percent(weight, 1) for weight in members["weight"]],
+        "unlabelled": [fmt.percent(weight, 1) for weight in members["on_truth"]],
+        "labelled": [fmt.percent(weight, 1) for weight in members["on_labelled"]],
+        "held-out score": map(fmt.number, members["held_out"]),
     }
     numeric = [j for j, heading in enumerate(columns) if heading not in WORDS]
     rows = list(zip(*columns.values(), strict=True))
-    return join([table(tuple(columns), rows, numeric, cls="bars members"), note(MEMBERS_NOTE)])
+    return table(tuple(columns), rows, numeric, cls="bars members")

@@ -5,61 +5,25 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from importlib.resources import files
+from collections.abc import Iterator
 
-from whoknows.apps.charts import Html, el, join
-from whoknows.apps.report.agreement import agreement
-from whoknows.apps.report.annotators import annotators
-from whoknows.apps.report.consensus import consensus
-from whoknows.apps.report.formatting import lead, whole
-from whoknows.apps.report.items import questions, review
+from whoknows.apps.charts import Html, el
+from whoknows.apps.report import formatting as fmt
+from whoknows.apps.report.annotators import agreement, annotators
+from whoknows.apps.report.items import consensus, questions, review
 from whoknows.apps.report.overview import overview
 from whoknows.apps.report.scales import scale_of
 from whoknows.insight.summary import Summary
-from whoknows.io.atomic import replace
+from whoknows.io.atomic import write_lines
 from whoknows.io.errors import Path
 
-CAVEATS = (
-    "No true labels were used unless gold labels were given: expertise is what best explains who disagrees "
-    "with whom, and the features. If most annotators make the same mistake, so does the model. Intervals and "
-    "probabilities are those of the model, and only as good as its assumptions."
-)
-DETAILS = (
-    "Regions are the best and the worst leaf of a decision tree of depth two, fitted to the expertise of "
-    "each annotator on a sample of items. The map shows the first two principal components of the features. "
-    "Labels to collect are chosen by expected information gain."
-)
-PAPERS = (
-    "Y. Yan, R. Rosales, G. Fung, J. Dy (2010). Modeling Multiple Annotator Expertise in the Semi-Supervised "
-    "Learning Scenario. Proceedings of the 26th Conference on Uncertainty in Artificial Intelligence (UAI). "
-    "arXiv:1203.3529.",
-    "K. Krippendorff (2011). Computing Krippendorff's alpha-reliability. University of Pennsylvania.",
-)
-BIBTEX = """@inproceedings{yan2010modeling,
-  title     = {Modeling Multiple Annotator Expertise in the Semi-Supervised Learning Scenario},
-  author    = {Yan, Yan and Rosales, R{\\'o}mer and Fung, Glenn and Dy, Jennifer},
-  booktitle = {Proceedings of the Twenty-Sixth Conference on Uncertainty in Artificial Intelligence},
-  year      = {2010}
-}"""
 
-
-def method(summary: Summary) -> Html:
+def method(summary: Summary) -> Iterator[Html]:
     """The model in a few sentences, its limits, and the papers to cite."""
     unlabelled = summary.given["n_items"] > summary.given["n_labelled"]
-    return join(
-        [
-            lead(
-                scale_of(summary).method,
-                " Truth and annotators are estimated jointly from the labels",
-                "; unlabelled items show which items are similar." if unlabelled else ".",
-            ),
-            el("p", CAVEATS),
-            el("p", DETAILS),
-            el("p", f"Created with whoknows {summary.method['version']}. If you use it, please cite:"),
-            el("ul", [el("li", paper) for paper in PAPERS]),
-            el("pre", BIBTEX),
-        ]
-    )
+    similar = "; unlabelled items show which items are similar" if unlabelled else ""
+    model, version = scale_of(summary).method, summary.method["version"]
+    yield fmt.template("method.html", method=model, unlabelled=similar, version=version)
 
 
 SECTIONS = (
@@ -85,41 +49,24 @@ def write(summary: Summary, path: Path, title: str | None = None) -> None:
     title : str, optional
         Heading of the report.
     """
-    text = page(summary, title)
-
-    def save(temporary: str) -> None:
-        with open(temporary, "x", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.write(text)
-
-    replace(path, save)
+    text = page(summary, title).encode("utf-8", "replace").decode()
+    write_lines([text], path)
 
 
 def page(summary: Summary, title: str | None = None) -> Html:
     """Return the report as HTML."""
-    title = title or "Who knows what"
-    style, script = _asset("style.css"), _asset("map.js")
-    sections = [
-        el("section", el("h2", heading), make(summary), id=anchor) for anchor, heading, make in SECTIONS
-    ]
-    links = [el("a", heading, href=f"#{anchor}") for anchor, heading, _ in SECTIONS]
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="color-scheme", content="light dark"),
-        el("meta", name="referrer", content="no-referrer"),
-        el("title", title),
-        el("style", Html(style)),
+    script = fmt.asset("map.js")
+    return fmt.template(
+        "page.html",
+        title=title or "Who knows what",
+        policy=_policy(script),
+        style=Html(fmt.asset("style.css")),
+        tiles=_tiles(summary),
+        links=[el("a", name, href=f"#{id}") for id, name, _ in SECTIONS],
+        sections=[el("section", el("h2", name), *make(summary), id=id) for id, name, make in SECTIONS],
+        data=_data(summary),
+        script=Html(script),
     )
-    body = el(
-        "body",
-        el("header", el("h1", title), _tiles(summary), el("nav", links, aria_label="Sections")),
-        el("main", sections),
-        el("script", _data(summary), type="application/json", id="data"),
-        el("script", Html(script)),
-    )
-    return join([Html("<!DOCTYPE html>\n"), el("html", head, body, lang="en")])
 
 
 def _tiles(summary: Summary) -> Html:
@@ -127,12 +74,13 @@ def _tiles(summary: Summary) -> Html:
     given, scale = summary.given, scale_of(summary)
     alpha = summary.agreement.get("alpha")
     tiles = [
-        (whole(given["n_items"]), f"items, {whole(given['n_labelled'])} with labels"),
-        (whole(given["n_annotators"]), "annotator" if given["n_annotators"] == 1 else "annotators"),
-        (whole(given["n_labels"]), "labels"),
-        *scale.tiles(summary),
-        (whole(summary.answer["n_overruled"]), scale.overruled),
+        (fmt.whole(given["n_items"]), f"items, {fmt.whole(given['n_labelled'])} with labels"),
+        (fmt.whole(given["n_annotators"]), "annotator" if given["n_annotators"] == 1 else "annotators"),
+        (fmt.whole(given["n_labels"]), "labels"),
+        (fmt.whole(summary.answer["n_overruled"]), scale.overruled),
     ]
+    if "n_sure" in summary.answer:  # numbers have no certainty
+        tiles.insert(3, (fmt.percent(summary.answer["n_sure"] / given["n_items"]), "of the items certain"))
     if alpha is not None:
         tiles.append((f"{alpha:.2f}", "agreement (alpha)"))
     return el("dl", [el("div", el("dd", value), el("dt", what)) for value, what in tiles], cls="tiles")
@@ -144,10 +92,6 @@ def _data(summary: Summary) -> Html:
     facts = {**summary.map, "domain": scale.domain(summary.map["domain"]), "scale": scale.script}
     text = json.dumps(facts, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Html(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
-
-
-def _asset(name: str) -> str:
-    return files("whoknows.apps.report").joinpath(name).read_text("utf-8")
 
 
 def _policy(script: str) -> str:

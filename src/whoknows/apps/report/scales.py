@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
-from whoknows.apps.charts import Html, bar, el, join
-from whoknows.apps.report.formatting import (
-    NOTHING,
-    counted,
-    lead,
-    name,
-    note,
-    number,
-    percent,
-    plus_minus,
-    quoted,
-    signed,
-    table,
-    whole,
-)
+from whoknows.apps.charts import Html, bar, bullets, el, join, lead, note, table
+from whoknows.apps.report import formatting as fmt
 from whoknows.insight.summary import Summary
-from whoknows.insight.summary.text import Facts, Table
+from whoknows.insight.summary.text import Facts, Table, annotator_name
 
-FEW_CLASSES = 8  # whose probabilities all have a column
 NAMED = 3  # classes in a sentence
+
+
+def _interval(low_high: tuple[float, float]) -> Html:
+    return el("td", f"{fmt.percent(low_high[0])} to {fmt.percent(low_high[1])}", cls="num roomy")
 
 
 class CategoricalScale:
@@ -52,38 +42,61 @@ class CategoricalScale:
     )
     script = "probability"  # name of this scale in map.js
 
-    label = staticmethod(name)  # formats of a label or the consensus, of skill, …
-    skill = staticmethod(percent)
-    agreement = staticmethod(percent)  # with the consensus
-    edge = staticmethod(percent)  # of the histogram
+    ranking: ClassVar[dict[str, tuple[Any, Callable[[Any], Any]]]] = {  # columns: heading and format
+        "expertise": ("right", fmt.percent),
+        "interval": (el("th", "90% interval", scope="col", cls="num roomy"), _interval),
+        "n_labels": ("labels", fmt.whole),
+        "agreement_with_consensus": ("agrees", fmt.percent),
+        "severity": ("severity", "{:+.2f}".format),
+        "n_gold": ("gold items", fmt.whole),
+        "right_on_gold": ("right on gold", fmt.percent),
+    }
+
+    label = staticmethod(fmt.name)  # format of a label or the consensus
+    skill = staticmethod(fmt.percent)
+    edge = staticmethod(fmt.percent)  # of the histogram
 
     def certainty(self, case: Facts) -> str:
         """Probability of the consensus."""
-        return percent(case["confidence"])
+        return fmt.percent(case["confidence"])
+
+    def verdict(self, case: Facts) -> Html:
+        """Consensus of an item and how certain it is."""
+        return join([el("b", self.label(case["consensus"])), " ", el("small", self.certainty(case))])
+
+    def labels(self, case: Facts) -> Html:
+        """Annotators by the label they gave, with the skill of each on this item."""
+        by_label: dict[str, list[Html]] = {}
+        for voice in case["voices"]:
+            skill = el("small", self.skill(voice["trust"]))
+            who = join([annotator_name(voice["annotator"]), " ", skill])
+            by_label.setdefault(self.label(voice["label"]), []).append(who)
+        shown: list[Any] = [[el("b", label), ": ", join(names, ", ")] for label, names in by_label.items()]
+        if case["more_voices"]:
+            shown.append(f"and {fmt.whole(case['more_voices'])} more")
+        return bullets(shown, cls="voices")
+
+    def prediction(self, case: Facts) -> Html:
+        """Consensus predicted from the features alone; a class with its probability."""
+        share = case.get("p_from_features")
+        probability = None if share is None else [" ", el("small", fmt.percent(share))]
+        return join([self.label(case.get("from_features")), probability])
 
     def domain(self, limits: Sequence[float]) -> list[float]:
         """Skill of the worst and of the best colour."""
         return list(limits)
 
-    def prediction(self, case: Facts) -> Html:
-        """Class predicted from the features alone."""
-        if "from_features" not in case:
-            return join([NOTHING])
-        return join([name(case["from_features"]), " ", el("small", percent(case["p_from_features"]))])
-
-    def tiles(self, summary: Summary) -> list[tuple[str, str]]:
-        """Numbers to see first."""
-        return [(percent(summary.answer["n_sure"] / summary.given["n_items"]), "of the items certain")]
-
     def consensus_lead(self, summary: Summary) -> Html:
         """Class balance and certainty in words."""
         facts, balance, n = summary.answer, summary.answer["balance"], summary.given["n_items"]
         shares = sorted(zip(balance["share"], balance["class"], strict=True), key=lambda pair: -pair[0])
-        top = [join([quoted(label), f" ({percent(share)})"]) for share, label in shares[:NAMED]]
+        top = [join([fmt.quoted(label), f" ({fmt.percent(share)})"]) for share, label in shares[:NAMED]]
         rest = f" and {len(shares) - NAMED} more" if len(shares) > NAMED else ""
+        certain = f"{fmt.whole(facts['n_sure'])} of {fmt.counted(n, 'item')}"
+        least = fmt.percent(facts["sure_above"])
         return lead(
-            f"{whole(facts['n_sure'])} of {counted(n, 'item')} ({percent(facts['n_sure'] / n)}) are certain: "
-            f"the consensus has a probability of at least {percent(facts['sure_above'])}. Classes: ",
+            f"{certain} ({fmt.percent(facts['n_sure'] / n)}) are certain: the consensus has a probability of "
+            f"at least {least}. Classes: ",
             join(top, ", "),
             f"{rest}.",
         )
@@ -91,11 +104,12 @@ class CategoricalScale:
     def distribution(self, facts: Facts) -> Html:
         """Class balance."""
         balance = facts["balance"]
-        most = max(max(balance["share"]), max(balance["share_of_labels"])) or 1
-        rows = [
-            (name(label), bar(share / most, given / most), whole(n), percent(share), percent(given))
-            for label, n, share, given in zip(*balance.values(), strict=True)
-        ]
+        shares, of_labels = balance["share"], balance["share_of_labels"]
+        most = max(*shares, *of_labels) or 1
+        bars = [bar(one / most, other / most) for one, other in zip(shares, of_labels, strict=True)]
+        percents = map(fmt.percent, shares), map(fmt.percent, of_labels)
+        names, counts = map(fmt.name, balance["class"]), map(fmt.whole, balance["items"])
+        rows = zip(names, bars, counts, *percents, strict=True)
         head = ("class", "", "items", "share", "share of labels")
         return el(
             "div",
@@ -104,36 +118,10 @@ class CategoricalScale:
             note("Bar: share of the class in the consensus. Mark: its share of the labels."),
         )
 
-    def overruled_details(self, facts: Facts) -> tuple[str, str]:
-        """Single labels and ties among overruled votes."""
-        single, tied = facts["n_overruled_single"], facts["n_tied"]
-        return (
-            f" {whole(single)} of these have a single label." if single else "",
-            f" {counted(tied, 'item')} had a tie." if tied else "",
-        )
-
-    def probability_columns(self, columns: Table) -> list[str]:
-        """Columns of the consensus table with probabilities, unless there are many."""
-        found = [key for key in columns if key.startswith("p_")]
-        return found if len(found) <= FEW_CLASSES else []
-
-    def rank_heads(self) -> list[Any]:
-        """Headings of skill and interval in the ranking."""
-        return ["right", el("th", "90% interval", scope="col", cls="num roomy")]
-
-    def rank_cells(self, columns: Table, i: int) -> list[Any]:
-        """Skill, interval and agreement of one annotator."""
-        between = f"{percent(columns['low'][i])} to {percent(columns['high'][i])}"
-        return [self.skill(columns["expertise"][i]), el("td", between, cls="num roomy")]
-
     def rank_axis(self, columns: Table) -> tuple[tuple[float, float], list[str]]:
         """Ends of the axis of the ranking, and its labels."""
         start = min(int(min(columns["low"]) * 10) / 10, 0.8)
-        return (start, 1.0), [percent(start), percent((start + 1) / 2), "100%"]
-
-    def tendency(self, profile: Facts) -> Html | None:
-        """Nothing: classes have no direction."""
-        return None
+        return (start, 1.0), [fmt.percent(start), fmt.percent((start + 1) / 2), "100%"]
 
 
 class OrdinalScale(CategoricalScale):
@@ -144,12 +132,6 @@ class OrdinalScale(CategoricalScale):
         "The true level of an item depends on its features. Each annotator gives a level around it, shifted "
         "by a severity of their own, with a spread that also depends on the features."
     )
-
-    def tendency(self, profile: Facts) -> Html | None:
-        """Severity."""
-        severity = profile["severity"]
-        shift = f"{number(abs(severity))} levels {'higher' if severity > 0 else 'lower'} than the crowd"
-        return el("p", f"Scores {shift}, with a standard deviation of {number(profile['spread'])}.")
 
 
 class NumericScale(CategoricalScale):
@@ -175,11 +157,18 @@ class NumericScale(CategoricalScale):
         "how much the labels exceed the truth on average. Agrees: correlation with the consensus."
     )
     script = "error"
+    ranking: ClassVar[dict[str, tuple[Any, Callable[[Any], Any]]]] = {
+        "typical_error": ("typical error", fmt.plus_minus),
+        "bias": ("bias", fmt.signed),
+        "n_labels": ("labels", fmt.whole),
+        "agreement_with_consensus": ("agrees", fmt.number),
+        "n_gold": ("gold items", fmt.whole),
+        "error_on_gold": ("error on gold", fmt.number),
+    }
 
-    label = staticmethod(number)
-    skill = staticmethod(plus_minus)
-    agreement = staticmethod(number)
-    edge = staticmethod(number)
+    label = staticmethod(fmt.number)
+    skill = staticmethod(fmt.plus_minus)
+    edge = staticmethod(fmt.number)
 
     def certainty(self, case: Facts) -> str:
         """Standard deviation of the consensus."""
@@ -189,54 +178,28 @@ class NumericScale(CategoricalScale):
         """Error of the worst and of the best colour."""
         return list(limits)[::-1]
 
-    def prediction(self, case: Facts) -> Html:
-        """Value predicted from the features alone."""
-        return join([number(case["from_features"])])
-
-    def tiles(self, summary: Summary) -> list[tuple[str, str]]:
-        """No more numbers to see first."""
-        return []
-
     def consensus_lead(self, summary: Summary) -> Html:
         """Quartiles and uncertainty in words."""
         facts = summary.answer
-        low, median, high = (number(facts["quartiles"][k]) for k in (1, 2, 3))
+        low, median, high = (fmt.number(facts["quartiles"][k]) for k in (1, 2, 3))
         unlabelled = facts["std_unlabelled"]
         return lead(
             f"Half of the items lie between {low} and {high}; the median is {median}. The typical "
-            f"uncertainty is ± {number(facts['std_labelled'])} for labelled items",
-            f" and ± {number(unlabelled)} for unlabelled items." if unlabelled is not None else ".",
+            f"uncertainty is ± {fmt.number(facts['std_labelled'])} for labelled items",
+            f" and ± {fmt.number(unlabelled)} for unlabelled items." if unlabelled is not None else ".",
         )
 
     def distribution(self, facts: Facts) -> Html:
         """Quartiles of consensus and labels."""
         names = ("minimum", "lower quartile", "median", "upper quartile", "maximum")
         columns = zip(names, facts["quartiles"], facts["quartiles_of_labels"], strict=True)
-        rows = [(what, number(consensus), number(labels)) for what, consensus, labels in columns]
+        rows = [(what, fmt.number(consensus), fmt.number(labels)) for what, consensus, labels in columns]
         return el("div", el("h3", "Quartiles"), table(("", "consensus", "labels"), rows, (1, 2)))
-
-    def overruled_details(self, facts: Facts) -> tuple[str, str]:
-        """Nothing: means have no ties."""
-        return "", ""
-
-    def rank_heads(self) -> list[Any]:
-        """Headings of skill and bias in the ranking."""
-        return ["typical error", "bias"]
-
-    def rank_cells(self, columns: Table, i: int) -> list[Any]:
-        """Typical error and bias of one annotator."""
-        return [self.skill(columns["typical_error"][i]), signed(columns["bias"][i])]
 
     def rank_axis(self, columns: Table) -> tuple[tuple[float, float], list[str]]:
         """Ends of the axis of the ranking, and its labels."""
         most = max(columns["typical_error"]) * 1.05 or 1.0
-        return (0.0, most), ["0", number(most / 2), number(most)]
-
-    def tendency(self, profile: Facts) -> Html | None:
-        """Bias."""
-        bias = profile["bias"]
-        direction = "above" if bias > 0 else "below"
-        return el("p", "Labels are on average ", el("b", number(abs(bias))), f" {direction} the truth.")
+        return (0.0, most), ["0", fmt.number(most / 2), fmt.number(most)]
 
 
 SCALES = {"classes": CategoricalScale(), "levels": OrdinalScale(), "numbers": NumericScale()}

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 import whoknows
+from whoknows._array import Array
 from whoknows.data.errors import InputError
 from whoknows.insight.summary.annotators import (
+    ItemMap,
+    Regions,
     agreement_facts,
     annotator_table,
     profiled_annotators,
     profiles,
 )
-from whoknows.insight.summary.categorical import CategoricalFit, OrdinalFit
-from whoknows.insight.summary.fitted import FittedModel
-from whoknows.insight.summary.gaussian import GaussianFit
+from whoknows.insight.summary.fitted import FittedModel, fitted_model
 from whoknows.insight.summary.items import ItemDescriptions, question_facts, review_lists
-from whoknows.insight.summary.labels_overview import overview
-from whoknows.insight.summary.regions import ItemMap, Regions
 from whoknows.insight.summary.summary import Summary
-from whoknows.insight.summary.text import Facts, Table, json_ids, json_value
+from whoknows.insight.summary.text import Facts, Table, count, json_ids, json_value, thousands
 
-STEPS = 8
 MAX_FEATURE_NAMES = 200
+FEW_LABELS = 5  # of an annotator
+MANY_LABELS = 6  # labels per item, counted together from here
+SHOWN = 3  # ids named in a warning
 
 Progress = Callable[[float, float], Any]  # how much is done, of how much
 
@@ -91,40 +92,40 @@ def summarize(
     2
     """
     fit = fitted_model(model, X, y)
-    descriptions = ItemDescriptions.create(fit.annotations.items.tolist(), ids, text, images)
-    names = _feature_names(fit, features)
+    descriptions = ItemDescriptions(fit.annotations.items.tolist(), ids, text, images)
     gold = None if gold is None else fit.check_gold(gold)
-    step = _steps(progress)
-    data = overview(fit, gold, notes, names)
+    sections = {}
+    for name, facts in _sections(fit, descriptions, _feature_names(fit, features), gold, costs, notes):
+        sections[name] = facts
+        if progress is not None:
+            progress(len(sections), len(fields(Summary)))
+    return Summary(**sections)
+
+
+def _sections(
+    fit: FittedModel,
+    descriptions: ItemDescriptions,
+    features: list[str],
+    gold: Array | None,
+    costs: Any,
+    notes: Sequence[str],
+) -> Iterator[tuple[str, Any]]:
+    """Compute the fields of a `Summary` one by one."""
+    yield "given", json_value(overview(fit, gold, notes, features))
     consensus = {"item": descriptions.ids, **fit.consensus_columns()}
-    next(step)
+    yield "consensus", consensus
     annotators, order = annotator_table(fit, gold)
-    next(step)
-    item_map = ItemMap.create(fit, profiled_annotators(fit, order), names)
-    next(step)
-    regions = Regions(fit, item_map, descriptions, names)
-    closer = profiles(fit, item_map, regions, annotators, order)
-    next(step)
+    yield "annotators", json_value(annotators)
+    item_map = ItemMap(fit, profiled_annotators(fit, order), features)
+    yield "map", json_value(item_map.facts(fit, descriptions, consensus))
+    regions = Regions(fit, item_map, descriptions, features)
+    yield "profiles", json_value(profiles(fit, item_map, regions, annotators, order))
     overruled, review = review_lists(fit, descriptions, consensus)
-    next(step)
-    agreement = agreement_facts(fit)
-    next(step)
-    questions = question_facts(fit, descriptions, costs)
-    next(step)
-    summary = Summary(
-        given=json_value(data),
-        answer=json_value(_vote_facts(fit) | fit.consensus_facts() | {"overruled": overruled}),
-        consensus=consensus,
-        annotators=json_value(annotators),
-        profiles=json_value(closer),
-        map=json_value(item_map.facts(fit, descriptions, consensus)),
-        agreement=json_value(agreement),
-        adjudicate=json_value(review),
-        ask=json_value(questions),
-        method={"version": whoknows.__version__, "feature_names": names[:MAX_FEATURE_NAMES]},
-    )
-    next(step)
-    return summary
+    yield "answer", json_value(_vote_facts(fit) | fit.consensus_facts() | {"overruled": overruled})
+    yield "adjudicate", json_value(review)
+    yield "agreement", json_value(agreement_facts(fit))
+    yield "ask", json_value(question_facts(fit, descriptions, costs))
+    yield "method", {"version": whoknows.__version__, "feature_names": features[:MAX_FEATURE_NAMES]}
 
 
 def consensus_table(model: Any, y: Any, ids: Sequence[Any]) -> Table:
@@ -139,25 +140,6 @@ def consensus_table(model: Any, y: Any, ids: Sequence[Any]) -> Table:
     """
     fit = fitted_model(model, range(y.n_items), y)
     return {"item": json_ids(ids), **fit.consensus_columns()}
-
-
-def fitted_model(model: Any, X: Any, y: Any) -> FittedModel:
-    """Return the interface to a fitted model and its data, for its kind of truth."""
-    check_is_fitted(model)
-    kind: type[FittedModel] = CategoricalFit
-    if hasattr(model, "posterior_mean_"):
-        kind = GaussianFit
-    elif hasattr(model, "annotator_severity_"):
-        kind = OrdinalFit
-    return kind(model, X, y)
-
-
-def _steps(progress: Progress | None) -> Iterator[None]:
-    """Report every step."""
-    for done in range(1, STEPS + 1):
-        if progress is not None:
-            progress(done, STEPS)
-        yield
 
 
 def _feature_names(fit: FittedModel, features: Sequence[str] | None) -> list[str]:
@@ -181,4 +163,156 @@ def _vote_facts(fit: FittedModel) -> Facts:
         "n_overruled": int(fit.overruled.sum()),
         "n_overruled_single": int((fit.overruled & single).sum()),
         "n_tied": int((fit.annotations.labelled & ~has_vote).sum()),
+    }
+
+
+# --- overview ---------------------------------------------------------------------------------------
+
+
+def overview(fit: FittedModel, gold: Array | None, notes: Sequence[str], features: Sequence[str]) -> Facts:
+    """Counts, coverage, warnings and settings."""
+    annotations = fit.annotations
+    per_annotator = annotations.labels_per_annotator[annotations.labels_per_annotator > 0]
+    spread = [int(per_annotator.min()), float(np.median(per_annotator)), int(per_annotator.max())]
+    return {
+        "kind": fit.kind,
+        "n_items": annotations.n_items,
+        "n_labelled": int(annotations.labelled.sum()),
+        "n_annotators": annotations.n_annotators,
+        "n_labels": annotations.n_annotations,
+        "n_features": _n_features(fit, features),
+        "n_gold": 0 if gold is None else int(np.isfinite(gold).sum()),
+        "classes": fit.classes,
+        "coverage": _coverage(annotations.labels_per_item),
+        "labels_per_annotator": spread,
+        "warnings": list(_warnings(fit)),
+        "notes": [str(note) for note in notes],
+        **_settings(fit.model),
+    }
+
+
+def _n_features(fit: FittedModel, features: Sequence[str]) -> int:
+    """Number of features; a single column of zeros stands for items without features."""
+    return len(features) if len(features) > 1 else int(fit.feature_array().any())
+
+
+def _has_constant_feature(fit: FittedModel) -> bool:
+    is_only = fit.model.n_features_in_ == 1
+    return bool(is_only and fit.feature_array().any() and np.ptp(fit.feature_array()) == 0)
+
+
+def _coverage(per_item: Any) -> Table:
+    """Number of items with no label, one, two, and so on."""
+    items = np.bincount(np.minimum(per_item, MANY_LABELS), minlength=MANY_LABELS + 1)
+    last = int(np.flatnonzero(items)[-1])
+    labels = [str(n) if n < MANY_LABELS else f"{MANY_LABELS} or more" for n in range(last + 1)]
+    return {"labels": labels, "items": items[: last + 1].tolist()}
+
+
+# --- warnings --------------------------------------------------------------------------------------
+
+
+def _warnings(fit: FittedModel) -> Iterator[str]:
+    annotations, n_labels = fit.annotations, fit.annotations.labels_per_annotator
+    if annotations.n_annotators == 1:
+        yield (
+            "There is only one annotator: their expertise can only be estimated from how well the features "
+            "predict their labels."
+        )
+    elif not (annotations.labels_per_item > 1).any():
+        yield "No item has two labels: annotators can only be compared through the features."
+    if _has_constant_feature(fit):
+        yield "The only feature is the same for all items, so it carries no information."
+    few = np.flatnonzero((n_labels < FEW_LABELS) & (n_labels > 0))
+    if len(few):
+        yield (
+            f"{count(len(few), 'annotator')} gave fewer than {FEW_LABELS} labels ({_listed(fit, few)}): "
+            "their estimates are close to the average of all annotators."
+        )
+    silent = np.flatnonzero(n_labels == 0)
+    if len(silent):
+        yield f"{count(len(silent), 'annotator')} gave no label ({_listed(fit, silent)})."
+    yield from fit.label_warnings()
+    if has_not_converged(fit.model):
+        yield (
+            f"The fit did not converge within {thousands(fit.model.max_iter)} iterations; a larger max_iter "
+            "may change the results."
+        )
+
+
+def has_not_converged(model: Any) -> bool:
+    """Whether a fit, or one of those averaged, used all iterations while its bound was still rising."""
+    if hasattr(model, "members_"):
+        return any(has_not_converged(member) for member in model.members_)
+    history = model.bound_history_
+    if model.n_iter_ < model.max_iter:
+        return False
+    if len(history) < 2 or getattr(model, "stop", "bound") != "bound":  # other criteria are not stored
+        return True
+    return bool(abs(history[-1] - history[-2]) > model.tol * max(abs(history[-1]), 1.0))
+
+
+def _listed(fit: FittedModel, annotators: Any) -> str:
+    shown = ", ".join(str(name) for name in json_ids(fit.annotations.annotators[annotators[:SHOWN]]))
+    return f"{shown}, …" if len(annotators) > SHOWN else shown
+
+
+# --- settings --------------------------------------------------------------------------------------
+
+
+def _settings(model: Any) -> Facts:
+    """Class and settings of the model, and what it selected by itself."""
+    selection = getattr(model, "selection_", None)
+    graphs = [getattr(one, "graph_", "") for one in getattr(model, "members_", [model])]
+    return {
+        "model": type(model).__name__,
+        "settings": {name: str(value) for name, value in model.get_params(deep=False).items()},
+        "solver": getattr(model, "solver_", None),
+        "iterations": int(model.n_iter_),
+        "graph": list(dict.fromkeys(graph for graph in graphs if graph)),
+        "chosen": [] if selection is None else list(_selection(selection)),
+        "members": None if selection is None else _members(selection),
+        "varies": None if selection is None else selection.varies,
+    }
+
+
+def _selection(selection: Any) -> Iterator[str]:
+    """What an ensemble learnt from held-out labels, for readers who do not know its members."""
+    n_held_out = len(selection.log_lik)
+    if not n_held_out:
+        yield "No labels were held out, so all models have the same weight."
+        return
+    yield (
+        f"The models are weighted by how well they predict the labels of {count(n_held_out, 'item')} held "
+        "out from the fit; no true labels were used."
+    )
+    if selection.left_out:
+        yield f"Models that were tried and dropped: {thousands(selection.left_out)}."
+    if np.isfinite(selection.graph):
+        weights = zip(selection.on_truth, selection.members, strict=True)
+        share = sum(weight for weight, member in weights if member.map == "spectral")
+        finding = "help" if share > selection.graph else "add little"
+        yield f"Models with a similarity graph have {share:.0%} of the weight: unlabelled items {finding}."
+    if selection.varies is None:
+        yield "There are too few labels to test whether expertise depends on the item."
+    else:
+        better = "better" if selection.varies else "no better"
+        gain, error = selection.varying
+        yield (
+            f"Held-out labels are predicted {better} if expertise depends on the item (change in "
+            f"log-probability per item: {gain:+.3f}, standard error {error:.3f})."
+        )
+
+
+def _members(selection: Any) -> Table:
+    """Models that were averaged, by decreasing weight."""
+    order = np.argsort(-selection.weights, kind="stable")
+    members, scores = [selection.members[i] for i in order], ("on_truth", "on_labelled", "held_out")
+    return {
+        "map": [member.map for member in members],
+        "variance": [float(member.variance) for member in members],
+        "expertise": [member.expertise for member in members],
+        "coins": ["one for each class" if member.two_coin else "one" for member in members],
+        "weight": selection.weights[order].tolist(),
+        **{name: getattr(selection, name)[order].tolist() for name in scores},
     }

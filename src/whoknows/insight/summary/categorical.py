@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr
 from scipy.stats import hypergeom
 
@@ -19,11 +18,9 @@ from whoknows.data.vocabulary import Ids, elements, show
 from whoknows.estimators.ask.suggestions import Suggestions
 from whoknows.estimators.baselines.base import votes
 from whoknows.estimators.inputs.gold_and_levels import gold_codes, with_classes_of
-from whoknows.insight.agreement import fleiss_kappa, percent_agreement
-from whoknows.insight.copying import copying_suspects
-from whoknows.insight.measurement_scale import Level
-from whoknows.insight.pairwise import pairwise_agreement
-from whoknows.insight.summary.fitted import BINS, FittedModel
+from whoknows.insight.agreement import Level, fleiss_kappa, percent_agreement
+from whoknows.insight.pairwise import copying_suspects, pairwise_agreement
+from whoknows.insight.summary.base import BINS, FittedData
 from whoknows.insight.summary.text import (
     Facts,
     Table,
@@ -51,22 +48,54 @@ FALSE_ALARM = 0.01  # probability that anyone is suspected by chance
 SHOWN = 3  # classes and annotators named in warnings
 
 
-class CategoricalFit(FittedModel):
-    """A model of classes without an order."""
+class CategoricalFit(FittedData):
+    """A model of classes without an order.
+
+    `GaussianFit` has the same attributes and methods; the second meaning of an attribute is for numbers.
+
+    Attributes
+    ----------
+    kind : {"classes", "levels", "numbers"}
+    level : {"nominal", "ordinal", "interval"}
+        Measurement scale of the labels.
+    sign : {1, -1}
+        1 if a higher skill is better (a probability), −1 if a lower one is (an error).
+    map_decimals : (int, int)
+        Decimals of uncertainty and skill on a map.
+    classes : list
+        For JSON; empty for numbers.
+    consensus : (n_items,)
+        Code of the most probable class, or expected value.
+    uncertainty : (n_items,)
+        Probability that the consensus is wrong, or its standard deviation.
+    is_uncertain : bool array of shape (n_items,)
+        Whether an item may need review.
+    vote : (n_items,)
+        Code of the most frequent label, or mean; NaN for ties and without labels.
+    overruled : bool array of shape (n_items,)
+        Whether the consensus contradicts the vote.
+    margin : (n_items,)
+        How clearly it does: difference in number of labels, or distance.
+    entropy : (n_items,)
+        Entropy of the posterior, or its standard deviation, which grows with it.
+    disagreement : (n_items,)
+        Entropy of the labels of each item in bits, or their standard deviation.
+    """
 
     kind = "classes"
     level: ClassVar[Level] = "nominal"
     sign = 1
     pair_measure = "Cohen's kappa"
     map_decimals = (2, 2)
-    posterior_attribute = "posterior_"
 
     # --- consensus ---------------------------------------------------------------------------------
 
     def __init__(self, model: Any, X: Any, y: Any) -> None:
-        super().__init__(model, X, y)
-        self.classes = json_ids(self.annotations.labels)
         self.posterior = np.asarray(model.posterior_)
+        super().__init__(model, X, y, len(self.posterior))
+        self.classes = json_ids(self.annotations.labels)
+        self.label_counts = np.bincount(self.annotations.label, minlength=self.n_outcomes)
+        self.label_shares = self.label_counts / self.annotations.n_annotations
         self.consensus = self.posterior.argmax(axis=1)
         self.uncertainty = 1 - self.posterior.max(axis=1)
         self.entropy = entr(self.posterior).sum(axis=1)
@@ -76,6 +105,7 @@ class CategoricalFit(FittedModel):
         has_majority = (most > 0) & ((counts == most[:, None]).sum(axis=1) == 1)
         self.vote = np.where(has_majority, counts.argmax(axis=1), np.nan)
         self.overruled = has_majority & (self.vote != self.consensus)
+        self.agrees = self.annotations.label == self.consensus[self.annotations.item]
         self.margin = most - counts[np.arange(len(counts)), self.consensus]
         shares = counts / np.maximum(self.annotations.labels_per_item, 1)[:, None]
         self.disagreement = entr(shares).sum(axis=1) / np.log(2)
@@ -106,7 +136,7 @@ class CategoricalFit(FittedModel):
                 "class": self.classes,
                 "items": items.tolist(),
                 "share": items / self.n_items,
-                "share_of_labels": np.bincount(annotations.label, minlength=K) / annotations.n_annotations,
+                "share_of_labels": self.label_shares,
             },
         }
 
@@ -124,17 +154,13 @@ class CategoricalFit(FittedModel):
         ranking = self.model.ranking(rows)
         code = {name: t for t, name in enumerate(elements(self.annotations.annotators))}
         order = np.array([code[name] for name in elements(ranking.annotator)], dtype=np.intp)
-        agrees = self._agrees(slice(None)).astype(float)
+        agreement = self.annotator_mean(self.agrees.astype(float))[order]
         columns = {name: getattr(ranking, name).tolist() for name in ("expertise", "low", "high")}
-        return order, columns | {"agreement_with_consensus": self.annotator_mean(agrees)[order].tolist()}
-
-    def _agrees(self, labels: Any) -> NDArray[np.bool_]:
-        """Whether some labels equal the consensus."""
-        return np.asarray(self.annotations.label[labels] == self.consensus[self.annotations.item[labels]])
+        return order, columns | {"agreement_with_consensus": agreement.tolist()}
 
     def share_of_consensus(self, labels: Rows) -> float | None:
         """Share of some labels that equal the consensus."""
-        return float(self._agrees(labels).mean()) if len(labels) else None
+        return float(self.agrees[labels].mean()) if len(labels) else None
 
     def check_gold(self, gold: Any) -> Array:
         """Gold as class codes."""
@@ -191,12 +217,10 @@ class CategoricalFit(FittedModel):
 
     def agreement_facts(self) -> Facts:
         """Percent agreement, agreement expected by chance, Fleiss' kappa, and copying."""
-        labels = self.annotations
-        share = np.bincount(labels.label, minlength=labels.n_classes) / labels.n_annotations
         return {
-            "percent": percent_agreement(labels),
-            "by_chance": share @ share,
-            "fleiss": fleiss_kappa(labels),
+            "percent": percent_agreement(self.annotations),
+            "by_chance": self.label_shares @ self.label_shares,
+            "fleiss": fleiss_kappa(self.annotations),
             "copying": self._copying(),
         }
 
@@ -224,15 +248,14 @@ class CategoricalFit(FittedModel):
         truth = getattr(self.model, "truth", None)
         if truth == "gp" or isinstance(truth, GraphTruth):
             return [{}] * len(rows)
+        predicted = self.model.predict_proba(self.features(rows))
         return [
             {
                 "from_features": self.classes[prob.argmax()],
                 "p_from_features": prob.max(),
                 "p_consensus_from_features": prob[consensus],
             }
-            for prob, consensus in zip(
-                self.model.predict_proba(self.features(rows)), self.consensus[rows], strict=True
-            )
+            for prob, consensus in zip(predicted, self.consensus[rows], strict=True)
         ]
 
     def explanation(self, row: int, case: Facts, skill: Array, annotators: Any, labels: Any) -> Iterator[str]:
@@ -259,9 +282,9 @@ class CategoricalFit(FittedModel):
     def label_warnings(self) -> Iterator[str]:
         """Rare labels, and annotators who give the same label to every item."""
         labels = self.annotations
-        given = np.bincount(labels.label, minlength=labels.n_classes)
-        for k in np.flatnonzero(given < FEW_LABELS)[:SHOWN]:
-            how_often = "never given" if given[k] == 0 else f"given only {count(int(given[k]), 'time')}"
+        for k in np.flatnonzero(self.label_counts < FEW_LABELS)[:SHOWN]:
+            n = int(self.label_counts[k])
+            how_often = f"given only {count(n, 'time')}" if n else "never given"
             yield f"The label {self.classes[k]!r} was {how_often}, so little can be learnt about it."
         for t, k, often in constant_annotators(labels)[:SHOWN]:
             name, n = annotator_name(json_ids(labels.annotators)[t]), labels.labels_per_annotator[t]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from whoknows._array import Array, Rows, segment_sum
-from whoknows.data.annotations import Annotations
-from whoknows.data.vocabulary import Ids
 from whoknows.estimators.ask.suggestions import Suggestions, check_costs
 from whoknows.estimators.inputs.gold_and_levels import gold_numbers
+from whoknows.insight.agreement import Level
 from whoknows.insight.pairwise import pairwise_correlation
-from whoknows.insight.summary.fitted import BINS, FittedModel
+from whoknows.insight.summary.base import BINS, FittedData
 from whoknows.insight.summary.text import Facts, Table, amounts, three_digits
 
 OVERRULED_STDS = 2.0  # distance of a mean from the consensus, in standard deviations
@@ -22,24 +21,24 @@ ERROR_ITEMS = 1_000  # that a typical error is averaged over
 QUARTILES = [0.0, 0.25, 0.5, 0.75, 1.0]
 
 
-class GaussianFit(FittedModel):
+class GaussianFit(FittedData):
     """A model of numbers; skill is a typical error, the standard deviation around truth and bias."""
 
     kind = "numbers"
-    level = "interval"
+    level: ClassVar[Level] = "interval"
     sign = -1
     pair_measure = "correlation"
     map_decimals = (4, 3)
-    posterior_attribute = "posterior_mean_"
+    pair_values = staticmethod(pairwise_correlation)
 
     # --- consensus ---------------------------------------------------------------------------------
 
     def __init__(self, model: Any, X: Any, y: Any) -> None:
-        super().__init__(model, X, y)
-        item, n = self.annotations.item, self.annotations.labels_per_item
-        self.classes = []
-        self.values = self.annotations.labels[self.annotations.label].astype(float)
         self.consensus, self.uncertainty = np.asarray(model.posterior_mean_), np.asarray(model.posterior_std_)
+        super().__init__(model, X, y, len(self.consensus))
+        item, n = self.annotations.item, self.annotations.labels_per_item
+        self.classes: list[Any] = []
+        self.values = self.annotations.labels[self.annotations.label].astype(float)
         self.entropy = self.uncertainty
         self.is_uncertain = np.ones(self.n_items, dtype=bool)
         with np.errstate(invalid="ignore"):  # 0 / 0: no labels
@@ -120,12 +119,6 @@ class GaussianFit(FittedModel):
         """Range of errors."""
         low, high = np.quantile(skill, [0.02, 0.98]).tolist()
         return [low, high] if high > low else [low, low + max(abs(low), 1.0)]
-
-    # --- agreement ---------------------------------------------------------------------------------
-
-    def pair_values(self, annotations: Annotations) -> tuple[Ids, Ids, Array, Array]:
-        """Correlation of all pairs."""
-        return pairwise_correlation(annotations)
 
     # --- items -------------------------------------------------------------------------------------
 

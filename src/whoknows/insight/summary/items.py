@@ -6,7 +6,7 @@ import base64
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,10 @@ QUESTION_POOL = 4_000  # items that questions are chosen from: the least certain
 # --- descriptions -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class ItemDescriptions:
     """Ids of the items, and their texts and images if there are any.
+
+    ``text`` and ``images`` may be lists in the order of the items, or mappings from item ids.
 
     Attributes
     ----------
@@ -43,20 +44,15 @@ class ItemDescriptions:
         One entry per item, None where there is none.
     """
 
-    ids: list[Any]
-    text: list[Any] | None
-    images: list[Any] | None
-    _embedded: dict[int, str] = field(default_factory=dict)
-
-    @classmethod
-    def create(cls, known: Sequence[Any], ids: Any, text: Any, images: Any) -> ItemDescriptions:
-        """Check what the user passed: one entry per item, or a mapping from item ids."""
+    def __init__(self, known: Sequence[Any], ids: Any, text: Any, images: Any) -> None:
         shown = known if ids is None else ids
         if len(shown) != len(known):
             raise InputError(
                 f"ids= must have one entry for each of the {len(known)} items; got {len(shown)}."
             )
-        return cls(json_ids(shown), _per_item(text, known, "text="), _per_item(images, known, "images="))
+        self.ids = json_ids(shown)
+        self.text, self.images = _per_item(text, known, "text="), _per_item(images, known, "images=")
+        self._embedded: dict[int, str] = {}
 
     def describe(self, row: int) -> Facts:
         """Id of an item, and its text and image if there are any."""
@@ -92,10 +88,8 @@ class ItemDescriptions:
 def embed(path: str) -> str:
     """Small image file as a data URI; any other file as its path."""
     try:
-        if not os.path.isfile(path) or os.path.getsize(path) > MAX_IMAGE:
-            return path
-        with open(path, "rb") as file:
-            content = file.read(MAX_IMAGE)
+        is_small = os.path.isfile(path) and os.path.getsize(path) <= MAX_IMAGE
+        content = Path(path).read_bytes() if is_small else b""
     except (OSError, ValueError):  # invalid name or no permission: the path is still shown
         return path
     kind = next((kind for magic, kind in MAGIC.items() if content.startswith(magic)), None)

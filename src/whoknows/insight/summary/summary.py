@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any
 
 from whoknows.data.errors import InputError
 from whoknows.insight.summary.text import (
@@ -65,8 +65,7 @@ class Summary:
 
     def to_json(self) -> str:
         """Return text that `from_json` reads."""
-        record = {field.name: getattr(self, field.name) for field in fields(self)}
-        return json.dumps({"whoknows_summary": FORMAT, **record}, ensure_ascii=False, allow_nan=False)
+        return json.dumps({"whoknows_summary": FORMAT, **vars(self)}, ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Summary:
@@ -90,74 +89,17 @@ class Summary:
 
     def lines(self) -> list[str]:
         """Return the main results in 5 to 15 lines."""
-        text = TEXTS[self.given["kind"]]()
         return [
             *_data_lines(self.given),
-            *text.consensus_lines(self),
-            *_annotator_lines(self, text),
-            *_variation_lines(self, text),
+            *_consensus_lines(self),
+            *_annotator_lines(self),
+            *_variation_lines(self),
             *_agreement_lines(self.agreement),
             *_question_lines(self.ask["questions"]),
         ]
 
 
 # --- lines ------------------------------------------------------------------------------------------
-
-
-class CategoricalText:
-    """Text about classes; skill is a probability."""
-
-    measure: ClassVar[str] = "Probability of being right"
-
-    def skill(self, value: float) -> str:
-        """Probability of being right."""
-        return f"{value:.0%}"
-
-    def rank(self, table: Table, i: int) -> str:
-        """Skill of one annotator with its interval."""
-        return f"{table['expertise'][i]:.0%} ({table['low'][i]:.0%} to {table['high'][i]:.0%})"
-
-    def consensus_lines(self, summary: Summary) -> Iterator[str]:
-        """Class balance, certainty, and how often the majority is overruled."""
-        answer, balance = summary.answer, summary.answer["balance"]
-        shares = sorted(zip(balance["share"], balance["class"], strict=True), key=lambda pair: -pair[0])
-        classes = ", ".join(f"{name} ({share:.0%})" for share, name in shares[:NAMED])
-        more = ", …" if len(shares) > NAMED else ""
-        certain = answer["n_sure"] / summary.given["n_items"]
-        yield (
-            f"Consensus: {classes}{more}; for {certain:.0%} of the items it has a probability of at least "
-            f"{answer['sure_above']:.0%}."
-        )
-        yield _overruled_line(answer, "majority")
-
-
-class NumericText:
-    """Text about numbers; skill is a typical error."""
-
-    measure: ClassVar[str] = "Typical error"
-
-    def skill(self, value: float) -> str:
-        """Typical error."""
-        return f"± {three_digits(value)}"
-
-    def rank(self, table: Table, i: int) -> str:
-        """Typical error of one annotator."""
-        return self.skill(table["typical_error"][i])
-
-    def consensus_lines(self, summary: Summary) -> Iterator[str]:
-        """Quartiles, uncertainty, and how often the mean is overruled."""
-        answer = summary.answer
-        low, median, high = (three_digits(answer["quartiles"][i]) for i in (1, 2, 3))
-        yield f"Consensus: half of the items lie between {low} and {high}; the median is {median}."
-        yield f"The typical uncertainty of a labelled item is ± {three_digits(answer['std_labelled'])}."
-        yield _overruled_line(answer, "mean")
-
-
-TEXTS: dict[str, type[CategoricalText] | type[NumericText]] = {
-    "classes": CategoricalText,
-    "levels": CategoricalText,
-    "numbers": NumericText,
-}
 
 
 def _data_lines(given: Facts) -> Iterator[str]:
@@ -169,24 +111,55 @@ def _data_lines(given: Facts) -> Iterator[str]:
     yield from given["warnings"][:3]
 
 
-def _overruled_line(answer: Facts, vote: str) -> str:
-    overruled, voted = thousands(answer["n_overruled"]), count(answer["n_voted"], "item")
-    return f"It differs from the {vote} of the labels on {overruled} of {voted}."
-
-
-def _annotator_lines(summary: Summary, text: CategoricalText | NumericText) -> Iterator[str]:
-    table = summary.annotators
-    n = len(table["annotator"])
-    rows = range(n) if n <= 2 * NAMED else [*range(NAMED), *range(n - NAMED, n)]
-    ranks = [f"{annotator_name(table['annotator'][i])} {text.rank(table, i)}" for i in rows]
-    if n <= 2 * NAMED:
-        yield f"{text.measure}: {', '.join(ranks)}."
+def _consensus_lines(summary: Summary) -> Iterator[str]:
+    """Distribution and certainty of the consensus, and how often the vote is overruled."""
+    answer, vote = summary.answer, "majority"
+    if _is_numeric(summary):
+        vote = "mean"
+        low, median, high = (three_digits(quartile) for quartile in answer["quartiles"][1:4])
+        yield f"Consensus: half of the items lie between {low} and {high}; the median is {median}."
+        yield f"The typical uncertainty of a labelled item is ± {three_digits(answer['std_labelled'])}."
     else:
-        yield f"{text.measure}, best: {', '.join(ranks[:NAMED])}."
-        yield f"Worst of {thousands(n)}: {', '.join(ranks[NAMED:])}."
+        balance = zip(answer["balance"]["share"], answer["balance"]["class"], strict=True)
+        shares = sorted(balance, key=lambda pair: -pair[0])
+        classes = ", ".join(f"{name} ({share:.0%})" for share, name in shares[:NAMED])
+        more = ", …" if len(shares) > NAMED else ""
+        certain = f"{answer['n_sure'] / summary.given['n_items']:.0%} of the items"
+        probability = f"a probability of at least {answer['sure_above']:.0%}"
+        yield f"Consensus: {classes}{more}; for {certain} it has {probability}."
+    overruled, voted = thousands(answer["n_overruled"]), count(answer["n_voted"], "item")
+    yield f"It differs from the {vote} of the labels on {overruled} of {voted}."
 
 
-def _variation_lines(summary: Summary, text: CategoricalText | NumericText) -> Iterator[str]:
+def _is_numeric(summary: Summary) -> bool:
+    return bool(summary.given["kind"] == "numbers")
+
+
+def _skill(summary: Summary, value: float) -> str:
+    """Typical error, or probability of being right."""
+    return f"± {three_digits(value)}" if _is_numeric(summary) else f"{value:.0%}"
+
+
+def _rank(summary: Summary, i: int) -> str:
+    """One annotator of the ranking, with their skill and its interval."""
+    row = {key: column[i] for key, column in summary.annotators.items()}
+    name = annotator_name(row["annotator"])
+    if _is_numeric(summary):
+        return f"{name} {_skill(summary, row['typical_error'])}"
+    return f"{name} {row['expertise']:.0%} ({row['low']:.0%} to {row['high']:.0%})"
+
+
+def _annotator_lines(summary: Summary) -> Iterator[str]:
+    measure = "Typical error" if _is_numeric(summary) else "Probability of being right"
+    n = len(summary.annotators["annotator"])
+    if n <= 2 * NAMED:
+        yield f"{measure}: {', '.join(_rank(summary, i) for i in range(n))}."
+    else:
+        yield f"{measure}, best: {', '.join(_rank(summary, i) for i in range(NAMED))}."
+        yield f"Worst of {thousands(n)}: {', '.join(_rank(summary, i) for i in range(n - NAMED, n))}."
+
+
+def _variation_lines(summary: Summary) -> Iterator[str]:
     """Whether skill depends on the item, and the annotators for whom it does so most."""
     varies = summary.given["varies"]
     varying = [profile for profile in summary.profiles if profile["varies"]]
@@ -199,7 +172,7 @@ def _variation_lines(summary: Summary, text: CategoricalText | NumericText) -> I
     if varies:  # confirmed on held-out labels
         yield "Annotators are better on some items than on others."
     for profile in sorted(varying, key=_gap)[:NAMED]:
-        strong, weak = (_region(side, profile[side], text) for side in ("strong", "weak"))
+        strong, weak = (_region(side, profile[side], summary) for side in ("strong", "weak"))
         yield f"{annotator_name(profile['annotator'])} is {strong}, {weak}."
 
 
@@ -207,14 +180,14 @@ def _gap(profile: Facts) -> float:
     return -abs(float(profile["strong"]["skill"] - profile["weak"]["skill"]))
 
 
-def _region(side: str, region: Facts, text: CategoricalText | NumericText) -> str:
+def _region(side: str, region: Facts, summary: Summary) -> str:
     if region["words"]:
         where = f"on texts with the words {', '.join(region['words'])}"
     elif region["where"]:
         where = f"where {' and '.join(region['where'])}"
     else:
         where = f"on texts such as {', '.join(str(case['item']) for case in region['examples'])}"
-    return f"{side} {where} ({text.skill(region['skill'])})"
+    return f"{side} {where} ({_skill(summary, region['skill'])})"
 
 
 def _agreement_lines(agreement: Facts) -> Iterator[str]:
