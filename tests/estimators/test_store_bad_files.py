@@ -247,7 +247,10 @@ def with_field(place, name, value):
             lambda content: content | {"objects": [{"class": "CrowdClassifier", "fields": {}}]},
             "lacks '_pair'",
         ),
-        (lambda content: content | {"objects": [{"class": "Belief", "fields": {}}]}, "Belief lacks 'mean'"),
+        (
+            lambda content: content | {"objects": [{"class": "Belief", "fields": {}}]},
+            "Belief.*missing.*'mean'",
+        ),
         (
             lambda content: content | {"objects": [{"class": "Belief", "fields": {"x": 1}}]},
             "no place for 'x'",

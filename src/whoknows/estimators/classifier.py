@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -28,13 +28,13 @@ from whoknows.estimators.fitted_pair import (
 from whoknows.estimators.inputs.gold_and_levels import check_labels
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing, check_features, row_ids
+from whoknows.estimators.intervals import Ranking, average_expertise, expertise_interval, prob_interval
 from whoknows.estimators.prepared_model import (
     PreparedModel,
     describe_graphs,
     is_still_valid,
     prepare_classifier,
 )
-from whoknows.estimators.ranking import Ranking
 from whoknows.fit.engines import Engine, opened
 from whoknows.fit.monitor import Callback
 from whoknows.fit.solve import Solution, for_annotators
@@ -43,6 +43,7 @@ from whoknows.model.truth import GraphTruth
 COEFFICIENTS = ("coef_", "intercept_", "annotator_coef_", "annotator_intercept_")
 
 
+@dataclass(eq=False, repr=False)
 class CrowdClassifier(CrowdClassifierMixin):
     """Learn the truth, a classifier and every annotator's expertise from who said what.
 
@@ -137,38 +138,21 @@ class CrowdClassifier(CrowdClassifierMixin):
     (6, 3)
     """
 
-    def __init__(
-        self,
-        truth: Any = "lgp",
-        annotators: Any = "auto",
-        map: Any = "rbf",
-        solver: str = "auto",
-        *,
-        annotator_map: Any = None,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        stop: str = "bound",
-        levels: Any = None,
-        standardize: bool | str = True,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        engine: Any = None,
-        device: Any = None,
-    ) -> None:
-        self.truth = truth
-        self.annotators = annotators
-        self.map = map
-        self.solver = solver
-        self.annotator_map = annotator_map
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.levels = levels
-        self.standardize = standardize
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.engine = engine
-        self.device = device
+    truth: Any = "lgp"
+    annotators: Any = "auto"
+    map: Any = "rbf"
+    solver: str = "auto"
+    _: KW_ONLY
+    annotator_map: Any = None
+    max_iter: int = 200
+    tol: float = 1e-6
+    stop: str = "bound"
+    levels: Any = None
+    standardize: bool | str = True
+    warm_start: bool = False
+    random_state: Any = 0
+    engine: Any = None
+    device: Any = None
 
     @all_or_nothing
     def fit(
@@ -245,7 +229,8 @@ class CrowdClassifier(CrowdClassifierMixin):
         guess = partial(self._previous_posterior, X, data.annotations)
         pair = fit_classifier(self, X, data, engine, callback, prepared, before, guess, checkpoint)
         # Only now does the estimator change: a fit that fails leaves the previous one intact.
-        self._set_fit(pair, data)
+        self._pair, self._training_data = pair, data
+        self._set_attributes()
         if checkpoint is not None and checkpoint.step("fit").is_done:
             block = partial(_consensus_of_block, pair, data)
             self.posterior_ = checkpoint.in_pieces("consensus", block, X, pair.prepared.needs_all)
@@ -253,9 +238,9 @@ class CrowdClassifier(CrowdClassifierMixin):
             self.posterior_ = consensus(pair, X, data).prob
         return self
 
-    def _set_fit(self, pair: FittedPair, data: TrainingData) -> None:
-        """Set all attributes but ``posterior_``."""
-        self._pair, self._training_data = pair, data
+    def _set_attributes(self) -> None:
+        """Set the attributes that follow from the fitted pair and the training data."""
+        pair, data = self._pair, self._training_data
         self.n_features_in_ = pair.prepared.preprocessing.n_features
         self.classes_, self.annotators_ = data.annotations.labels, data.annotations.annotators
         self.graph_, self.solver_ = describe_graphs(pair.prepared), pair.solution.solver
@@ -279,7 +264,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         """
         X, pair = self._checked(X), self._pair
         if return_interval:
-            return in_blocks(lambda items: pair.prob_interval(items, level), pair.prepared.blocks(X))
+            return in_blocks(lambda items: prob_interval(pair, items, level), pair.prepared.blocks(X))
         return in_blocks(pair.prob, pair.prepared.blocks(X))
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
@@ -313,7 +298,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         rows = annotator_rows(annotators, self.annotators_)
         blocks = pair.prepared.blocks(X)
         if return_interval:
-            return in_blocks(lambda items: pair.expertise_interval(items, level, rows), blocks)
+            return in_blocks(lambda items: expertise_interval(pair, items, level, rows), blocks)
         return in_blocks(lambda items: pair.expertise(items, rows), blocks)
 
     def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
@@ -330,7 +315,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         pair = self._pair
         items = pair.typical if X is None else pair.prepared.items(self._checked(X)).on_host
         n_labels = self._training_data.annotations.labels_per_annotator
-        return Ranking.of(self.annotators_, pair.average_expertise(items, level), n_labels, level)
+        return Ranking.of(self.annotators_, average_expertise(pair, items, level), n_labels, level)
 
     def confusion(self, annotator: Any) -> Array:
         """p(label | truth) of one annotator, averaged over items of the fit: (n_classes, n_classes).

@@ -12,7 +12,6 @@ from whoknows._array import Array, Rows, namespace, rows_like, to_numpy
 from whoknows._threads import one_thread
 from whoknows.data.vocabulary import Ids, as_column, elements
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.intervals import Interval, average_interval, class_interval, expertise_interval
 from whoknows.estimators.prepared_model import PreparedModel
 from whoknows.fit.engines import Chunks
 from whoknows.fit.items import Items
@@ -134,26 +133,6 @@ class FittedPair:
             self.solution.annotators, items.X_annotators, self.prob(items)
         )
         return to_numpy(right[:, rows])
-
-    def prob_interval(self, items: Items, level: float) -> Interval:
-        """p(z | x) with limits: three (n_items, n_classes)."""
-        truth, prob = self.prepared.model.truth, to_numpy(self.prob(items))
-        xi = truth.parameters(self.solution.truth)
-        return class_interval(truth, xi, self.covariances, items.on_host.X_truth, prob, level)
-
-    def expertise_interval(self, items: Items, level: float, rows: Rows) -> Interval:
-        """Expertise with limits: three (n_items, n_rows)."""
-        annotators, theta = self.prepared.model.annotators, self.solution.annotators.mean
-        prob, value = to_numpy(self.prob(items)), self.expertise(items, rows)
-        X_annotators = items.on_host.X_annotators
-        return expertise_interval(annotators, theta, self.covariances, rows, X_annotators, prob, value, level)
-
-    def average_expertise(self, items: Items, level: float) -> Interval:
-        """Expertise averaged over the items, with limits: three (n_annotators,)."""
-        annotators, prob = self.prepared.model.annotators, self.prob(items)
-        belief, X_annotators = self.solution.annotators, items.X_annotators
-        value = annotators.expertise(belief, X_annotators, prob).mean(axis=0)[:-1]
-        return average_interval(annotators, belief.mean, self.covariances, X_annotators, prob, value, level)
 
     def confusion(self, row: int) -> Array:
         """p(label | truth) of one annotator, averaged over typical items: (n_classes, n_classes)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -9,9 +10,8 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from whoknows._array import Array
-from whoknows.data.vocabulary import Ids
 from whoknows.estimators.base import CrowdEstimator, is_truth_vector
-from whoknows.estimators.fitted_pair import FittedPair, consensus, fit_pair, typical_rows
+from whoknows.estimators.fitted_pair import consensus, fit_pair, typical_rows
 from whoknows.estimators.inputs.gold_and_levels import check_numbers
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing
@@ -23,6 +23,7 @@ from whoknows.fit.monitor import Callback
 SOLVERS = ("auto", "em", "lbfgs")
 
 
+@dataclass(eq=False, repr=False)
 class CrowdRegressor(RegressorMixin, CrowdEstimator):
     """Learn a real-valued truth, a regression and every annotator's bias and spread from who said what.
 
@@ -90,28 +91,16 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
     True
     """
 
-    def __init__(
-        self,
-        truth: Any = "id",
-        annotators: Any = "auto",
-        map: Any = "rbf",
-        solver: str = "auto",
-        *,
-        annotator_map: Any = None,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        standardize: bool | str = True,
-        random_state: Any = 0,
-    ) -> None:
-        self.truth = truth
-        self.annotators = annotators
-        self.map = map
-        self.solver = solver
-        self.annotator_map = annotator_map
-        self.max_iter = max_iter
-        self.tol = tol
-        self.standardize = standardize
-        self.random_state = random_state
+    truth: Any = "id"
+    annotators: Any = "auto"
+    map: Any = "rbf"
+    solver: str = "auto"
+    _: KW_ONLY
+    annotator_map: Any = None
+    max_iter: int = 200
+    tol: float = 1e-6
+    standardize: bool | str = True
+    random_state: Any = 0
 
     @all_or_nothing
     def fit(
@@ -147,14 +136,15 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
         typical = prepared.some(X, typical_rows(len(X)))
         pair = fit_pair(self, prepared, items, typical, callback=callback)
         # Only now does the estimator change: a fit that fails leaves the previous one intact.
-        self._set_fit(pair, data.annotations.annotators)
+        self._pair, self.annotators_ = pair, data.annotations.annotators
+        self._set_attributes()
         truth = consensus(pair, X, data)
         self.posterior_mean_, self.posterior_std_ = truth.mean, np.sqrt(truth.variance)
         return self
 
-    def _set_fit(self, pair: FittedPair, annotators: Ids) -> None:
-        """Set all attributes but the posterior."""
-        self._pair, self.annotators_ = pair, annotators
+    def _set_attributes(self) -> None:
+        """Set the attributes that follow from the fitted pair."""
+        pair = self._pair
         self.n_features_in_ = pair.prepared.preprocessing.n_features
         self.graph_, self.solver_ = describe_graphs(pair.prepared), pair.solution.solver
         self.bound_history_, self.n_iter_ = pair.history, len(pair.history)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, partial
 from numbers import Integral
 from typing import Any, Self
@@ -34,9 +34,15 @@ from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preproce
 from whoknows.estimators.inputs.rows import with_cache
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing, check_features, check_setting, row_ids
-from whoknows.estimators.intervals import Interval, mixture
+from whoknows.estimators.intervals import (
+    Interval,
+    Ranking,
+    average_expertise,
+    expertise_interval,
+    mixture,
+    prob_interval,
+)
 from whoknows.estimators.prepared_model import directions_of, prepare_classifier
-from whoknows.estimators.ranking import Ranking
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
 from whoknows.fit.solve import MANY, Solution, for_annotators
@@ -48,6 +54,7 @@ LEAST_WEIGHT = 0.75  # relative to the largest, of a member worth a fit to many 
 LEAST_VOICE = 0.01  # weight of a member that takes part in suggestions
 
 
+@dataclass(eq=False, repr=False)
 class AutoCrowdClassifier(CrowdClassifierMixin):
     """Like `CrowdClassifier`, with nothing to choose: several maps, priors and annotator models, averaged.
 
@@ -83,26 +90,15 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         Largest number of iterations of a member.
     """
 
-    def __init__(
-        self,
-        selection: bool = True,
-        folds: int = 3,
-        members: list[Member] | None = None,
-        *,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        random_state: Any = 0,
-        engine: Any = None,
-        device: Any = None,
-    ) -> None:
-        self.selection = selection
-        self.folds = folds
-        self.members = members
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.engine = engine
-        self.device = device
+    selection: bool = True
+    folds: int = 3
+    members: list[Member] | None = None
+    _: KW_ONLY
+    max_iter: int = 200
+    tol: float = 1e-6
+    random_state: Any = 0
+    engine: Any = None
+    device: Any = None
 
     @all_or_nothing
     def fit(
@@ -155,18 +151,19 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         starts = _starts(validation, splits, data.annotations)
         candidates = build(selection.members, rows=splits.informed)
         pairs = _fit_all(selection.members, candidates, starts, splits, counter, checkpoint)
-        self._seed = settings.random_state
-        self._set_fit(selection, pairs, data)
+        self._seed, self.selection_ = settings.random_state, selection
+        self.pairs_, self._training_data = pairs, data
+        self._set_attributes()
         self.posterior_ = self._consensus(X, data, checkpoint)
         return self
 
-    def _set_fit(self, selection: Selection, pairs: list[FittedPair], data: TrainingData) -> None:
-        """Set all attributes but ``posterior_``."""
-        self.selection_, self.weights_ = selection, selection.weights
-        self.pairs_, self._training_data = pairs, data
+    def _set_attributes(self) -> None:
+        """Set the attributes that follow from the selection, the fitted pairs and the training data."""
+        annotations, pairs = self._training_data.annotations, self.pairs_
+        self.weights_ = self.selection_.weights
         self.n_features_in_ = pairs[0].prepared.preprocessing.n_features
         self.n_iter_ = max(len(pair.history) for pair in pairs)
-        self.classes_, self.annotators_ = data.annotations.labels, data.annotations.annotators
+        self.classes_, self.annotators_ = annotations.labels, annotations.annotators
 
     @property
     def members_(self) -> list[CrowdClassifier]:
@@ -174,7 +171,8 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         check_is_fitted(self)
         members = [member.build(self, len(self.classes_)) for member in self.selection_.members]
         for member, pair in zip(members, self.pairs_, strict=True):
-            member._set_fit(pair, self._training_data)
+            member._pair, member._training_data = pair, self._training_data
+            member._set_attributes()
         return members
 
     def update(self, X: Any, y: Any) -> Self:
@@ -192,7 +190,8 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
                 self._updated(member, pair, X, data, engine)
                 for member, pair in zip(self.selection_.members, self.pairs_, strict=True)
             ]
-        self._set_fit(self.selection_, pairs, data)
+        self.pairs_, self._training_data = pairs, data
+        self._set_attributes()
         self.posterior_ = self._consensus(X, data)
         return self
 
@@ -210,8 +209,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         """p(z | x) of each item, (n_items, n_classes); with limits if requested, see `CrowdClassifier`."""
         X = self._checked(X)
         if return_interval:
-            ask = partial(FittedPair.prob_interval, level=level)
-            return self._mixture(ask, X, self.selection_.on_truth, level)
+            return self._mixture(partial(prob_interval, level=level), X, self.selection_.on_truth, level)
         return self._average(FittedPair.prob, X, self.selection_.on_truth)
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
@@ -227,7 +225,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         X = self._checked(X)
         rows = annotator_rows(annotators, self.annotators_)
         if return_interval:
-            ask = partial(FittedPair.expertise_interval, level=level, rows=rows)
+            ask = partial(expertise_interval, level=level, rows=rows)
             return self._mixture(ask, X, self.weights_, level)
         return self._average(partial(FittedPair.expertise, rows=rows), X, self.weights_)
 
@@ -236,7 +234,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         check_is_fitted(self)
         X = None if X is None else self._checked(X)
         answers = [
-            pair.average_expertise(pair.typical if X is None else pair.prepared.items(X).on_host, level)
+            average_expertise(pair, pair.typical if X is None else pair.prepared.items(X).on_host, level)
             for pair in self.pairs_
         ]
         n_labels = self._training_data.annotations.labels_per_annotator

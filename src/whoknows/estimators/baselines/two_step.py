@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -149,6 +150,7 @@ class SingleAnnotatorClassifier(MajorityVoteClassifier):
         super()._learn(X, annotations.only(annotations.annotator == known.index(annotator)))
 
 
+@dataclass(eq=False, repr=False)
 class DawidSkene(TwoStep):
     """The model of Dawid and Skene, and a classifier fitted to its posterior.
 
@@ -203,20 +205,12 @@ class DawidSkene(TwoStep):
 
     rules: ClassVar[Rules] = {"smoothing": NOT_NEGATIVE}
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        smoothing: float = 0.0,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        standardize: bool = True,
-    ) -> None:
-        self.estimator = estimator
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.standardize = standardize
+    estimator: Any = None
+    _: KW_ONLY
+    smoothing: float = 0.0
+    max_iter: int = 200
+    tol: float = 1e-6
+    standardize: bool = True
 
     def _learn(self, X: Array, annotations: Annotations) -> None:
         monitor, labelled = Monitor(self.max_iter, self.tol), annotations.labelled
