@@ -258,8 +258,8 @@ class TestForms:
                 r"gold names 2 of 3 items that are not in y, such as 'img_900', 7; "
                 r"y has 'img_000', 'img_001', 'img_002', …\. Use the ids of y's items\.",
             ),
-            (["yes"] * 5, r"a label for each of the 70 items, None or NaN .*got an array of shape \(5,\)"),
-            (pd.Series(["yes"] * 5), r"a label for each of the 70 items.* got an array of shape \(5,\)"),
+            (["yes"] * 5, r"one label for each of the 70 items, None or NaN .*got an array of shape \(5,\)"),
+            (pd.Series(["yes"] * 5), r"one label for each of the 70 items.* got an array of shape \(5,\)"),
             ("yes", r"or be a mapping from item ids to labels; got 'yes'\."),
             (1, r"or be a mapping from item ids to labels; got 1\."),
             (np.zeros((N, 2)), r"got an array of shape \(70, 2\)"),

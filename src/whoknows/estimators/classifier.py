@@ -25,8 +25,7 @@ from whoknows.estimators.fitted_pair import (
     severity,
     typical_rows,
 )
-from whoknows.estimators.inputs.gold_and_levels import check_labels
-from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
+from whoknows.estimators.inputs.training_data import TrainingData, check_labels, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing, check_features, row_ids
 from whoknows.estimators.intervals import Ranking, average_expertise, expertise_interval, prob_interval
 from whoknows.estimators.prepared_model import (

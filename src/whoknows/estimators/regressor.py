@@ -12,8 +12,7 @@ from sklearn.metrics import r2_score
 from whoknows._array import Array
 from whoknows.estimators.base import CrowdEstimator, is_truth_vector
 from whoknows.estimators.fitted_pair import consensus, fit_pair, typical_rows
-from whoknows.estimators.inputs.gold_and_levels import check_numbers
-from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
+from whoknows.estimators.inputs.training_data import TrainingData, check_numbers, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing
 from whoknows.estimators.prepared_model import describe_graphs, prepare_regressor
 from whoknows.fit.engines import Serial

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import wraps
@@ -26,28 +25,22 @@ from whoknows.model.distances import blocks_of
 from whoknows.model.settings import Rule
 
 MOST_FEATURES = 5_000
-COLUMNS = ("n_features_in_", "feature_names_in_")  # set by the validation of X
 P, R = ParamSpec("P"), TypeVar("R")
 
 
 def all_or_nothing(fit: Callable[P, R]) -> Callable[P, R]:
-    """Let a ``fit`` that fails restore the columns of the previous fit, so that it stays intact."""
+    """Let a ``fit`` that fails leave the estimator as it was."""
 
     @wraps(fit)
     def guarded(*args: P.args, **settings: P.kwargs) -> R:
-        known = vars(args[0])  # of the estimator
-        before = {name: known[name] for name in COLUMNS if name in known}
-
-        def restore() -> None:
-            for name in COLUMNS:
-                known.pop(name, None)
-            known.update(before)
-
-        with ExitStack() as if_it_fails:
-            if_it_fails.callback(restore)
-            found = fit(*args, **settings)
-            if_it_fails.pop_all()
-        return found
+        attributes = vars(args[0])  # of the estimator
+        before = dict(attributes)
+        try:
+            return fit(*args, **settings)
+        except BaseException:
+            attributes.clear()
+            attributes.update(before)
+            raise
 
     return guarded
 

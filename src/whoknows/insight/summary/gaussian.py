@@ -11,7 +11,7 @@ from whoknows._array import Array, Rows, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Ids
 from whoknows.estimators.ask.suggestions import Suggestions, check_costs
-from whoknows.estimators.inputs.gold_and_levels import gold_numbers
+from whoknows.estimators.inputs.training_data import gold_numbers
 from whoknows.insight.pairwise import pairwise_correlation
 from whoknows.insight.summary.fitted import BINS, FittedModel
 from whoknows.insight.summary.text import Facts, Table, amounts, three_digits
