@@ -7,27 +7,21 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.ask.batch import Voice
 from whoknows.estimators.base import CrowdClassifierMixin
 from whoknows.estimators.fitted_pair import (
     FittedPair,
-    annotator_row,
-    annotator_rows,
     coefficients,
     consensus,
     fit_pair,
-    in_blocks,
     rows_of,
     severity,
     typical_rows,
 )
 from whoknows.estimators.inputs.training_data import TrainingData, check_labels, check_training_input
-from whoknows.estimators.inputs.validation import all_or_nothing, check_features, row_ids
-from whoknows.estimators.intervals import Ranking, average_expertise, expertise_interval, prob_interval
+from whoknows.estimators.inputs.validation import all_or_nothing
 from whoknows.estimators.prepared_model import (
     PreparedModel,
     describe_graphs,
@@ -153,6 +147,8 @@ class CrowdClassifier(CrowdClassifierMixin):
     engine: Any = None
     device: Any = None
 
+    weights_ = _truth_weights = np.ones(1)  # of the one pair
+
     @all_or_nothing
     def fit(
         self,
@@ -203,11 +199,8 @@ class CrowdClassifier(CrowdClassifierMixin):
         callback : callable(iteration, bound, seconds), optional
             As in `fit`.
         """
-        check_is_fitted(self)
-        index = row_ids(X)
-        X = check_features(self, X, reset=False)
-        data = self._training_data.updated(self._new_annotations(y, len(X), index), X)
-        data = replace(data, annotations=check_labels(data.annotations, self)).without_zero_weights()
+        X, data = self._updated_data(X, y)
+        data = replace(data, annotations=check_labels(data.annotations, self))
         prepared, before = start_of_update(self, self._pair, self._training_data, data)
         with opened(self.engine) as engine:
             return self._fit(X, data, engine, callback, prepared=prepared, before=before)
@@ -237,6 +230,11 @@ class CrowdClassifier(CrowdClassifierMixin):
             self.posterior_ = consensus(pair, X, data).prob
         return self
 
+    @property
+    def pairs_(self) -> list[FittedPair]:  # type: ignore[override]
+        """The fitted pair: an ensemble of one."""
+        return [self._pair]
+
     def _set_attributes(self) -> None:
         """Set the attributes that follow from the fitted pair and the training data."""
         pair, data = self._pair, self._training_data
@@ -247,24 +245,6 @@ class CrowdClassifier(CrowdClassifierMixin):
         for name in (*COEFFICIENTS, "annotator_severity_"):
             vars(self).pop(name, None)
         vars(self).update(coefficients(pair) | severity(pair))
-
-    def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
-        """p(z | x) of each item, labels aside: (n_items, n_classes), columns as in ``classes_``.
-
-        With ``truth="gp"`` the labels of an item of the fit count too: the truth is no function of x.
-
-        Parameters
-        ----------
-        X : (n_items, n_features)
-        return_interval : bool
-            Return the lower and the upper limit of each probability too: three (n_items, n_classes).
-        level : float
-            Nominal coverage of the intervals.
-        """
-        X, pair = self._checked(X), self._pair
-        if return_interval:
-            return in_blocks(lambda items: prob_interval(pair, items, level), pair.prepared.blocks(X))
-        return in_blocks(pair.prob, pair.prepared.blocks(X))
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, n_classes); without labels, p(z | x).
@@ -280,51 +260,6 @@ class CrowdClassifier(CrowdClassifierMixin):
         data = TrainingData(self._known_annotations(X, y, unknown))
         return consensus(self._pair, self._checked(X), data).prob
 
-    def expertise(
-        self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9
-    ) -> Any:
-        """Probability that each annotator is right on each item: (n_items, n_annotators).
-
-        Parameters
-        ----------
-        X : (n_items, n_features)
-        annotators : sequence of ids, optional
-            One column each; default ``annotators_``. One not seen in training has the population's expertise.
-        return_interval, level
-            As in `predict_proba`: three (n_items, n_annotators).
-        """
-        X, pair = self._checked(X), self._pair
-        rows = annotator_rows(annotators, self.annotators_)
-        blocks = pair.prepared.blocks(X)
-        if return_interval:
-            return in_blocks(lambda items: expertise_interval(pair, items, level, rows), blocks)
-        return in_blocks(lambda items: pair.expertise(items, rows), blocks)
-
-    def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
-        """Rank annotators by the probability of being right, averaged over items, with intervals.
-
-        Parameters
-        ----------
-        X : (n_items, n_features), optional
-            Over which items; default those of the fit (about a thousand if there are more).
-        level : float
-            Nominal coverage of the intervals.
-        """
-        check_is_fitted(self)
-        pair = self._pair
-        items = pair.typical if X is None else pair.prepared.items(self._checked(X)).on_host
-        n_labels = self._training_data.annotations.labels_per_annotator
-        return Ranking.of(self.annotators_, average_expertise(pair, items, level), n_labels, level)
-
-    def confusion(self, annotator: Any) -> Array:
-        """p(label | truth) of one annotator, averaged over items of the fit: (n_classes, n_classes).
-
-        Rows are the truth, columns the label, both as in ``classes_``. If there are many items, about a
-        thousand are used.
-        """
-        check_is_fitted(self)
-        return self._pair.confusion(annotator_row(annotator, self.annotators_))
-
     def annotator_scale(self, X: Any) -> Array:
         """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators).
 
@@ -332,15 +267,6 @@ class CrowdClassifier(CrowdClassifierMixin):
         """
         X = self._checked(X)
         return self._pair.scale(self._pair.prepared.items(X))
-
-    def log_predictive(self, X: Any, y: Any) -> Array:
-        """log p(labels | x) of each item, truth and annotators integrated out: (n_items,).
-
-        `score` on annotations is its mean over labels; an item without labels has 0.
-        """
-        data = TrainingData(self._known_annotations(X, y, "population"))
-        blocks = self._pair.prepared.blocks(self._checked(X), data)
-        return in_blocks(self._pair.log_predictive, blocks)
 
     def __getattr__(self, name: str) -> Any:
         """Say why a coefficient is not there."""
@@ -364,10 +290,6 @@ class CrowdClassifier(CrowdClassifierMixin):
         return "_pair" in vars(self)
 
     # --- inside, on validated input ----------------------------------------------------------------
-
-    def _voices(self, X: Any, y: Any) -> list[Voice]:
-        data = TrainingData(self._known_annotations(X, y, "population"))
-        return [Voice(1.0, self._pair, self._pair.prepared.items(self._checked(X), data).on_host)]
 
     def _previous_posterior(self, X: Array, annotations: Annotations, rows: Any) -> Array | None:
         """Return the previous fit's posterior of some items, with ``warm_start`` and if it applies."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -198,14 +197,6 @@ def joined(parts: list[Any]) -> Posterior:
         )
         return GaussianPosterior(mean, variance)
     return CategoricalPosterior(np.concatenate([to_numpy(part.prob) for part in parts]))
-
-
-def in_blocks(ask: Callable[[Items], Any], blocks: Iterator[Items]) -> Any:
-    """Ask about one block of items after the other, and join the answers; limits are joined one by one."""
-    answers = [ask(items) for items in blocks]
-    if isinstance(answers[0], tuple):
-        return tuple(np.concatenate(part) for part in zip(*answers, strict=True))
-    return np.concatenate([to_numpy(answer) for answer in answers])
 
 
 def typical_rows(n_items: int) -> Rows:

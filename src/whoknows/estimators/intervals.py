@@ -130,6 +130,8 @@ def sigma_points(
 def mixture(weights: Array, answers: list[Interval], level: float) -> Interval:
     """Interval of a weighted average of members, on log-odds: variance within and between members."""
     reach = check_level(level)
+    if len(answers) == 1:
+        return answers[0]
     value = np.tensordot(weights, np.array([a[0] for a in answers]), axes=1)
     low, high = (logit(np.clip(np.array([a[i] for a in answers]), 1e-12, 1 - 1e-12)) for i in (1, 2))
     centre, variance = 0.5 * (low + high), ((high - low) / (2 * reach)) ** 2

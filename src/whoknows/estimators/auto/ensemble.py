@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, partial
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from whoknows._array import Array, Rows, to_numpy
+from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.ask.batch import Voice
 from whoknows.estimators.auto.cross_validation import (
     MOST_SCORED,
     Candidate,
@@ -29,29 +26,20 @@ from whoknows.estimators.auto.members import Member, default_members, kinds, on_
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, HeldOutScores, Selection, gain_of_varying
 from whoknows.estimators.base import CrowdClassifierMixin
 from whoknows.estimators.classifier import CrowdClassifier, fit_classifier, start_of_update
-from whoknows.estimators.fitted_pair import FittedPair, annotator_row, annotator_rows, typical_rows
+from whoknows.estimators.fitted_pair import FittedPair, typical_rows
 from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing, with_annotator_map
 from whoknows.estimators.inputs.rows import with_cache
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
-from whoknows.estimators.inputs.validation import all_or_nothing, check_features, check_setting, row_ids
-from whoknows.estimators.intervals import (
-    Interval,
-    Ranking,
-    average_expertise,
-    expertise_interval,
-    mixture,
-    prob_interval,
-)
+from whoknows.estimators.inputs.validation import all_or_nothing, check_setting
 from whoknows.estimators.prepared_model import directions_of, prepare_classifier
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
 from whoknows.fit.solve import MANY, Solution, for_annotators
-from whoknows.model.distances import block_by_block, enough_of
+from whoknows.model.distances import enough_of
 from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, at_least
 
 TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes no answer
 LEAST_WEIGHT = 0.75  # relative to the largest, of a member worth a fit to many items
-LEAST_VOICE = 0.01  # weight of a member that takes part in suggestions
 
 
 @dataclass(eq=False, repr=False)
@@ -166,6 +154,10 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         self.classes_, self.annotators_ = annotations.labels, annotations.annotators
 
     @property
+    def _truth_weights(self) -> Array:  # type: ignore[override]
+        return self.selection_.on_truth
+
+    @property
     def members_(self) -> list[CrowdClassifier]:
         """The fitted members as estimators of their own; they have no ``posterior_``."""
         check_is_fitted(self)
@@ -180,11 +172,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
 
         Members keep their weights; fit again to select once more.
         """
-        check_is_fitted(self)
-        index = row_ids(X)
-        X = check_features(self, X, reset=False)
-        data = self._training_data.updated(self._new_annotations(y, len(X), index), X)
-        data = data.without_zero_weights()
+        X, data = self._updated_data(X, y)
         with opened(self.engine) as engine:
             pairs = [
                 self._updated(member, pair, X, data, engine)
@@ -205,66 +193,17 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         prepared, before = start_of_update(settings, pair, self._training_data, data)
         return fit_classifier(settings, X, data, engine, prepared=prepared, before=before)
 
-    def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
-        """p(z | x) of each item, (n_items, n_classes); with limits if requested, see `CrowdClassifier`."""
-        X = self._checked(X)
-        if return_interval:
-            return self._mixture(partial(prob_interval, level=level), X, self.selection_.on_truth, level)
-        return self._average(FittedPair.prob, X, self.selection_.on_truth)
-
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item: (n_items, n_classes)."""
         annotations = self._known_annotations(X, y, unknown)
         data = TrainingData(annotations.only(annotations.counts > 0))
         return self._consensus(self._checked(X), data)
 
-    def expertise(
-        self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9
-    ) -> Any:
-        """Probability that each annotator is right on each item, see `CrowdClassifier.expertise`."""
-        X = self._checked(X)
-        rows = annotator_rows(annotators, self.annotators_)
-        if return_interval:
-            ask = partial(expertise_interval, level=level, rows=rows)
-            return self._mixture(ask, X, self.weights_, level)
-        return self._average(partial(FittedPair.expertise, rows=rows), X, self.weights_)
-
-    def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
-        """Rank annotators by expertise averaged over items, see `CrowdClassifier.ranking`."""
-        check_is_fitted(self)
-        X = None if X is None else self._checked(X)
-        answers = [
-            average_expertise(pair, pair.typical if X is None else pair.prepared.items(X).on_host, level)
-            for pair in self.pairs_
-        ]
-        n_labels = self._training_data.annotations.labels_per_annotator
-        return Ranking.of(self.annotators_, mixture(self.weights_, answers, level), n_labels, level)
-
-    def confusion(self, annotator: Any) -> Array:
-        """p(label | truth) of one annotator: (n_classes, n_classes)."""
-        check_is_fitted(self)
-        row = annotator_row(annotator, self.annotators_)
-        return np.tensordot(self.weights_, np.array([pair.confusion(row) for pair in self.pairs_]), axes=1)
-
-    def log_predictive(self, X: Any, y: Any) -> Array:
-        """log p(labels | x) of each item under the ensemble: (n_items,)."""
-        data = TrainingData(self._known_annotations(X, y, "population"))
-        blocks = self._answers(FittedPair.log_predictive, self._checked(X), data)
-        return np.concatenate([logsumexp(answers, axis=0, b=self.weights_[:, None]) for answers in blocks])
-
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit has completed."""
         return "posterior_" in vars(self)
 
     # --- inside, on validated input ----------------------------------------------------------------
-
-    def _voices(self, X: Any, y: Any) -> list[Voice]:
-        """Members with a weight worth counting, the largest first."""
-        order = [m for m in np.argsort(-self.weights_) if self.weights_[m] >= LEAST_VOICE] or [0]
-        total = self.weights_[order].sum()
-        data = TrainingData(self._known_annotations(X, y, "population"))
-        items = [each.on_host for each in self._items(self._checked(X), data)]
-        return [Voice(float(self.weights_[m] / total), self.pairs_[m], items[m]) for m in order]
 
     def _items(self, X: Array, data: TrainingData | None = None) -> list[Items]:
         """Items with the features of each member; features that members share are computed once."""
@@ -280,30 +219,6 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
                 by_map.setdefault(map, by_view[view])
             found.append(by_view[view])
         return found
-
-    def _answers(
-        self, ask: Callable[..., Any], X: Array, data: TrainingData | None = None
-    ) -> Iterator[Array]:
-        """Yield what each member answers, (n_members, …), block by block."""
-
-        def of_block(rows: slice) -> Array:
-            items = self._items(X[rows], None if data is None else data[rows])
-            return np.array([ask(pair, each) for pair, each in zip(self.pairs_, items, strict=True)])
-
-        return block_by_block(of_block, X)
-
-    def _average(self, ask: Callable[..., Any], X: Array, weights: Array) -> Array:
-        """Average the answers of the members with positive weight, on the device of X."""
-
-        def of_block(rows: slice) -> Array:
-            asked = zip(weights, self.pairs_, self._items(X[rows]), strict=True)
-            return to_numpy(sum(w * ask(pair, items) for w, pair, items in asked if w > 0))
-
-        return np.concatenate(list(block_by_block(of_block, X)))
-
-    def _mixture(self, ask: Callable[..., Any], X: Array, weights: Array, level: float) -> Interval:
-        limits = [mixture(weights, list(answers), level) for answers in self._answers(ask, X)]
-        return tuple(np.concatenate(part) for part in zip(*limits, strict=True))  # type: ignore[return-value]
 
     def _consensus(self, X: Array, data: TrainingData, checkpoint: Any = None) -> Array:
         """p(z | x, labels), or p(z | x) where there are none."""
