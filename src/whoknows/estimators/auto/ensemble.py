@@ -11,15 +11,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from whoknows._array import Array, Rows
-from whoknows.data.annotations import Annotations
+from whoknows._array import Array
 from whoknows.estimators.auto.cross_validation import (
     MOST_SCORED,
-    Candidate,
-    CrossValidation,
-    FitCounter,
+    TOL_OF_MANY,
+    MemberFits,
     Progress,
-    Splits,
     split_items,
 )
 from whoknows.estimators.auto.members import Member, default_members, kinds, on_other_maps
@@ -31,14 +28,12 @@ from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preproce
 from whoknows.estimators.inputs.rows import with_cache
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing, check_setting
-from whoknows.estimators.prepared_model import directions_of, prepare_classifier
+from whoknows.estimators.prepared_model import directions_of
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
-from whoknows.fit.solve import MANY, Solution, for_annotators
 from whoknows.model.distances import enough_of
 from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, at_least
 
-TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes no answer
 LEAST_WEIGHT = 0.75  # relative to the largest, of a member worth a fit to many items
 
 
@@ -130,17 +125,11 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         parts = _parts(known)
         if self.members is None and parts >= WITHOUT_PARTS:
             members = [member for member in members if member.map != "spectral"]
-        in_parallel = splits.many and not getattr(X, "is_cuda", False)  # a GPU is busy with one fit
-        counter = FitCounter(callback, splits.n_fits(members, n_classes), in_parallel)
-        build = partial(_candidates, settings, X=X, data=data, known=known, engine=engine)
-        chained = splits.many and n_classes > 2
-        validation = CrossValidation(partial(build, rows=splits.rows), splits, chained, counter, checkpoint)
-        selection = _select(members, validation, splits, n_classes, parts)
-        starts = _starts(validation, splits, data.annotations)
-        candidates = build(selection.members, rows=splits.informed)
-        pairs = _fit_all(selection.members, candidates, starts, splits, counter, checkpoint)
-        self._seed, self.selection_ = settings.random_state, selection
-        self.pairs_, self._training_data = pairs, data
+        n_fits = splits.n_fits(members, n_classes)
+        fits = MemberFits(settings, X, data, known, splits, engine, checkpoint, callback, n_fits)
+        selection = _select(members, fits, n_classes, parts)
+        self.pairs_ = fits.fit(selection.members)
+        self._seed, self.selection_, self._training_data = settings.random_state, selection, data
         self._set_attributes()
         self.posterior_ = self._consensus(X, data, checkpoint)
         return self
@@ -275,78 +264,24 @@ def _preprocess(
     return found
 
 
-def _candidates(
-    settings: Any,
-    members: list[Member],
-    X: Array,
-    data: TrainingData,
-    known: dict[str, Preprocessing],
-    rows: Rows,
-    engine: Engine,
-) -> list[Candidate]:
-    """Return members ready to be fitted to some of the items; those with the same view share features."""
-    candidates, shared = [], {}
-    for member in members:
-        model = member.build(settings, data.annotations.n_classes)
-        prepared = prepare_classifier(model, X, data.annotations, known[member.view])
-        if member.view not in shared:
-            typical = prepared.items(X[typical_rows(len(X))]).on_host
-            shared[member.view] = prepared.chunks(X, rows, data, engine), typical
-        candidates.append(Candidate(model, prepared, *shared[member.view]))
-    return candidates
-
-
-def _fit_all(
-    members: list[Member],
-    candidates: list[Candidate],
-    starts: dict[Member, Solution],
-    splits: Splits,
-    counter: FitCounter,
-    checkpoint: Any,
-) -> list[FittedPair]:
-    """Fit the selected members to all labels."""
-    if splits.many:
-        for candidate in candidates:
-            candidate.settings.tol = max(candidate.settings.tol, TOL_OF_MANY)
-    counter.total = counter.done + len(candidates)
-    steps = [None if checkpoint is None else checkpoint.step(f"fit-{m}") for m in range(len(members))]
-    work = zip(members, candidates, steps, strict=True)
-    return list(counter.run([partial(each.fit, step, starts.get(member)) for member, each, step in work]))
-
-
-def _select(
-    members: list[Member], validation: CrossValidation, splits: Splits, n_classes: int, parts: float
-) -> Selection:
+def _select(members: list[Member], fits: MemberFits, n_classes: int, parts: float) -> Selection:
     """Weight members by their held-out scores, and drop those not worth a fit."""
-    if splits.in_stages:
-        return _in_stages(members, validation, n_classes, parts).condensed(LEAST_WEIGHT)
-    selection = Selection.of(members, validation.scores(members), n_classes, parts)
-    return selection.condensed(LEAST_WEIGHT) if splits.many else selection.with_weight()
+    if fits.splits.in_stages:
+        return _in_stages(members, fits, n_classes, parts).condensed(LEAST_WEIGHT)
+    selection = Selection.of(members, fits.scores(members), n_classes, parts)
+    return selection.condensed(LEAST_WEIGHT) if fits.splits.many else selection.with_weight()
 
 
-def _in_stages(members: list[Member], validation: CrossValidation, n_classes: int, parts: float) -> Selection:
+def _in_stages(members: list[Member], fits: MemberFits, n_classes: int, parts: float) -> Selection:
     """Select for many items: the kind of expertise first, then the maps with that kind."""
     first = kinds(n_classes)
-    scores = validation.scores(first)
+    scores = fits.scores(first)
     best = int((scores.weight @ scores.log_lik).argmax())
     maps = {member.map for member in members}
     others = [member for member in on_other_maps(first[best], n_classes) if member.map in maps]
-    on_maps = HeldOutScores.joined([scores.of(best), validation.scores(others)], axis=1)
+    on_maps = HeldOutScores.joined([scores.of(best), fits.scores(others)], axis=1)
     selection = Selection.of([first[best], *others], on_maps, n_classes, parts)
     return replace(selection, varying=gain_of_varying(first, scores), left_out=len(first) - 1)
-
-
-def _starts(validation: CrossValidation, splits: Splits, annotations: Annotations) -> dict[Member, Solution]:
-    """Return where fits to many items start: at the cross-validated fits.
-
-    Fits to few items start from the vote, and fits to very many find a better start by themselves.
-    """
-    if not splits.many or len(splits.informed) > MANY:
-        return {}
-    n_labels = annotations.labels_per_annotator
-    everybody, active = np.arange(len(n_labels)), n_labels > 0
-    known = validation.solutions.items()
-    return {member: for_annotators(solution, everybody, active) for member, solution in known}
 
 
 def _parts(known: dict[str, Preprocessing]) -> float:
