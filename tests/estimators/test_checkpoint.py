@@ -14,7 +14,7 @@ from whoknows import AutoCrowdClassifier, CrowdClassifier
 from whoknows.estimators.auto import cross_validation
 from whoknows.estimators.auto.members import Member
 from whoknows.estimators.persistence import checkpoint
-from whoknows.estimators.persistence.checkpoint import ABOUT, Checkpoint, forget
+from whoknows.estimators.persistence.checkpoint import ABOUT, forget
 from whoknows.fit import solve, variational
 from whoknows.fit.monitor import DidNotConverge
 from whoknows.fit.solve import parameters_of

@@ -17,7 +17,6 @@ from whoknows._array import Array, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import elements
 from whoknows.estimators.ask.batch import Voice, suggest
-from whoknows.estimators.ask.suggestions import Suggestions
 from whoknows.estimators.fitted_pair import FittedPair, annotator_row, annotator_rows
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.inputs.validation import CheckedFeatures, check_annotations, check_features, row_ids
@@ -187,37 +186,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
         return self._score_annotations(X, y, sample_weight)
 
-    def suggest(
-        self,
-        X: Any,
-        y: Any,
-        n: int,
-        costs: Any = None,
-        annotators: Any = None,
-        *,
-        min_gain: float = 0.0,
-        spread: bool = True,
-    ) -> Suggestions:
-        """Choose the n labels, not asked yet, with the most expected information about the truth per cost.
-
-        Parameters
-        ----------
-        X : (n_items, n_features)
-            Items one could ask about.
-        y : as in `fit`
-            Their labels so far.
-        n : int
-            Largest number of labels to ask for.
-        costs : mapping or (n_annotators,), optional
-            Cost of a label by annotator; default 1 each.
-        annotators : sequence of ids, optional
-            Who may be asked.
-        min_gain : float
-            Stop when no label is worth this many bits per cost.
-        spread : bool
-            Spread the batch over the items and the annotators.
-        """
-        return suggest(self, X, y, n, costs=costs, annotators=annotators, min_gain=min_gain, spread=spread)
+    suggest = suggest
 
     def _known_annotations(self, X: Any, y: Any, unknown: str) -> Annotations:
         """Return validated annotations in the codes of the fit; see `posterior` for ``unknown``."""

@@ -206,6 +206,23 @@ class CrowdClassifier(CrowdClassifierMixin):
             return self._fit(X, data, engine, callback, prepared=prepared, before=before)
 
     def _fit(
+        self, X: Array, data: TrainingData, engine: Engine, callback: Callback | None, **start: Any
+    ) -> Self:
+        """Fit to validated input; ``start`` as in `_fit_pair`."""
+        data = data.without_zero_weights()
+        pair = self._fit_pair(X, data, engine, callback, **start)
+        # Only now does the estimator change: a fit that fails leaves the previous one intact.
+        self._pair, self._training_data = pair, data
+        self._set_attributes()
+        checkpoint = start.get("checkpoint")
+        if checkpoint is not None and checkpoint.step("fit").is_done:
+            block = partial(_consensus_of_block, pair, data)
+            self.posterior_ = checkpoint.in_pieces("consensus", block, X, pair.prepared.needs_all)
+        else:
+            self.posterior_ = consensus(pair, X, data).prob
+        return self
+
+    def _fit_pair(
         self,
         X: Array,
         data: TrainingData,
@@ -215,20 +232,26 @@ class CrowdClassifier(CrowdClassifierMixin):
         prepared: PreparedModel | None = None,
         before: Solution | None = None,
         checkpoint: Any = None,
-    ) -> Self:
-        """Fit to validated input; see `fit_classifier`."""
-        data = data.without_zero_weights()
-        guess = partial(self._previous_posterior, X, data.annotations)
-        pair = fit_classifier(self, X, data, engine, callback, prepared, before, guess, checkpoint)
-        # Only now does the estimator change: a fit that fails leaves the previous one intact.
-        self._pair, self._training_data = pair, data
-        self._set_attributes()
-        if checkpoint is not None and checkpoint.step("fit").is_done:
-            block = partial(_consensus_of_block, pair, data)
-            self.posterior_ = checkpoint.in_pieces("consensus", block, X, pair.prepared.needs_all)
-        else:
-            self.posterior_ = consensus(pair, X, data).prob
-        return self
+    ) -> FittedPair:
+        """Fit one pair to validated input.
+
+        ``prepared`` and ``before`` are of an earlier fit to the same items and some of the labels.
+        """
+        if prepared is None:
+            prepare = partial(prepare_classifier, self, X, data.annotations)
+            prepared = prepare() if checkpoint is None else checkpoint.remember("view", prepare)
+        # Unless items are coupled without anchors, those without labels do not enter the solver.
+        rows = np.arange(len(X)) if prepared.model.truth.needs_all else np.flatnonzero(data.informed)
+        return fit_pair(
+            self,
+            prepared,
+            prepared.chunks(X, rows, data, engine),
+            prepared.some(X, typical_rows(len(X))).on_host,
+            callback=callback,
+            start=self._previous_posterior(X, data.annotations, rows),
+            before=before,
+            step=None if checkpoint is None else checkpoint.step("fit"),
+        )
 
     @property
     def pairs_(self) -> list[FittedPair]:  # type: ignore[override]
@@ -301,39 +324,6 @@ class CrowdClassifier(CrowdClassifierMixin):
             return None
         known = annotations.recode(self.annotators_, self.classes_, unknown="population")
         return self._pair.posterior(prepared.some(X, rows, TrainingData(known))).prob
-
-
-def fit_classifier(
-    settings: Any,
-    X: Array,
-    data: TrainingData,
-    engine: Engine,
-    callback: Callback | None = None,
-    prepared: PreparedModel | None = None,
-    before: Solution | None = None,
-    guess: Any = None,
-    checkpoint: Any = None,
-) -> FittedPair:
-    """Fit one pair to validated input.
-
-    ``prepared`` and ``before`` are of an earlier fit to the same items and some of the labels; ``guess``
-    (rows) gives a posterior to start from.
-    """
-    if prepared is None:
-        prepare = partial(prepare_classifier, settings, X, data.annotations)
-        prepared = prepare() if checkpoint is None else checkpoint.remember("view", prepare)
-    # Where items are not coupled, or anchors stand for them, items without labels do not enter the solver.
-    rows = np.arange(len(X)) if prepared.model.truth.needs_all else np.flatnonzero(data.informed)
-    return fit_pair(
-        settings,
-        prepared,
-        prepared.chunks(X, rows, data, engine),
-        prepared.some(X, typical_rows(len(X))).on_host,
-        callback=callback,
-        start=None if guess is None else guess(rows),
-        before=before,
-        step=None if checkpoint is None else checkpoint.step("fit"),
-    )
 
 
 def start_of_update(

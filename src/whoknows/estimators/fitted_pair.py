@@ -167,8 +167,7 @@ def fit_pair(
 
 def monitor_of(settings: Any, callback: Callback | None = None, keeper: Any = None) -> Monitor:
     """Return the monitor of a fit."""
-    stop = getattr(settings, "stop", "bound")
-    return Monitor(settings.max_iter, settings.tol, stop, callback, keeper=keeper)
+    return Monitor(settings.max_iter, settings.tol, settings.stop, callback, keeper=keeper)
 
 
 def run_solver(

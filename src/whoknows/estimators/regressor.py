@@ -101,6 +101,8 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
     standardize: bool | str = True
     random_state: Any = 0
 
+    stop = "bound"  # see `CrowdClassifier`
+
     @all_or_nothing
     def fit(
         self,

@@ -42,9 +42,9 @@ def suggest(
     X: Any,
     y: Any,
     n: int,
-    *,
     costs: Any = None,
     annotators: Any = None,
+    *,
     min_gain: float = 0.0,
     spread: bool = True,
 ) -> Suggestions:

@@ -22,7 +22,7 @@ from whoknows.estimators.auto.cross_validation import (
 from whoknows.estimators.auto.members import Member, default_members, kinds, on_other_maps
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, HeldOutScores, Selection, gain_of_varying
 from whoknows.estimators.base import CrowdClassifierMixin
-from whoknows.estimators.classifier import CrowdClassifier, fit_classifier, start_of_update
+from whoknows.estimators.classifier import CrowdClassifier, start_of_update
 from whoknows.estimators.fitted_pair import FittedPair, typical_rows
 from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing, with_annotator_map
 from whoknows.estimators.inputs.rows import with_cache
@@ -180,7 +180,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         if self.selection and data.informed.sum() > MOST_SCORED:
             settings.tol = max(settings.tol, TOL_OF_MANY)
         prepared, before = start_of_update(settings, pair, self._training_data, data)
-        return fit_classifier(settings, X, data, engine, prepared=prepared, before=before)
+        return settings._fit_pair(X, data, engine, prepared=prepared, before=before)
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item: (n_items, n_classes)."""

@@ -236,16 +236,24 @@ class Selection:
 
     def with_weight(self) -> Selection:
         """Return the selection without members of zero weight."""
-        counted = self.weights > 0
+        counted = np.flatnonzero(self.weights > 0)
+        return self._only(counted, self._table_of_weights[:, counted], len(self.members) - len(counted))
+
+    def _only(self, rows: Any, weights: Array, left_out: int) -> Selection:
+        """Return the selection of some members, with new weights (3, n_rows)."""
         return replace(
             self,
-            members=[member for member, some in zip(self.members, counted, strict=True) if some],
-            weights=self.weights[counted],
-            on_truth=self.on_truth[counted],
-            on_labelled=self.on_labelled[counted],
-            log_lik=self.log_lik[:, counted],
-            left_out=self.left_out + int(np.sum(~counted)),
+            members=[self.members[i] for i in rows],
+            weights=weights[0],
+            on_truth=weights[1],
+            on_labelled=weights[2],
+            log_lik=self.log_lik[:, rows],
+            left_out=self.left_out + left_out,
         )
+
+    @property
+    def _table_of_weights(self) -> Array:
+        return np.array([self.weights, self.on_truth, self.on_labelled])
 
     def condensed(self, least: float) -> Selection:
         """Return the selection with only the members worth a fit to very many items.
@@ -260,21 +268,11 @@ class Selection:
         worth |= ~sees & (self.on_labelled >= least * self.on_labelled.max())
         if not self.on_truth[worth].any():
             worth[self.on_truth.argmax()] = True
-        table = np.array([self.weights, self.on_truth, self.on_labelled])
         for i in np.flatnonzero(worth):
             kinds.setdefault(replace(self.members[i], variance=1.0), []).append(i)
         best = [max(alike, key=self.weights.__getitem__) for alike in kinds.values()]
-        table = np.array([table[:, alike].sum(axis=1) for alike in kinds.values()]).T
-        weights, on_truth, on_labelled = table / table.sum(axis=1, keepdims=True)
-        return replace(
-            self,
-            members=[self.members[i] for i in best],
-            weights=weights,
-            on_truth=on_truth,
-            on_labelled=on_labelled,
-            log_lik=self.log_lik[:, best],
-            left_out=self.left_out + int(np.sum(~worth)),
-        )
+        table = np.array([self._table_of_weights[:, alike].sum(axis=1) for alike in kinds.values()]).T
+        return self._only(best, table / table.sum(axis=1, keepdims=True), int(np.sum(~worth)))
 
     def share(self, **wanted: Any) -> float:
         """Weight of the members with these settings, e.g. ``share(varies_with_x=True)``."""
@@ -314,7 +312,7 @@ class Selection:
     def _table(self) -> Iterator[str]:
         yield f"{'weight':>7}{'on truth':>10}{'on labelled':>13}{'held out':>10}  member"
         held_out, differ = self.held_out, len({m.two_coin for m in self.members}) > 1
-        table = np.array([self.weights, self.on_truth, self.on_labelled])
+        table = self._table_of_weights
         largest = np.argsort(-table.max(axis=0), kind="stable")[:8]
         for i in sorted(largest, key=lambda i: -self.weights[i]):
             m = self.members[i]

@@ -157,14 +157,13 @@ def _check_finite(estimator: Any, X: Array, before: int) -> None:
     if not bad.any():
         return
     columns, row = np.flatnonzero(bad.any(axis=0)), before + int(np.flatnonzero(bad.any(axis=1))[0])
-    names = getattr(estimator, "feature_names_in_", None)
-    shown = [repr(str(names[c])) if names is not None else str(c) for c in columns[:5]]
+    shown = ", ".join(_column(estimator, column) for column in columns[:5])
     more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
     missing = np.isnan(X[bad])
     kind = "NaN" if missing.all() else "NaN and infinity" if missing.any() else "infinity"
     fill = "fill them, e.g. with sklearn.impute.SimpleImputer" if missing.any() else "replace them"
     raise ValueError(
-        f"Input X contains {kind} in column {', '.join(shown)}{more} (first in row {row}). "
+        f"Input X contains {kind} in column {shown}{more} (first in row {row}). "
         f"Every item needs every feature: {fill}, or drop columns."
     )
 
@@ -173,12 +172,16 @@ def _check_size(estimator: Any, X: Array, before: int) -> None:
     place = too_large(X)
     if place is not None:
         row, column = place
-        names = getattr(estimator, "feature_names_in_", None)
-        shown = column if names is None else repr(str(names[column]))
         raise ValueError(
-            f"Expected numbers up to {LARGEST:g} in X, got {X[row, column]:g} in column {shown}, item of row "
-            f"{before + row}. Use another unit, or drop the column."
+            f"Expected numbers up to {LARGEST:g} in X, got {X[row, column]:g} in column "
+            f"{_column(estimator, column)}, item of row {before + row}. Use another unit, or drop the column."
         )
+
+
+def _column(estimator: Any, column: int) -> str:
+    """Return the name of a column of X, or its number."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return str(column) if names is None else repr(str(names[column]))
 
 
 def row_ids(X: Any) -> list[Any] | None:

@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import fields
 from functools import reduce
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -23,7 +24,6 @@ from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Ids
 from whoknows.estimators.auto.ensemble import AutoCrowdClassifier
-from whoknows.estimators.auto.members import Member
 from whoknows.estimators.auto.selection import Selection
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.estimators.fitted_pair import FittedPair
@@ -36,15 +36,14 @@ SAME_HASH = 100  # ids that may share one: Python ints of a kind do on purpose o
 
 _DATA = (str, Real, NoneType, list, tuple, np.ndarray, sp.sparray, sp.spmatrix)
 _SCALARS: dict[Any, Any] = {int: Integral, float: Real, bool: (bool, np.bool_)}
+# Types of settings in a file, where the estimators accept more.
 _SETTINGS: dict[str, Any] = {
     **dict.fromkeys(("truth", "annotators", "map"), str | Settings),
     "annotator_map": str | Settings | None,
-    "solver": str,
-    "max_iter": int,
-    "tol": float,
-    "standardize": bool | str,
     "random_state": int | None,
+    "levels": str | list[Any] | tuple[Any, ...] | Ids | None,
 }
+_NOT_SAVED = {"engine", "device"}  # where a model was fitted
 # What a file holds of a fit: all other attributes of an estimator follow from it.
 FITTED_FIELDS: dict[type, dict[str, Any]] = {
     CrowdClassifier: {"_pair": FittedPair, "_training_data": TrainingData, "posterior_": Array},
@@ -56,15 +55,14 @@ FITTED_FIELDS: dict[type, dict[str, Any]] = {
         **{"_training_data": TrainingData, "posterior_": Array},
     },
 }
-_SETTINGS_FIELDS: dict[type, dict[str, Any]] = {
-    CrowdClassifier: _SETTINGS
-    | {"stop": str, "levels": str | list[Any] | tuple[Any, ...] | Ids | None, "warm_start": bool},
-    CrowdRegressor: _SETTINGS,
-    AutoCrowdClassifier: {name: _SETTINGS[name] for name in ("max_iter", "tol", "random_state")}
-    | {"selection": bool, "folds": int, "members": list[Member] | None},
-}
 ESTIMATOR_FIELDS = {
-    cls: _SETTINGS_FIELDS[cls] | fitted | {"feature_names_in_": Ids} for cls, fitted in FITTED_FIELDS.items()
+    cls: {
+        field.name: _SETTINGS.get(field.name, get_type_hints(cls)[field.name])
+        for field in fields(cls)
+        if field.name not in _NOT_SAVED
+    }
+    | {"feature_names_in_": Ids, **fitted}
+    for cls, fitted in FITTED_FIELDS.items()
 }
 _MAY_BE_NAN = {
     *("gold", "varying", "parts", "graph", "recall", "history"),  # unknown, or not computed
@@ -268,22 +266,22 @@ def _check_classifier(model: Any) -> None:
 def _check_predictions(model: Any, X: Array) -> None:
     """Predict everything for one item: arrays that do not fit together fail here."""
     T = len(model.annotators_)
-    answers: dict[Callable[[], Any], tuple[int, ...]]
+    answers: list[tuple[tuple[int, ...], Callable[[], Any]]]
     if type(model) is CrowdRegressor:
-        answers = {
-            lambda: model.predict(X, return_std=True): (2, 1),
-            lambda: model.annotator_scale(X): (1, T),
-        }
+        answers = [
+            ((2, 1), lambda: model.predict(X, return_std=True)),
+            ((1, T), lambda: model.annotator_scale(X)),
+        ]
     else:
         K = len(model.classes_)
-        answers = {
-            lambda: model.predict_proba(X): (1, K),
-            lambda: model.expertise(X): (1, T),
-            lambda: model.predict_proba(X, return_interval=True): (3, 1, K),
-            lambda: model.expertise(X, return_interval=True): (3, 1, T),
-            lambda: model.ranking().expertise: (T,),
-        }
-    for ask, shape in answers.items():
+        answers = [
+            ((1, K), lambda: model.predict_proba(X)),
+            ((1, T), lambda: model.expertise(X)),
+            ((3, 1, K), lambda: model.predict_proba(X, return_interval=True)),
+            ((3, 1, T), lambda: model.expertise(X, return_interval=True)),
+            ((T,), lambda: model.ranking().expertise),
+        ]
+    for shape, ask in answers:
         with suppress(NotCompatible):  # a model of this kind has no such answer
             answer = np.asarray(ask())
             _expect(answer.shape == shape and np.isfinite(answer).all(), "wrong predictions")
