@@ -53,6 +53,14 @@ class CrowdEstimator(BaseEstimator):
 
         save(self, path)
 
+    def _checkpoint(self, folder: Any, data: TrainingData) -> Any:
+        """Return the checkpoint of a fit in a folder; None if there is no folder."""
+        if folder is None:
+            return None
+        from whoknows.estimators.persistence.checkpoint import Checkpoint  # it imports the estimators
+
+        return Checkpoint.of(folder, self, data)
+
     def _score_annotations(self, X: Any, y: Any, sample_weight: Any) -> float:
         """Mean over labels of their log-likelihood, log p(labels | x)."""
         if sample_weight is not None:

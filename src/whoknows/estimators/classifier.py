@@ -179,12 +179,8 @@ class CrowdClassifier(CrowdClassifierMixin):
             A folder for intermediate results: a fit that was interrupted continues from there.
         """
         X, data = check_training_input(self, X, y, gold, sample_weight)
-        if checkpoint is not None:
-            from whoknows.estimators.persistence.checkpoint import Checkpoint
-
-            checkpoint = Checkpoint.of(checkpoint, self, data)
         with opened(self.engine) as engine:
-            return self._fit(X, data, engine, callback, checkpoint=checkpoint)
+            return self._fit(X, data, engine, callback, checkpoint=self._checkpoint(checkpoint, data))
 
     def update(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
         """Learn from labels that came in since the fit: the result of a new fit, in a fraction of its time.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -155,32 +156,12 @@ def fit_pair(
     ``settings`` are an estimator's. ``start`` is a first guess at the posterior; ``before`` is what the same
     model learned from some of the labels; ``step`` is a step of a checkpoint.
     """
-    monitor = monitor_of(settings, callback, step)
-
-    def run() -> Solution:
-        return run_solver(settings, prepared, items, monitor, start, before)
-
-    solution = run() if step is None else step.solution(monitor, run)
+    monitor = Monitor(settings.max_iter, settings.tol, settings.stop, callback, keeper=step)
+    run = partial(solve, prepared.model, items, start, monitor, settings.solver, before=before)
+    with one_thread():
+        solution = run() if step is None else step.solution(monitor, run)
     covariances = covariances_of(prepared.model, items, solution) if prepared.units is None else None
     return FittedPair(prepared, solution, covariances, typical, monitor.history)
-
-
-def monitor_of(settings: Any, callback: Callback | None = None, keeper: Any = None) -> Monitor:
-    """Return the monitor of a fit."""
-    return Monitor(settings.max_iter, settings.tol, settings.stop, callback, keeper=keeper)
-
-
-def run_solver(
-    settings: Any,
-    prepared: PreparedModel,
-    items: Items | Chunks,
-    monitor: Monitor,
-    start: Array | None = None,
-    before: Solution | None = None,
-) -> Solution:
-    """Run the solver that the settings name."""
-    with one_thread():
-        return solve(prepared.model, items, start, monitor, settings.solver, before=before)
 
 
 def consensus(pair: FittedPair, X: Array, data: TrainingData) -> Posterior:

@@ -13,16 +13,17 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from whoknows._array import Array, Rows
-from whoknows._threads import side_by_side
+from whoknows._threads import one_thread, side_by_side
 from whoknows.estimators.auto.members import ROUGH, Member, kinds
 from whoknows.estimators.auto.selection import HeldOutScores
-from whoknows.estimators.fitted_pair import FittedPair, fit_pair, monitor_of, run_solver, typical_rows
+from whoknows.estimators.fitted_pair import FittedPair, fit_pair, typical_rows
 from whoknows.estimators.inputs.preprocessing import Preprocessing
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel, prepare_classifier
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
-from whoknows.fit.solve import MANY, Solution, for_annotators, guess_of
+from whoknows.fit.monitor import Monitor
+from whoknows.fit.solve import MANY, Solution, for_annotators, guess_of, solve
 
 TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes no answer
 MOST_SCORED = 5_000  # items that members are scored on; more would not change the weights
@@ -113,8 +114,9 @@ class Candidate:
     def _score(self, rest: Any, fold: Any, step: Any, start: Array | None) -> tuple[HeldOutScores, Solution]:
         rough = copy.copy(self.settings)
         rough.tol = max(rough.tol, ROUGH)
-        monitor = monitor_of(rough, keeper=step)
-        solution = run_solver(rough, self.prepared, self.items[rest], monitor, start)
+        monitor = Monitor(rough.max_iter, rough.tol, rough.stop, keeper=step)
+        with one_thread():
+            solution = solve(self.prepared.model, self.items[rest], start, monitor, rough.solver)
         pair, items = FittedPair(self.prepared, solution, None, self.typical, []), self.items[fold]
         log_truth, log_each = pair.log_prob(items), pair.log_each_label(items)
         return HeldOutScores.by_member(log_truth, log_each, items.Y.item, items.weight), solution

@@ -105,12 +105,8 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         check_setting(self, "members", ("a list of Member, one at least, or None", _are_members))
         X, data = check_training_input(self, X, y, gold, sample_weight)
         data = data.without_zero_weights()
-        if checkpoint is not None:
-            from whoknows.estimators.persistence.checkpoint import Checkpoint
-
-            checkpoint = Checkpoint.of(checkpoint, self, data)
         with opened(self.engine) as engine:
-            return self._fit(X, data, callback, engine, checkpoint)
+            return self._fit(X, data, callback, engine, self._checkpoint(checkpoint, data))
 
     def _fit(
         self, X: Array, data: TrainingData, callback: Progress | None, engine: Engine, checkpoint: Any

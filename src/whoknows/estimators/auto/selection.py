@@ -57,16 +57,16 @@ class HeldOutScores:
     def joined(cls, parts: list[Self], axis: int) -> Self:
         """Concatenate items (axis 0) or members (axis 1)."""
         tables = zip(*((part.log_truth, part.log_labels, part.log_given) for part in parts), strict=True)
-        told = (np.concatenate(table, axis) for table in tables)
+        joined = (np.concatenate(table, axis) for table in tables)
         if axis == 1:
-            return cls(*told, parts[0].weight, parts[0].label_weight)
+            return cls(*joined, parts[0].weight, parts[0].label_weight)
         weights = zip(*((part.weight, part.label_weight) for part in parts), strict=True)
-        return cls(*told, *map(np.concatenate, weights))
+        return cls(*joined, *map(np.concatenate, weights))
 
     def of(self, member: int) -> Self:
         """Return the scores of one member."""
-        told = (table[:, [member]] for table in (self.log_truth, self.log_labels, self.log_given))
-        return type(self)(*told, self.weight, self.label_weight)
+        tables = (table[:, [member]] for table in (self.log_truth, self.log_labels, self.log_given))
+        return type(self)(*tables, self.weight, self.label_weight)
 
     @property
     def log_lik(self) -> Array:
@@ -215,10 +215,10 @@ class Selection:
         judged = sees if sees.any() else counted
         on_truth, on_labelled = np.zeros((2, len(members)))
         log_lik_of_truth = scores.log_lik_of_truth(weights)[:, judged]
-        beforehand = half_and_half(maps[judged] == "linear")
-        on_truth[judged] = stack(log_lik_of_truth, even, beforehand, scores.weight)
+        prior = half_and_half(maps[judged] == "linear")
+        on_truth[judged] = stack(log_lik_of_truth, even, prior, scores.weight)
         on_labelled[counted] = stack(scores.log_given[:, counted], even, counts=scores.label_weight)
-        varying, graph = gain_of_varying(members, scores), _graph_beforehand(maps)
+        varying, graph = gain_of_varying(members, scores), _graph_prior(maps)
         return cls(members, weights, on_truth, on_labelled, log_lik, scores.weight, varying, parts, graph)
 
     @property
@@ -349,7 +349,7 @@ def gain_of_varying(members: list[Member], scores: HeldOutScores) -> tuple[float
     return float(mean), float(np.sqrt(n / (n - 1) * np.sum((share * (gain - mean)) ** 2)))
 
 
-def _graph_beforehand(maps: Array) -> float:
+def _graph_prior(maps: Array) -> float:
     """Return the prior weight on truth of members with a graph; NaN if it is 0 or 1."""
     seeing = maps[maps != "none"]
     share = half_and_half(seeing == "linear")[seeing == "spectral"].sum() if len(seeing) else 0.0

@@ -1,7 +1,7 @@
 """Checks of what a model file holds: a model is assembled only from values that `save` could have written.
 
 Every field of every class has a type: that of the dataclass, or that in `ESTIMATOR_FIELDS`. An assembled
-model is then checked as a whole: its parts agree in shape, and it predicts finite numbers.
+model is then checked: its parts agree in shape, and its predictions are finite.
 """
 
 from __future__ import annotations
@@ -214,8 +214,8 @@ def _check_annotations(Y: Annotations) -> None:
 # --- the model --------------------------------------------------------------------------------------
 
 
-def check_model(model: Any) -> None:
-    """Refuse a model whose parts do not agree with each other, or that predicts no finite numbers."""
+def check_model(model: Any) -> Any:
+    """Return the model; refuse one whose parts do not agree, or whose predictions are not finite."""
     if type(model) not in FITTED_FIELDS:
         raise ValueError(f"the last object is {type(model).__name__}, no model")
     _expect(model.n_features_in_ >= 1 and len(model.annotators_) >= 1, "no features or annotators")
@@ -236,6 +236,7 @@ def check_model(model: Any) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         _check_predictions(model, pairs[0].prepared.preprocessing.scale.mean[None])
+    return model
 
 
 def _check_pair(pair: FittedPair, model: Any) -> None:

@@ -1,4 +1,4 @@
-"""The classes a model file may hold, the fields that are kept of them, and how they are assembled again.
+"""The classes that a model file may hold, their fields, and how objects are assembled from them.
 
 Nothing else is ever assembled from a file. Files of version 0.1 have other names of classes and fields, and
 estimators without a fitted pair; `upgraded` translates them.
