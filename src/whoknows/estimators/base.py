@@ -53,14 +53,6 @@ class CrowdEstimator(BaseEstimator):
 
         save(self, path)
 
-    def _checkpoint(self, folder: Any, data: TrainingData) -> Any:
-        """Return the checkpoint of a fit in a folder; None if there is no folder."""
-        if folder is None:
-            return None
-        from whoknows.estimators.persistence.checkpoint import Checkpoint  # it imports the estimators
-
-        return Checkpoint.of(folder, self, data)
-
     def _score_annotations(self, X: Any, y: Any, sample_weight: Any) -> float:
         """Mean over labels of their log-likelihood, log p(labels | x)."""
         if sample_weight is not None:
@@ -79,6 +71,15 @@ class CrowdEstimator(BaseEstimator):
         """Return validated annotations of these items; the columns of a bare matrix are the annotators."""
         check_is_fitted(self)
         return check_annotations(y, len(X), self.annotators_, row_ids(X))
+
+
+def checkpoint_of(estimator: Any, folder: Any, data: TrainingData) -> Any:
+    """Return the checkpoint of a fit in a folder; None if there is no folder."""
+    if folder is None:
+        return None
+    from whoknows.estimators.persistence.checkpoint import Checkpoint  # it imports the estimators
+
+    return Checkpoint.of(folder, estimator, data)
 
 
 def is_truth_vector(y: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.base import CrowdClassifierMixin
+from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
 from whoknows.estimators.fitted_pair import (
     FittedPair,
     coefficients,
@@ -38,42 +38,42 @@ COEFFICIENTS = ("coef_", "intercept_", "annotator_coef_", "annotator_intercept_"
 
 @dataclass(eq=False, repr=False)
 class CrowdClassifier(CrowdClassifierMixin):
-    """Learn the truth, a classifier and every annotator's expertise from who said what.
+    """Learn the truth, a classifier and the expertise of each annotator from the labels of many annotators.
 
-    One fit of Yan, Rosales, Fung and Dy (UAI 2010): labels of several annotators, on some of the items,
-    become p(z | x) for any item, p(z | x, labels) for labelled ones, and the probability that annotator t
-    is right on item x.
+    The model of Yan, Rosales, Fung and Dy (UAI 2010). From labels of several annotators on some of the items
+    it estimates p(z | x) for any item, p(z | x, labels) for labelled items, and the probability that
+    annotator t is right on item x.
 
     Parameters
     ----------
     truth : {"lgp", "id", "gp", "ordered"} or truth model
-        What the truth is given x. "id": logistic, items independent, Eq. (18). "lgp": the same with a graph
-        prior on its weights, through which unlabelled items count, Eqs. (9), (10). "gp": smooth on the graph
-        of items, Eqs. (3), (5). "ordered": levels with an order, such as scores 1 to 5. Or
-        `LogisticTruth(...)`, `GraphTruth(...)`.
+        Model of the truth given x. "id": logistic, items independent, Eq. (18). "lgp": the same with a graph
+        prior on its weights, which uses unlabelled items, Eqs. (9), (10). "gp": smooth on the graph of items,
+        Eqs. (3), (5). "ordered": ordered levels, such as scores 1 to 5. Or `LogisticTruth(...)`,
+        `GraphTruth(...)`.
     annotators : {"auto", "bernoulli", "confusion", "gaussian", "ordered"} or annotator model
-        What annotators say given the truth. "auto" is "bernoulli" for two classes ("gaussian" for "gp", which
-        needs it), "confusion" for more or where somebody nearly always says one thing, and "ordered", with a
-        severity and a spread each, for ordered levels.
+        Model of the labels given the truth. "auto" is "bernoulli" for two classes ("gaussian" for "gp", which
+        requires it), "confusion" for more classes or if an annotator nearly always gives the same label, and
+        "ordered", with a severity and a spread per annotator, for ordered levels.
     map : {"rbf", "linear", "spectral", "clusters"} or map
-        What truth and annotators see of x. "rbf": any smooth function of x. "linear": x itself, with
-        coefficients to read. "spectral": the graph's eigenvectors, where unlabelled items pay most if items
-        lie in clusters. "clusters": which of a few clusters x lies in, and nothing else.
+        Features of x for truth and annotators. "rbf": any smooth function of x. "linear": x itself, with
+        interpretable coefficients. "spectral": eigenvectors of a graph of all items, which use unlabelled
+        items best if items form clusters. "clusters": which of a few clusters x belongs to.
     solver : {"auto", "vb", "em", "lbfgs", "crossfit"}
         "vb": variational, with uncertainty. "em": Algorithm 1. "lbfgs": the marginal likelihood directly.
         "crossfit": EM in which an item's posterior uses a classifier that did not see its labels. "auto" is
         "vb" wherever it has a bound (two classes, Bernoulli annotators, logistic truth), "crossfit" for more
         classes, "em" elsewhere.
     annotator_map : as ``map``, optional
-        What expertise sees of x, all of it, such as "clusters": expertise that differs from one kind of item
-        to another. None: the leading features of ``map``.
+        Features of x for expertise, such as "clusters": expertise that differs between groups of items. None:
+        the leading features of ``map``.
     max_iter : int
-        Iterations at most; `DidNotConverge` warns when they were not enough.
+        Maximum number of iterations; `DidNotConverge` warns if it is reached.
     tol : float
         When to stop: see ``stop``.
     stop : {"bound", "parameters"}
-        Stop when the bound rises by less than ``tol`` of its size, or, as in Algorithm 1, when annotators'
-        parameters move by less than ``tol`` in squared norm.
+        Stop when the relative increase of the bound is less than ``tol``, or, as in Algorithm 1, when the
+        annotators' parameters change by less than ``tol`` in squared norm.
     levels : sequence of labels, optional
         For truth="ordered": the levels, lowest first. Numbers need none.
     standardize : bool, "roots" or "units"
@@ -82,15 +82,15 @@ class CrowdClassifier(CrowdClassifierMixin):
         columns that share one unit, as pixels do, of all or none). "units": the same, but where all columns
         share one unit they keep it.
     warm_start : bool
-        Start from the previous fit's posterior in place of the majority vote.
+        Start from the posterior of the previous fit instead of the majority vote.
     random_state : int, RandomState or None
-        For the maps and graphs that sample items; the same number, the same model.
+        For maps and graphs that sample items; an integer gives reproducible results.
     engine : None, "dask", address, distributed.Client or Engine
-        Where many items are added up: in this process, in a process for each of its cores, or on the Dask
-        cluster whose scheduler has this address, such as "tcp://10.0.0.1:8786". The numbers are the same.
+        Where sums over many items are computed: in this process, in one process per core, or on the Dask
+        cluster whose scheduler has this address, such as "tcp://10.0.0.1:8786". Results are the same.
     device : str, optional
-        Where features are worked on: "cuda" for a GPU, through torch. None: where they are, which of a
-        tensor is its own device.
+        Where features are computed: "cuda" for a GPU, through torch. None: where X is; for a tensor, on its
+        own device.
 
     Attributes
     ----------
@@ -105,14 +105,15 @@ class CrowdClassifier(CrowdClassifierMixin):
         w_t and γ_t in the units of X: log-odds of being right (Bernoulli), or the logit of Eq. (15)
         (Gaussian). Only with map="linear" and no other ``annotator_map``.
     annotator_severity_ : (n_annotators,)
-        How many levels more than the truth each says on average; the crowd's is 0. Only of ordered labels.
+        Mean difference between an annotator's labels and the truth, in levels; 0 over all annotators. Only
+        for ordered labels.
     posterior_ : (n_items, n_classes)
         Truth of every item of the fit, labelled or not.
     graph_ : str
-        The graphs of truth and map, in words, such as "truth on 10 nearest neighbours of 500 items"; empty
-        where there are none.
+        Description of the graphs of truth and map, such as "truth on 10 nearest neighbours of 500 items";
+        empty if there are none.
     bound_history_ : list of float
-        What the solver climbed, one value an iteration.
+        Objective of the solver, one value per iteration.
     n_iter_ : int
     solver_ : str
         The solver that "auto" chose.
@@ -167,7 +168,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         X : (n_items, n_features)
             One row per item, labelled or not.
         y : Annotations, (n_items, n_annotators) with NaN, or (n_items,)
-            Who said what; a vector holds the labels of one annotator.
+            Labels by item and annotator; a vector holds the labels of one annotator.
         callback : callable(iteration, bound, seconds), optional
             Called after every iteration; return True to stop the fit.
         gold : mapping from item id to label, or (n_items,) with NaN or None, optional
@@ -180,7 +181,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         """
         X, data = check_training_input(self, X, y, gold, sample_weight)
         with opened(self.engine) as engine:
-            return self._fit(X, data, engine, callback, checkpoint=self._checkpoint(checkpoint, data))
+            return self._fit(X, data, engine, callback, checkpoint=checkpoint_of(self, checkpoint, data))
 
     def update(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
         """Learn from labels that came in since the fit: the result of a new fit, in a fraction of its time.

@@ -1,4 +1,4 @@
-"""CrowdRegressor: the same for labels that are real numbers."""
+"""CrowdRegressor: truth and labels are real numbers."""
 
 from __future__ import annotations
 
@@ -24,50 +24,50 @@ SOLVERS = ("auto", "em", "lbfgs")
 
 @dataclass(eq=False, repr=False)
 class CrowdRegressor(RegressorMixin, CrowdEstimator):
-    """Learn a real-valued truth, a regression and every annotator's bias and spread from who said what.
+    """Learn a real-valued truth, a regression and the bias and spread of each annotator from their labels.
 
-    The truth is a function of x plus noise, z = f(x) + ε; annotator t says y = z + b_t + noise of standard
-    deviation σ_t(x). Everything is Gaussian, so the truth and f are known exactly, with their uncertainty,
-    once b_t, σ_t and the size of ε are; these are learnt. Labels are brought to mean 0 and variance 1 inside;
-    every answer is in the units of y.
+    The truth is a function of x plus noise, z = f(x) + ε; the label of annotator t is y = z + b_t + noise of
+    standard deviation σ_t(x). All distributions are Gaussian, so the posterior of the truth and of f is exact
+    given b_t, σ_t and the variance of ε, which are estimated. Labels are standardized internally; all results
+    are in the units of y.
 
     Parameters
     ----------
     truth : {"id", "lgp"} or LinearTruth
-        "id": items independent given f. "lgp": the same with a graph prior on f's weights, Eq. (10), through
-        which unlabelled items count. Or `LinearTruth(...)`.
+        "id": items independent given f. "lgp": the same with a graph prior on the weights of f, Eq. (10),
+        which uses unlabelled items. Or `LinearTruth(...)`.
     annotators : {"auto", "biased"} or BiasedAnnotators
-        What annotators say given the truth; "auto" is "biased", the only kind.
+        Model of the labels given the truth; "auto" is "biased", the only kind.
     map : {"rbf", "linear", "spectral", "clusters"} or map
-        What truth and annotators see of x, as in `CrowdClassifier`.
+        Features of x for truth and annotators, as in `CrowdClassifier`.
     solver : {"auto", "em", "lbfgs"}
         "em": Algorithm 1 with an exact E-step. "lbfgs": the marginal likelihood directly, the same maximum.
         "auto" is "em".
     annotator_map : as ``map``, optional
-        What annotators' spread sees of x, as in `CrowdClassifier`.
+        Features of x for the spread of annotators, as in `CrowdClassifier`.
     max_iter : int
-        Iterations at most; `DidNotConverge` warns when they were not enough.
+        Maximum number of iterations; `DidNotConverge` warns if it is reached.
     tol : float
-        Stop when the bound rises by less than ``tol`` of its size.
+        Stop when the relative increase of the bound is less than ``tol``.
     standardize : bool or "roots"
         As in `CrowdClassifier`.
     random_state : int, RandomState or None
-        For the maps and graphs that sample items; the same number, the same model.
+        For maps and graphs that sample items; an integer gives reproducible results.
 
     Attributes
     ----------
     annotators_ : (n_annotators,)
         Their ids, the columns of `annotator_scale`.
     annotator_bias_ : (n_annotators,)
-        How much more than the truth each says on average; the crowd's is 0.
+        b_t, the mean difference between an annotator's labels and the truth; 0 over all annotators.
     noise_ : float
         s, the standard deviation of the truth around f(x).
     posterior_mean_, posterior_std_ : (n_items,)
-        Truth of every item of the fit, labelled or not, and how sure that is.
+        Posterior mean and standard deviation of the truth of every item of the fit, labelled or not.
     graph_ : str
-        The graphs of truth and map, in words; empty where there are none.
+        Description of the graphs of truth and map; empty if there are none.
     bound_history_ : list of float
-        What the solver climbed, one value an iteration, in standardised units.
+        Objective of the solver in standardized units, one value per iteration.
     n_iter_ : int
     solver_ : str
         The solver that "auto" chose.
@@ -120,7 +120,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
         X : (n_items, n_features)
             One row per item, labelled or not.
         y : Annotations, (n_items, n_annotators) with NaN, or (n_items,)
-            Who said what; a vector holds the labels of one annotator.
+            Labels by item and annotator; a vector holds the labels of one annotator.
         callback : callable(iteration, bound, seconds), optional
             Called after every iteration; return True to stop the fit.
         gold : mapping from item id to number, or (n_items,) with NaN or None, optional

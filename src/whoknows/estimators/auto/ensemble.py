@@ -21,7 +21,7 @@ from whoknows.estimators.auto.cross_validation import (
 )
 from whoknows.estimators.auto.members import Member, default_members, kinds, on_other_maps
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, HeldOutScores, Selection, gain_of_varying
-from whoknows.estimators.base import CrowdClassifierMixin
+from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
 from whoknows.estimators.classifier import CrowdClassifier, start_of_update
 from whoknows.estimators.fitted_pair import FittedPair, typical_rows
 from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing, with_annotator_map
@@ -106,7 +106,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         X, data = check_training_input(self, X, y, gold, sample_weight)
         data = data.without_zero_weights()
         with opened(self.engine) as engine:
-            return self._fit(X, data, callback, engine, self._checkpoint(checkpoint, data))
+            return self._fit(X, data, callback, engine, checkpoint_of(self, checkpoint, data))
 
     def _fit(
         self, X: Array, data: TrainingData, callback: Progress | None, engine: Engine, checkpoint: Any
