@@ -86,7 +86,7 @@ def test_a_graph_that_knows_only_its_items_serves_a_fit_with_few_labels():
     y = np.where(np.arange(N)[:, None] % 5 == 0, Y, np.nan)
     model = CrowdClassifier("id", map=SpectralMap(PrecomputedGraph(weights)), tol=1e-3).fit(X, y)
     assert model.score(X, Y[:, 0]) > 0.9
-    with pytest.raises(NotCompatible, match="knows only the items it was given"):
+    with pytest.raises(NotCompatible, match="has weights for the training items only"):
         model.predict(X[:5])
 
 

@@ -241,12 +241,13 @@ class Selection:
 
     def _only(self, rows: Any, weights: Array, left_out: int) -> Selection:
         """Return the selection of some members, with new weights (3, n_rows)."""
+        of_labels, on_truth, on_labelled = np.ascontiguousarray(weights)  # sums round as after a reload
         return replace(
             self,
             members=[self.members[i] for i in rows],
-            weights=weights[0],
-            on_truth=weights[1],
-            on_labelled=weights[2],
+            weights=of_labels,
+            on_truth=on_truth,
+            on_labelled=on_labelled,
             log_lik=self.log_lik[:, rows],
             left_out=self.left_out + left_out,
         )
