@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.crowds.cases import Answer
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
 from whoknows.estimators.baselines import DawidSkene, MajorityVoteClassifier
-from whoknows.estimators.baselines.base import majority, votes
+from whoknows.estimators.baselines.two_step import majority, votes
 
 FOLDS = 5  # of the cross-validation for CROWDLAB, as in cleanlab's tutorial
 SMALLEST = 1e-10  # lower bound of probabilities before taking logarithms

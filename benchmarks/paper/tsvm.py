@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from whoknows._array import Array, with_constant
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.baselines.base import Baseline, majority, votes
+from whoknows.estimators.baselines.two_step import Baseline, majority, votes
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, Rules, or_none
 
 COSTS = (0.001, 0.01, 0.1, 1.0, 10.0)  # candidates for C

@@ -23,7 +23,7 @@ from benchmarks.paper.tsvm import (
 from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations
 from whoknows._array import with_constant
-from whoknows.estimators.baselines.base import majority, votes
+from whoknows.estimators.baselines.two_step import majority, votes
 
 
 @parametrize_with_checks([TransductiveSVM(), TransductiveSVM(C=1.0, unlabelled_weight=0.5)])

@@ -5,7 +5,6 @@ import pytest
 
 from whoknows import AutoCrowdClassifier
 from whoknows.estimators.auto import cross_validation, members
-from whoknows.estimators.auto import ensemble as auto
 from whoknows.estimators.auto.cross_validation import Candidate
 from whoknows.estimators.auto.ensemble import _in_stages
 from whoknows.estimators.auto.members import Member, default_members, kinds
@@ -122,7 +121,7 @@ def test_members_start_from_what_they_learnt_on_trial(few_are_tried, monkeypatch
 
     monkeypatch.setattr(Candidate, "fit", told)
     monkeypatch.setattr(members, "ROUGH", 1e-6)  # near enough to where they end
-    monkeypatch.setattr(auto, "TOL_OF_MANY", 1e-6)
+    monkeypatch.setattr(cross_validation, "TOL_OF_MANY", 1e-6)
     for _ in range(2):
         found.append(AutoCrowdClassifier(members=MEMBERS[::2], tol=1e-7).fit(X, y))
     assert known
@@ -133,7 +132,7 @@ def test_members_start_from_what_they_learnt_on_trial(few_are_tried, monkeypatch
 
 def test_very_many_items_find_a_start_by_themselves(few_are_tried, monkeypatch):
     known, fit = [], Candidate.fit
-    monkeypatch.setattr(auto, "MANY", 300)
+    monkeypatch.setattr(cross_validation, "MANY", 300)
     monkeypatch.setattr(Candidate, "fit", lambda *args: known.append(args[2]) or fit(*args))
     X, y, _ = world()
     AutoCrowdClassifier(members=MEMBERS, tol=1e-3).fit(X, y)

@@ -24,8 +24,7 @@ from whoknows.estimators.baselines import (
     SingleAnnotatorClassifier,
     ml_original,
 )
-from whoknows.estimators.baselines.base import majority, votes
-from whoknows.estimators.baselines.two_step import dawid_skene
+from whoknows.estimators.baselines.two_step import dawid_skene, majority, votes
 from whoknows.fit.monitor import Monitor
 
 EVERYBODY = [MajorityVoteClassifier(), SingleAnnotatorClassifier(0), DawidSkene()]

@@ -336,7 +336,7 @@ class TestWhatIsRefused:
     def test_counts(self, world, n):
         X, said, model = world
         with pytest.raises(
-            ValueError, match=r"n must be a whole number of 1 or more, the labels to ask for; got"
+            ValueError, match=r"n must be an integer of at least 1, the number of labels to ask for; got"
         ):
             suggest(model, X, said, n)
 

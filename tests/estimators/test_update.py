@@ -11,7 +11,6 @@ from sklearn.exceptions import NotFittedError
 
 from tests.estimators.worlds import line_world
 from whoknows import Annotations, AutoCrowdClassifier, BernoulliAnnotators, CrowdClassifier
-from whoknows.estimators.auto import ensemble
 from whoknows.estimators.auto.members import Member
 from whoknows.estimators.prepared_model import DIRECTIONS, directions_of
 
@@ -395,7 +394,7 @@ def test_auto_members_see_of_x_what_all_labels_allow():
 def test_auto_that_fails_halfway_leaves_every_member_whole(monkeypatch):
     model = auto().fit(X, FIRST)
     same = pickle.loads(pickle.dumps(model))
-    fit, calls = ensemble.fit_classifier, []
+    fit, calls = CrowdClassifier._fit_pair, []
 
     def fail_at_the_second(*args, **named):
         calls.append(args)
@@ -404,7 +403,7 @@ def test_auto_that_fails_halfway_leaves_every_member_whole(monkeypatch):
         return fit(*args, **named)
 
     with monkeypatch.context() as patched:
-        patched.setattr(ensemble, "fit_classifier", fail_at_the_second)
+        patched.setattr(CrowdClassifier, "_fit_pair", fail_at_the_second)
         with pytest.raises(Stop):
             model.update(X, some(True, Y[:, :1], annotators=["zoe"]))
     assert_same_answer(model, same, atol=0)

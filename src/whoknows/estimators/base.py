@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from whoknows._array import Array
+from whoknows._array import Array, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import elements
-from whoknows.estimators.ask.batch import suggest
-from whoknows.estimators.ask.suggestions import Suggestions
+from whoknows.estimators.ask.batch import Voice, suggest
+from whoknows.estimators.fitted_pair import FittedPair, annotator_row, annotator_rows
+from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.inputs.validation import CheckedFeatures, check_annotations, check_features, row_ids
+from whoknows.estimators.intervals import (
+    Interval,
+    Ranking,
+    average_expertise,
+    expertise_interval,
+    mixture,
+    prob_interval,
+)
+from whoknows.fit.items import Items
+from whoknows.model.distances import block_by_block
+
+LEAST_VOICE = 0.01  # weight of a member that takes part in suggestions
+
+Ask = Callable[[FittedPair, Items], Any]  # one pair about items
 
 
 class CrowdEstimator(BaseEstimator):
@@ -56,18 +74,113 @@ class CrowdEstimator(BaseEstimator):
         return check_annotations(y, len(X), self.annotators_, row_ids(X))
 
 
+def checkpoint_of(estimator: Any, folder: Any, data: TrainingData) -> Any:
+    """Return the checkpoint of a fit in a folder; None if there is no folder."""
+    if folder is None:
+        return None
+    from whoknows.estimators.persistence.checkpoint import Checkpoint  # it imports the estimators
+
+    return Checkpoint.of(folder, estimator, data)
+
+
 def is_truth_vector(y: Any) -> bool:
     """Whether y holds one truth per item, rather than annotations."""
     return not isinstance(y, Annotations) and np.ndim(y) == 1
 
 
 class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
-    """Answers that follow from ``predict_proba`` and ``log_predictive``."""
+    """Answers of one fitted pair, or of several by weighted averages.
+
+    Attributes
+    ----------
+    pairs_ : list of FittedPair
+    weights_, _truth_weights : (n_pairs,)
+        For expertise and labels, and for the truth of items without labels.
+    """
+
+    pairs_: list[FittedPair]
+    weights_: Array
+    _truth_weights: Array
 
     def predict(self, X: Any) -> Any:
         """Return the most probable class of each item: (n_items,)."""
         most_probable = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
+
+    def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
+        """p(z | x) of each item, labels aside: (n_items, n_classes), columns as in ``classes_``.
+
+        With ``truth="gp"`` the labels of an item of the fit count too: the truth is no function of x.
+
+        Parameters
+        ----------
+        X : (n_items, n_features)
+        return_interval : bool
+            Return the lower and the upper limit of each probability too: three (n_items, n_classes).
+        level : float
+            Nominal coverage of the intervals.
+        """
+        X = self._checked(X)
+        if return_interval:
+            return self._interval(partial(prob_interval, level=level), X, self._truth_weights, level)
+        return self._average(FittedPair.prob, X, self._truth_weights)
+
+    def expertise(
+        self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9
+    ) -> Any:
+        """Probability that each annotator is right on each item: (n_items, n_annotators).
+
+        Parameters
+        ----------
+        X : (n_items, n_features)
+        annotators : sequence of ids, optional
+            One column each; default ``annotators_``. One not seen in training has the population's expertise.
+        return_interval, level
+            As in `predict_proba`: three (n_items, n_annotators).
+        """
+        X, rows = self._checked(X), annotator_rows(annotators, self.annotators_)
+        if return_interval:
+            ask = partial(expertise_interval, level=level, rows=rows)
+            return self._interval(ask, X, self.weights_, level)
+        return self._average(partial(FittedPair.expertise, rows=rows), X, self.weights_)
+
+    def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
+        """Rank annotators by the probability of being right, averaged over items, with intervals.
+
+        Parameters
+        ----------
+        X : (n_items, n_features), optional
+            Over which items; default those of the fit (about a thousand if there are more).
+        level : float
+            Nominal coverage of the intervals.
+        """
+        check_is_fitted(self)
+        X = None if X is None else self._checked(X)
+        answers = [
+            average_expertise(pair, pair.typical if X is None else pair.prepared.items(X).on_host, level)
+            for pair in self.pairs_
+        ]
+        n_labels = self._training_data.annotations.labels_per_annotator
+        return Ranking.of(self.annotators_, mixture(self.weights_, answers, level), n_labels, level)
+
+    def confusion(self, annotator: Any) -> Array:
+        """p(label | truth) of one annotator, averaged over items of the fit: (n_classes, n_classes).
+
+        Rows are the truth, columns the label, both as in ``classes_``. If there are many items, about a
+        thousand are used.
+        """
+        check_is_fitted(self)
+        row = annotator_row(annotator, self.annotators_)
+        return np.tensordot(self.weights_, np.array([pair.confusion(row) for pair in self.pairs_]), axes=1)
+
+    def log_predictive(self, X: Any, y: Any) -> Array:
+        """log p(labels | x) of each item, truth and annotators integrated out: (n_items,).
+
+        `score` on annotations is its mean over labels; an item without labels has 0.
+        """
+        data = TrainingData(self._known_annotations(X, y, "population"))
+        blocks = self._answers(FittedPair.log_predictive, self._checked(X), data)
+        return np.concatenate([logsumexp(answers, axis=0, b=self.weights_[:, None]) for answers in blocks])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return accuracy on a truth vector, or the held-out log-likelihood of annotations.
@@ -83,43 +196,60 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
         return self._score_annotations(X, y, sample_weight)
 
-    def suggest(
-        self,
-        X: Any,
-        y: Any,
-        n: int,
-        costs: Any = None,
-        annotators: Any = None,
-        *,
-        min_gain: float = 0.0,
-        spread: bool = True,
-    ) -> Suggestions:
-        """Choose the n labels, not asked yet, with the most expected information about the truth per cost.
-
-        Parameters
-        ----------
-        X : (n_items, n_features)
-            Items one could ask about.
-        y : as in `fit`
-            Their labels so far.
-        n : int
-            Largest number of labels to ask for.
-        costs : mapping or (n_annotators,), optional
-            Cost of a label by annotator; default 1 each.
-        annotators : sequence of ids, optional
-            Who may be asked.
-        min_gain : float
-            Stop when no label is worth this many bits per cost.
-        spread : bool
-            Spread the batch over the items and the annotators.
-        """
-        return suggest(self, X, y, n, costs=costs, annotators=annotators, min_gain=min_gain, spread=spread)
+    suggest = suggest
 
     def _known_annotations(self, X: Any, y: Any, unknown: str) -> Annotations:
         """Return validated annotations in the codes of the fit; see `posterior` for ``unknown``."""
         return self._annotations_of(X, y).recode(self.annotators_, self.classes_, unknown=unknown)
 
-    def _new_annotations(self, y: Any, n_items: int, index: Any) -> Annotations:
-        """Return validated annotations for `update`; unnamed columns are the annotators of the fit."""
+    def _updated_data(self, X: Any, y: Any) -> tuple[Any, TrainingData]:
+        """Validate the input of `update`; unnamed columns of y are the annotators of the fit."""
+        check_is_fitted(self)
+        index = row_ids(X)
+        X = check_features(self, X, reset=False)
         numbered = elements(self.annotators_) == list(range(len(self.annotators_)))
-        return check_annotations(y, n_items, None if numbered else self.annotators_, index)
+        new = check_annotations(y, len(X), None if numbered else self.annotators_, index)
+        return X, self._training_data.updated(new, X).without_zero_weights()
+
+    def _voices(self, X: Any, y: Any) -> list[Voice]:
+        """Pairs with a weight worth counting, the largest first."""
+        order = [m for m in np.argsort(-self.weights_) if self.weights_[m] >= LEAST_VOICE] or [0]
+        total = self.weights_[order].sum()
+        data = TrainingData(self._known_annotations(X, y, "population"))
+        items = self._items(self._checked(X), data)
+        return [Voice(float(self.weights_[m] / total), self.pairs_[m], items[m].on_host) for m in order]
+
+    # --- on validated input --------------------------------------------------------------------------
+
+    def _items(self, X: Array, data: TrainingData | None = None) -> list[Items]:
+        """Items with the features of each pair."""
+        return [pair.prepared.items(X, data) for pair in self.pairs_]
+
+    def _by_block(
+        self, answer: Callable[[list[Items]], Any], X: Array, data: TrainingData | None = None
+    ) -> Iterator[Any]:
+        """Yield the answer to each block of items, given with the features of each pair."""
+
+        def of_block(rows: slice) -> Any:
+            return answer(self._items(X[rows], None if data is None else data[rows]))
+
+        if any(pair.prepared.needs_all for pair in self.pairs_):
+            return iter([of_block(slice(None))])
+        return block_by_block(of_block, X)
+
+    def _answers(self, ask: Ask, X: Array, data: TrainingData | None = None) -> Iterator[list[Any]]:
+        """Yield what each pair answers, block by block."""
+        return self._by_block(lambda items: list(map(ask, self.pairs_, items)), X, data)
+
+    def _average(self, ask: Ask, X: Array, weights: Array) -> Array:
+        """Average the answers of the pairs with positive weight, on the device of X."""
+
+        def average(items: list[Items]) -> Array:
+            asked = zip(weights, self.pairs_, items, strict=True)
+            return to_numpy(sum(w * ask(pair, each) for w, pair, each in asked if w > 0))
+
+        return np.concatenate(list(self._by_block(average, X)))
+
+    def _interval(self, ask: Ask, X: Array, weights: Array, level: float) -> Interval:
+        limits = [mixture(weights, answers, level) for answers in self._answers(ask, X)]
+        return tuple(np.concatenate(part) for part in zip(*limits, strict=True))  # type: ignore[return-value]

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.ask.batch import Voice
-from whoknows.estimators.base import CrowdClassifierMixin
+from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
 from whoknows.estimators.fitted_pair import (
     FittedPair,
-    annotator_row,
-    annotator_rows,
     coefficients,
     consensus,
     fit_pair,
-    in_blocks,
     rows_of,
     severity,
     typical_rows,
 )
-from whoknows.estimators.inputs.gold_and_levels import check_labels
-from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
-from whoknows.estimators.inputs.validation import all_or_nothing, check_features, row_ids
+from whoknows.estimators.inputs.training_data import TrainingData, check_labels, check_training_input
+from whoknows.estimators.inputs.validation import all_or_nothing
 from whoknows.estimators.prepared_model import (
     PreparedModel,
     describe_graphs,
     is_still_valid,
     prepare_classifier,
 )
-from whoknows.estimators.ranking import Ranking
 from whoknows.fit.engines import Engine, opened
 from whoknows.fit.monitor import Callback
 from whoknows.fit.solve import Solution, for_annotators
@@ -43,43 +36,44 @@ from whoknows.model.truth import GraphTruth
 COEFFICIENTS = ("coef_", "intercept_", "annotator_coef_", "annotator_intercept_")
 
 
+@dataclass(eq=False, repr=False)
 class CrowdClassifier(CrowdClassifierMixin):
-    """Learn the truth, a classifier and every annotator's expertise from who said what.
+    """Learn the truth, a classifier and the expertise of each annotator from the labels of many annotators.
 
-    One fit of Yan, Rosales, Fung and Dy (UAI 2010): labels of several annotators, on some of the items,
-    become p(z | x) for any item, p(z | x, labels) for labelled ones, and the probability that annotator t
-    is right on item x.
+    The model of Yan, Rosales, Fung and Dy (UAI 2010). From labels of several annotators on some of the items
+    it estimates p(z | x) for any item, p(z | x, labels) for labelled items, and the probability that
+    annotator t is right on item x.
 
     Parameters
     ----------
     truth : {"lgp", "id", "gp", "ordered"} or truth model
-        What the truth is given x. "id": logistic, items independent, Eq. (18). "lgp": the same with a graph
-        prior on its weights, through which unlabelled items count, Eqs. (9), (10). "gp": smooth on the graph
-        of items, Eqs. (3), (5). "ordered": levels with an order, such as scores 1 to 5. Or
-        `LogisticTruth(...)`, `GraphTruth(...)`.
+        Model of the truth given x. "id": logistic, items independent, Eq. (18). "lgp": the same with a graph
+        prior on its weights, which uses unlabelled items, Eqs. (9), (10). "gp": smooth on the graph of items,
+        Eqs. (3), (5). "ordered": ordered levels, such as scores 1 to 5. Or `LogisticTruth(...)`,
+        `GraphTruth(...)`.
     annotators : {"auto", "bernoulli", "confusion", "gaussian", "ordered"} or annotator model
-        What annotators say given the truth. "auto" is "bernoulli" for two classes ("gaussian" for "gp", which
-        needs it), "confusion" for more or where somebody nearly always says one thing, and "ordered", with a
-        severity and a spread each, for ordered levels.
+        Model of the labels given the truth. "auto" is "bernoulli" for two classes ("gaussian" for "gp", which
+        requires it), "confusion" for more classes or if an annotator nearly always gives the same label, and
+        "ordered", with a severity and a spread per annotator, for ordered levels.
     map : {"rbf", "linear", "spectral", "clusters"} or map
-        What truth and annotators see of x. "rbf": any smooth function of x. "linear": x itself, with
-        coefficients to read. "spectral": the graph's eigenvectors, where unlabelled items pay most if items
-        lie in clusters. "clusters": which of a few clusters x lies in, and nothing else.
+        Features of x for truth and annotators. "rbf": any smooth function of x. "linear": x itself, with
+        interpretable coefficients. "spectral": eigenvectors of a graph of all items, which use unlabelled
+        items best if items form clusters. "clusters": which of a few clusters x belongs to.
     solver : {"auto", "vb", "em", "lbfgs", "crossfit"}
         "vb": variational, with uncertainty. "em": Algorithm 1. "lbfgs": the marginal likelihood directly.
         "crossfit": EM in which an item's posterior uses a classifier that did not see its labels. "auto" is
         "vb" wherever it has a bound (two classes, Bernoulli annotators, logistic truth), "crossfit" for more
         classes, "em" elsewhere.
     annotator_map : as ``map``, optional
-        What expertise sees of x, all of it, such as "clusters": expertise that differs from one kind of item
-        to another. None: the leading features of ``map``.
+        Features of x for expertise, such as "clusters": expertise that differs between groups of items. None:
+        the leading features of ``map``.
     max_iter : int
-        Iterations at most; `DidNotConverge` warns when they were not enough.
+        Maximum number of iterations; `DidNotConverge` warns if it is reached.
     tol : float
         When to stop: see ``stop``.
     stop : {"bound", "parameters"}
-        Stop when the bound rises by less than ``tol`` of its size, or, as in Algorithm 1, when annotators'
-        parameters move by less than ``tol`` in squared norm.
+        Stop when the relative increase of the bound is less than ``tol``, or, as in Algorithm 1, when the
+        annotators' parameters change by less than ``tol`` in squared norm.
     levels : sequence of labels, optional
         For truth="ordered": the levels, lowest first. Numbers need none.
     standardize : bool, "roots" or "units"
@@ -88,15 +82,15 @@ class CrowdClassifier(CrowdClassifierMixin):
         columns that share one unit, as pixels do, of all or none). "units": the same, but where all columns
         share one unit they keep it.
     warm_start : bool
-        Start from the previous fit's posterior in place of the majority vote.
+        Start from the posterior of the previous fit instead of the majority vote.
     random_state : int, RandomState or None
-        For the maps and graphs that sample items; the same number, the same model.
+        For maps and graphs that sample items; an integer gives reproducible results.
     engine : None, "dask", address, distributed.Client or Engine
-        Where many items are added up: in this process, in a process for each of its cores, or on the Dask
-        cluster whose scheduler has this address, such as "tcp://10.0.0.1:8786". The numbers are the same.
+        Where sums over many items are computed: in this process, in one process per core, or on the Dask
+        cluster whose scheduler has this address, such as "tcp://10.0.0.1:8786". Results are the same.
     device : str, optional
-        Where features are worked on: "cuda" for a GPU, through torch. None: where they are, which of a
-        tensor is its own device.
+        Where features are computed: "cuda" for a GPU, through torch. None: where X is; for a tensor, on its
+        own device.
 
     Attributes
     ----------
@@ -111,14 +105,15 @@ class CrowdClassifier(CrowdClassifierMixin):
         w_t and γ_t in the units of X: log-odds of being right (Bernoulli), or the logit of Eq. (15)
         (Gaussian). Only with map="linear" and no other ``annotator_map``.
     annotator_severity_ : (n_annotators,)
-        How many levels more than the truth each says on average; the crowd's is 0. Only of ordered labels.
+        Mean difference between an annotator's labels and the truth, in levels; 0 over all annotators. Only
+        for ordered labels.
     posterior_ : (n_items, n_classes)
         Truth of every item of the fit, labelled or not.
     graph_ : str
-        The graphs of truth and map, in words, such as "truth on 10 nearest neighbours of 500 items"; empty
-        where there are none.
+        Description of the graphs of truth and map, such as "truth on 10 nearest neighbours of 500 items";
+        empty if there are none.
     bound_history_ : list of float
-        What the solver climbed, one value an iteration.
+        Objective of the solver, one value per iteration.
     n_iter_ : int
     solver_ : str
         The solver that "auto" chose.
@@ -137,38 +132,23 @@ class CrowdClassifier(CrowdClassifierMixin):
     (6, 3)
     """
 
-    def __init__(
-        self,
-        truth: Any = "lgp",
-        annotators: Any = "auto",
-        map: Any = "rbf",
-        solver: str = "auto",
-        *,
-        annotator_map: Any = None,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        stop: str = "bound",
-        levels: Any = None,
-        standardize: bool | str = True,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        engine: Any = None,
-        device: Any = None,
-    ) -> None:
-        self.truth = truth
-        self.annotators = annotators
-        self.map = map
-        self.solver = solver
-        self.annotator_map = annotator_map
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stop = stop
-        self.levels = levels
-        self.standardize = standardize
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.engine = engine
-        self.device = device
+    truth: Any = "lgp"
+    annotators: Any = "auto"
+    map: Any = "rbf"
+    solver: str = "auto"
+    _: KW_ONLY
+    annotator_map: Any = None
+    max_iter: int = 200
+    tol: float = 1e-6
+    stop: str = "bound"
+    levels: Any = None
+    standardize: bool | str = True
+    warm_start: bool = False
+    random_state: Any = 0
+    engine: Any = None
+    device: Any = None
+
+    weights_ = _truth_weights = np.ones(1)  # of the one pair
 
     @all_or_nothing
     def fit(
@@ -188,7 +168,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         X : (n_items, n_features)
             One row per item, labelled or not.
         y : Annotations, (n_items, n_annotators) with NaN, or (n_items,)
-            Who said what; a vector holds the labels of one annotator.
+            Labels by item and annotator; a vector holds the labels of one annotator.
         callback : callable(iteration, bound, seconds), optional
             Called after every iteration; return True to stop the fit.
         gold : mapping from item id to label, or (n_items,) with NaN or None, optional
@@ -200,12 +180,8 @@ class CrowdClassifier(CrowdClassifierMixin):
             A folder for intermediate results: a fit that was interrupted continues from there.
         """
         X, data = check_training_input(self, X, y, gold, sample_weight)
-        if checkpoint is not None:
-            from whoknows.estimators.persistence.checkpoint import Checkpoint
-
-            checkpoint = Checkpoint.of(checkpoint, self, data)
         with opened(self.engine) as engine:
-            return self._fit(X, data, engine, callback, checkpoint=checkpoint)
+            return self._fit(X, data, engine, callback, checkpoint=checkpoint_of(self, checkpoint, data))
 
     def update(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
         """Learn from labels that came in since the fit: the result of a new fit, in a fraction of its time.
@@ -220,16 +196,30 @@ class CrowdClassifier(CrowdClassifierMixin):
         callback : callable(iteration, bound, seconds), optional
             As in `fit`.
         """
-        check_is_fitted(self)
-        index = row_ids(X)
-        X = check_features(self, X, reset=False)
-        data = self._training_data.updated(self._new_annotations(y, len(X), index), X)
-        data = replace(data, annotations=check_labels(data.annotations, self)).without_zero_weights()
+        X, data = self._updated_data(X, y)
+        data = replace(data, annotations=check_labels(data.annotations, self))
         prepared, before = start_of_update(self, self._pair, self._training_data, data)
         with opened(self.engine) as engine:
             return self._fit(X, data, engine, callback, prepared=prepared, before=before)
 
     def _fit(
+        self, X: Array, data: TrainingData, engine: Engine, callback: Callback | None, **start: Any
+    ) -> Self:
+        """Fit to validated input; ``start`` as in `_fit_pair`."""
+        data = data.without_zero_weights()
+        pair = self._fit_pair(X, data, engine, callback, **start)
+        # Only now does the estimator change: a fit that fails leaves the previous one intact.
+        self._pair, self._training_data = pair, data
+        self._set_attributes()
+        checkpoint = start.get("checkpoint")
+        if checkpoint is not None and checkpoint.step("fit").is_done:
+            block = partial(_consensus_of_block, pair, data)
+            self.posterior_ = checkpoint.in_pieces("consensus", block, X, pair.prepared.needs_all)
+        else:
+            self.posterior_ = consensus(pair, X, data).prob
+        return self
+
+    def _fit_pair(
         self,
         X: Array,
         data: TrainingData,
@@ -239,23 +229,35 @@ class CrowdClassifier(CrowdClassifierMixin):
         prepared: PreparedModel | None = None,
         before: Solution | None = None,
         checkpoint: Any = None,
-    ) -> Self:
-        """Fit to validated input; see `fit_classifier`."""
-        data = data.without_zero_weights()
-        guess = partial(self._previous_posterior, X, data.annotations)
-        pair = fit_classifier(self, X, data, engine, callback, prepared, before, guess, checkpoint)
-        # Only now does the estimator change: a fit that fails leaves the previous one intact.
-        self._set_fit(pair, data)
-        if checkpoint is not None and checkpoint.step("fit").is_done:
-            block = partial(_consensus_of_block, pair, data)
-            self.posterior_ = checkpoint.in_pieces("consensus", block, X, pair.prepared.needs_all)
-        else:
-            self.posterior_ = consensus(pair, X, data).prob
-        return self
+    ) -> FittedPair:
+        """Fit one pair to validated input.
 
-    def _set_fit(self, pair: FittedPair, data: TrainingData) -> None:
-        """Set all attributes but ``posterior_``."""
-        self._pair, self._training_data = pair, data
+        ``prepared`` and ``before`` are of an earlier fit to the same items and some of the labels.
+        """
+        if prepared is None:
+            prepare = partial(prepare_classifier, self, X, data.annotations)
+            prepared = prepare() if checkpoint is None else checkpoint.remember("view", prepare)
+        # Unless items are coupled without anchors, those without labels do not enter the solver.
+        rows = np.arange(len(X)) if prepared.model.truth.needs_all else np.flatnonzero(data.informed)
+        return fit_pair(
+            self,
+            prepared,
+            prepared.chunks(X, rows, data, engine),
+            prepared.some(X, typical_rows(len(X))).on_host,
+            callback=callback,
+            start=self._previous_posterior(X, data.annotations, rows),
+            before=before,
+            step=None if checkpoint is None else checkpoint.step("fit"),
+        )
+
+    @property
+    def pairs_(self) -> list[FittedPair]:  # type: ignore[override]
+        """The fitted pair: an ensemble of one."""
+        return [self._pair]
+
+    def _set_attributes(self) -> None:
+        """Set the attributes that follow from the fitted pair and the training data."""
+        pair, data = self._pair, self._training_data
         self.n_features_in_ = pair.prepared.preprocessing.n_features
         self.classes_, self.annotators_ = data.annotations.labels, data.annotations.annotators
         self.graph_, self.solver_ = describe_graphs(pair.prepared), pair.solution.solver
@@ -263,24 +265,6 @@ class CrowdClassifier(CrowdClassifierMixin):
         for name in (*COEFFICIENTS, "annotator_severity_"):
             vars(self).pop(name, None)
         vars(self).update(coefficients(pair) | severity(pair))
-
-    def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
-        """p(z | x) of each item, labels aside: (n_items, n_classes), columns as in ``classes_``.
-
-        With ``truth="gp"`` the labels of an item of the fit count too: the truth is no function of x.
-
-        Parameters
-        ----------
-        X : (n_items, n_features)
-        return_interval : bool
-            Return the lower and the upper limit of each probability too: three (n_items, n_classes).
-        level : float
-            Nominal coverage of the intervals.
-        """
-        X, pair = self._checked(X), self._pair
-        if return_interval:
-            return in_blocks(lambda items: pair.prob_interval(items, level), pair.prepared.blocks(X))
-        return in_blocks(pair.prob, pair.prepared.blocks(X))
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, n_classes); without labels, p(z | x).
@@ -296,51 +280,6 @@ class CrowdClassifier(CrowdClassifierMixin):
         data = TrainingData(self._known_annotations(X, y, unknown))
         return consensus(self._pair, self._checked(X), data).prob
 
-    def expertise(
-        self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9
-    ) -> Any:
-        """Probability that each annotator is right on each item: (n_items, n_annotators).
-
-        Parameters
-        ----------
-        X : (n_items, n_features)
-        annotators : sequence of ids, optional
-            One column each; default ``annotators_``. One not seen in training has the population's expertise.
-        return_interval, level
-            As in `predict_proba`: three (n_items, n_annotators).
-        """
-        X, pair = self._checked(X), self._pair
-        rows = annotator_rows(annotators, self.annotators_)
-        blocks = pair.prepared.blocks(X)
-        if return_interval:
-            return in_blocks(lambda items: pair.expertise_interval(items, level, rows), blocks)
-        return in_blocks(lambda items: pair.expertise(items, rows), blocks)
-
-    def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
-        """Rank annotators by the probability of being right, averaged over items, with intervals.
-
-        Parameters
-        ----------
-        X : (n_items, n_features), optional
-            Over which items; default those of the fit (about a thousand if there are more).
-        level : float
-            Nominal coverage of the intervals.
-        """
-        check_is_fitted(self)
-        pair = self._pair
-        items = pair.typical if X is None else pair.prepared.items(self._checked(X)).on_host
-        n_labels = self._training_data.annotations.labels_per_annotator
-        return Ranking.of(self.annotators_, pair.average_expertise(items, level), n_labels, level)
-
-    def confusion(self, annotator: Any) -> Array:
-        """p(label | truth) of one annotator, averaged over items of the fit: (n_classes, n_classes).
-
-        Rows are the truth, columns the label, both as in ``classes_``. If there are many items, about a
-        thousand are used.
-        """
-        check_is_fitted(self)
-        return self._pair.confusion(annotator_row(annotator, self.annotators_))
-
     def annotator_scale(self, X: Any) -> Array:
         """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators).
 
@@ -348,15 +287,6 @@ class CrowdClassifier(CrowdClassifierMixin):
         """
         X = self._checked(X)
         return self._pair.scale(self._pair.prepared.items(X))
-
-    def log_predictive(self, X: Any, y: Any) -> Array:
-        """log p(labels | x) of each item, truth and annotators integrated out: (n_items,).
-
-        `score` on annotations is its mean over labels; an item without labels has 0.
-        """
-        data = TrainingData(self._known_annotations(X, y, "population"))
-        blocks = self._pair.prepared.blocks(self._checked(X), data)
-        return in_blocks(self._pair.log_predictive, blocks)
 
     def __getattr__(self, name: str) -> Any:
         """Say why a coefficient is not there."""
@@ -381,10 +311,6 @@ class CrowdClassifier(CrowdClassifierMixin):
 
     # --- inside, on validated input ----------------------------------------------------------------
 
-    def _voices(self, X: Any, y: Any) -> list[Voice]:
-        data = TrainingData(self._known_annotations(X, y, "population"))
-        return [Voice(1.0, self._pair, self._pair.prepared.items(self._checked(X), data).on_host)]
-
     def _previous_posterior(self, X: Array, annotations: Annotations, rows: Any) -> Array | None:
         """Return the previous fit's posterior of some items, with ``warm_start`` and if it applies."""
         if not (self.warm_start and self.__sklearn_is_fitted__()):
@@ -395,39 +321,6 @@ class CrowdClassifier(CrowdClassifierMixin):
             return None
         known = annotations.recode(self.annotators_, self.classes_, unknown="population")
         return self._pair.posterior(prepared.some(X, rows, TrainingData(known))).prob
-
-
-def fit_classifier(
-    settings: Any,
-    X: Array,
-    data: TrainingData,
-    engine: Engine,
-    callback: Callback | None = None,
-    prepared: PreparedModel | None = None,
-    before: Solution | None = None,
-    guess: Any = None,
-    checkpoint: Any = None,
-) -> FittedPair:
-    """Fit one pair to validated input.
-
-    ``prepared`` and ``before`` are of an earlier fit to the same items and some of the labels; ``guess``
-    (rows) gives a posterior to start from.
-    """
-    if prepared is None:
-        prepare = partial(prepare_classifier, settings, X, data.annotations)
-        prepared = prepare() if checkpoint is None else checkpoint.remember("view", prepare)
-    # Where items are not coupled, or anchors stand for them, items without labels do not enter the solver.
-    rows = np.arange(len(X)) if prepared.model.truth.needs_all else np.flatnonzero(data.informed)
-    return fit_pair(
-        settings,
-        prepared,
-        prepared.chunks(X, rows, data, engine),
-        prepared.some(X, typical_rows(len(X))).on_host,
-        callback=callback,
-        start=None if guess is None else guess(rows),
-        before=before,
-        step=None if checkpoint is None else checkpoint.step("fit"),
-    )
 
 
 def start_of_update(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from whoknows._threads import one_thread
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, as_column, elements
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.intervals import Interval, average_interval, class_interval, expertise_interval
 from whoknows.estimators.prepared_model import PreparedModel
 from whoknows.fit.engines import Chunks
 from whoknows.fit.items import Items
@@ -136,26 +135,6 @@ class FittedPair:
         )
         return to_numpy(right[:, rows])
 
-    def prob_interval(self, items: Items, level: float) -> Interval:
-        """p(z | x) with limits: three (n_items, n_classes)."""
-        truth, prob = self.prepared.model.truth, to_numpy(self.prob(items))
-        xi = truth.parameters(self.solution.truth)
-        return class_interval(truth, xi, self.covariances, items.on_host.X_truth, prob, level)
-
-    def expertise_interval(self, items: Items, level: float, rows: Rows) -> Interval:
-        """Expertise with limits: three (n_items, n_rows)."""
-        annotators, theta = self.prepared.model.annotators, self.solution.annotators.mean
-        prob, value = to_numpy(self.prob(items)), self.expertise(items, rows)
-        X_annotators = items.on_host.X_annotators
-        return expertise_interval(annotators, theta, self.covariances, rows, X_annotators, prob, value, level)
-
-    def average_expertise(self, items: Items, level: float) -> Interval:
-        """Expertise averaged over the items, with limits: three (n_annotators,)."""
-        annotators, prob = self.prepared.model.annotators, self.prob(items)
-        belief, X_annotators = self.solution.annotators, items.X_annotators
-        value = annotators.expertise(belief, X_annotators, prob).mean(axis=0)[:-1]
-        return average_interval(annotators, belief.mean, self.covariances, X_annotators, prob, value, level)
-
     def confusion(self, row: int) -> Array:
         """p(label | truth) of one annotator, averaged over typical items: (n_classes, n_classes)."""
         belief = belief_about(self.solution.annotators, row)
@@ -178,33 +157,12 @@ def fit_pair(
     ``settings`` are an estimator's. ``start`` is a first guess at the posterior; ``before`` is what the same
     model learned from some of the labels; ``step`` is a step of a checkpoint.
     """
-    monitor = monitor_of(settings, callback, step)
-
-    def run() -> Solution:
-        return run_solver(settings, prepared, items, monitor, start, before)
-
-    solution = run() if step is None else step.solution(monitor, run)
+    monitor = Monitor(settings.max_iter, settings.tol, settings.stop, callback, keeper=step)
+    run = partial(solve, prepared.model, items, start, monitor, settings.solver, before=before)
+    with one_thread():
+        solution = run() if step is None else step.solution(monitor, run)
     covariances = covariances_of(prepared.model, items, solution) if prepared.units is None else None
     return FittedPair(prepared, solution, covariances, typical, monitor.history)
-
-
-def monitor_of(settings: Any, callback: Callback | None = None, keeper: Any = None) -> Monitor:
-    """Return the monitor of a fit."""
-    stop = getattr(settings, "stop", "bound")
-    return Monitor(settings.max_iter, settings.tol, stop, callback, keeper=keeper)
-
-
-def run_solver(
-    settings: Any,
-    prepared: PreparedModel,
-    items: Items | Chunks,
-    monitor: Monitor,
-    start: Array | None = None,
-    before: Solution | None = None,
-) -> Solution:
-    """Run the solver that the settings name."""
-    with one_thread():
-        return solve(prepared.model, items, start, monitor, settings.solver, before=before)
 
 
 def consensus(pair: FittedPair, X: Array, data: TrainingData) -> Posterior:
@@ -220,14 +178,6 @@ def joined(parts: list[Any]) -> Posterior:
         )
         return GaussianPosterior(mean, variance)
     return CategoricalPosterior(np.concatenate([to_numpy(part.prob) for part in parts]))
-
-
-def in_blocks(ask: Callable[[Items], Any], blocks: Iterator[Items]) -> Any:
-    """Ask about one block of items after the other, and join the answers; limits are joined one by one."""
-    answers = [ask(items) for items in blocks]
-    if isinstance(answers[0], tuple):
-        return tuple(np.concatenate(part) for part in zip(*answers, strict=True))
-    return np.concatenate([to_numpy(answer) for answer in answers])
 
 
 def typical_rows(n_items: int) -> Rows:

@@ -1,16 +1,21 @@
-"""Intervals of probabilities, from the covariances of the parameters."""
+"""Intervals of probabilities, from the covariances of the parameters; annotators ranked by expertise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit, logsumexp, softmax
 from scipy.stats import norm
 
-from whoknows._array import Array, Rows
+from whoknows._array import Array, Rows, to_numpy
+from whoknows.data.dataframes import write_long
 from whoknows.data.errors import InputError
+from whoknows.data.vocabulary import Ids, elements
+from whoknows.estimators.fitted_pair import FittedPair
+from whoknows.fit.items import Items
 from whoknows.fit.laplace import Covariances
 from whoknows.model.gaussian import Belief
 from whoknows.model.protocols import IntervalTruth, require
@@ -19,6 +24,7 @@ Interval = tuple[Array, Array, Array]  # the estimate, its lower and its upper l
 
 GRID = np.linspace(-1, 1, 9)  # points of the interval of the log-odds at which the probability is evaluated
 AT_ONCE = 4_000_000  # numbers in memory at once
+SHOWN = 20  # rows of a printed ranking
 
 
 def check_level(level: Any) -> float:
@@ -26,6 +32,13 @@ def check_level(level: Any) -> float:
     if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
         raise InputError(f"level must be a number between 0 and 1, such as 0.9; got {level!r}.")
     return float(norm.ppf(0.5 + level / 2))
+
+
+def prob_interval(pair: FittedPair, items: Items, level: float) -> Interval:
+    """p(z | x) with limits: three (n_items, n_classes)."""
+    truth, prob = pair.prepared.model.truth, to_numpy(pair.prob(items))
+    xi = truth.parameters(pair.solution.truth)
+    return class_interval(truth, xi, pair.covariances, items.on_host.X_truth, prob, level)
 
 
 def class_interval(
@@ -58,18 +71,18 @@ def class_interval(
     return _around(prob, expit(centre - reach * sd), expit(centre + reach * sd))
 
 
-def expertise_interval(
-    annotators: Any,
-    theta: Array,
-    spread: Covariances,
-    rows: Rows,
-    X_annotators: Array,
-    prob: Array,
-    value: Array,
-    level: float,
-) -> Interval:
-    """Expertise of some annotators with limits: three (n_items, n_rows); ``value`` is the estimate."""
-    reach = check_level(level)
+def expertise_interval(pair: FittedPair, items: Items, level: float, rows: Rows) -> Interval:
+    """Expertise with limits: three (n_items, n_rows); ``rows`` as in `FittedPair.expertise`."""
+    reach, annotators, theta = (
+        check_level(level),
+        pair.prepared.model.annotators,
+        pair.solution.annotators.mean,
+    )
+    prob, value, X_annotators = (
+        to_numpy(pair.prob(items)),
+        pair.expertise(items, rows),
+        items.on_host.X_annotators,
+    )
     size = 1 + X_annotators.shape[0] * theta.shape[1] * prob.shape[1] // AT_ONCE
     low, high = np.empty_like(value), np.empty_like(value)
     for part in np.array_split(np.arange(len(X_annotators)), size):
@@ -78,27 +91,24 @@ def expertise_interval(
             return np.asarray(annotators.expertise(Belief(points), X_annotators[part], prob[part]))
 
         for column, row in enumerate(rows):
-            centre, sd = sigma_points(expertise, theta[row], spread.annotators[row])
+            centre, sd = sigma_points(expertise, theta[row], pair.covariances.annotators[row])
             low[part, column], high[part, column] = expit(centre - reach * sd), expit(centre + reach * sd)
     return _around(value, low, high)
 
 
-def average_interval(
-    annotators: Any,
-    theta: Array,
-    spread: Covariances,
-    X_annotators: Array,
-    prob: Array,
-    value: Array,
-    level: float,
-) -> Interval:
-    """Expertise averaged over items, with limits: three (n_annotators,); ``value`` is the estimate."""
-    reach = check_level(level)
+def average_expertise(pair: FittedPair, items: Items, level: float) -> Interval:
+    """Expertise averaged over the items, with limits: three (n_annotators,)."""
+    reach, annotators, belief = check_level(level), pair.prepared.model.annotators, pair.solution.annotators
+    prob = pair.prob(items)
 
-    def average(points: Array) -> Array:
-        return np.asarray(annotators.expertise(Belief(points), X_annotators, prob)).mean(axis=0)
+    def average(belief: Belief) -> Array:
+        return np.asarray(annotators.expertise(belief, items.X_annotators, prob)).mean(axis=0)
 
-    odds = [sigma_points(average, theta[t], spread.annotators[t]) for t in range(len(value))]
+    value = average(belief)[:-1]
+    odds = [
+        sigma_points(lambda points: average(Belief(points)), belief.mean[t], pair.covariances.annotators[t])
+        for t in range(len(value))
+    ]
     centre, sd = np.array(odds).reshape(-1, 2).T
     return _around(value, expit(centre - reach * sd), expit(centre + reach * sd))
 
@@ -121,6 +131,8 @@ def sigma_points(
 def mixture(weights: Array, answers: list[Interval], level: float) -> Interval:
     """Interval of a weighted average of members, on log-odds: variance within and between members."""
     reach = check_level(level)
+    if len(answers) == 1:
+        return answers[0]
     value = np.tensordot(weights, np.array([a[0] for a in answers]), axes=1)
     low, high = (logit(np.clip(np.array([a[i] for a in answers]), 1e-12, 1 - 1e-12)) for i in (1, 2))
     centre, variance = 0.5 * (low + high), ((high - low) / (2 * reach)) ** 2
@@ -132,3 +144,59 @@ def mixture(weights: Array, answers: list[Interval], level: float) -> Interval:
 def _around(value: Array, low: Array, high: Array) -> Interval:
     """Return estimate and limits; the estimate, an average over the parameters, is never outside them."""
     return value, np.minimum(low, value), np.maximum(high, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Annotators, best first; print it.
+
+    Attributes
+    ----------
+    annotator : (n_annotators,)
+    expertise, low, high : (n_annotators,)
+        Probability of being right, averaged over the items, with limits.
+    n_labels : (n_annotators,)
+        Number of labels in the fit.
+    level : float
+        Nominal coverage of the interval from low to high.
+    """
+
+    annotator: Ids
+    expertise: Array
+    low: Array
+    high: Array
+    n_labels: Any
+    level: float
+
+    @classmethod
+    def of(cls, annotator: Ids, interval: Interval, n_labels: Any, level: float) -> Ranking:
+        """Sort by expertise."""
+        order = np.argsort(-interval[0], kind="stable")
+        return cls(annotator[order], *(limit[order] for limit in interval), n_labels[order], level)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Table with the columns annotator, expertise, low, high and n_labels.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Default: the first of them that is installed.
+        """
+        names = ("annotator", "expertise", "low", "high", "n_labels")
+        return write_long({name: getattr(self, name) for name in names}, backend)
+
+    def __len__(self) -> int:
+        return len(self.annotator)
+
+    def __repr__(self) -> str:
+        """Format the first rows as a table."""
+        names = [str(name) for name in elements(self.annotator)[:SHOWN]]
+        width = max([9, *map(len, names)])
+        rows = [
+            f"{name:<{width}}{self.expertise[i]:>8.1%}{f'{self.low[i]:.1%} to {self.high[i]:.1%}':>20}"
+            f"{self.n_labels[i]:>9}"
+            for i, name in enumerate(names)
+        ]
+        left = len(self) - SHOWN
+        head = f"{'annotator':<{width}}{'right':>8}{f'{self.level:.0%} interval':>20}{'labels':>9}"
+        return "\n".join([head, *rows, *([f"… and {left} more"] if left > 0 else [])])

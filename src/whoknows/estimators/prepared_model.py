@@ -188,12 +188,12 @@ def describe_graphs(prepared: PreparedModel) -> str:
         getattr(getattr(features, "graph", None), "description", "")
         for features in (preprocessing.features, preprocessing.of_annotators)
     )
-    told = (("truth", prepared.model.truth.description), ("map", of_map), ("expertise", of_annotators))
-    return "; ".join(f"{whose} on {graph}" for whose, graph in told if graph)
+    graphs = {"truth": prepared.model.truth.description, "map": of_map, "expertise": of_annotators}
+    return "; ".join(f"{whose} on {graph}" for whose, graph in graphs.items() if graph)
 
 
 def _part(X: Any, rows: Rows, data: TrainingData) -> tuple[Any, Any, TrainingData]:
-    """Return what a chunk is made of; out-of-core features are read where the chunk is kept."""
+    """Return what a chunk is made of; out-of-core features are read by the worker that holds it."""
     if hasattr(X, "part"):
         return X.part(int(rows[0]), int(rows[-1]) + 1), rows - rows[0], data[rows]
     return X[rows], slice(None), data[rows]

@@ -1,7 +1,8 @@
-"""CrowdRegressor: the same for labels that are real numbers."""
+"""CrowdRegressor: truth and labels are real numbers."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +11,9 @@ from sklearn.metrics import r2_score
 
 from whoknows._array import Array
 from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import Ids
 from whoknows.estimators.base import CrowdEstimator, is_truth_vector
-from whoknows.estimators.fitted_pair import FittedPair, consensus, fit_pair, typical_rows
-from whoknows.estimators.inputs.gold_and_levels import check_numbers
-from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
+from whoknows.estimators.fitted_pair import consensus, fit_pair, typical_rows
+from whoknows.estimators.inputs.training_data import TrainingData, check_numbers, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing
 from whoknows.estimators.prepared_model import describe_graphs, prepare_regressor
 from whoknows.fit.engines import Serial
@@ -24,51 +23,52 @@ from whoknows.fit.monitor import Callback
 SOLVERS = ("auto", "em", "lbfgs")
 
 
+@dataclass(eq=False, repr=False)
 class CrowdRegressor(RegressorMixin, CrowdEstimator):
-    """Learn a real-valued truth, a regression and every annotator's bias and spread from who said what.
+    """Learn a real-valued truth, a regression and the bias and spread of each annotator from their labels.
 
-    The truth is a function of x plus noise, z = f(x) + ε; annotator t says y = z + b_t + noise of standard
-    deviation σ_t(x). Everything is Gaussian, so the truth and f are known exactly, with their uncertainty,
-    once b_t, σ_t and the size of ε are; these are learnt. Labels are brought to mean 0 and variance 1 inside;
-    every answer is in the units of y.
+    The truth is a function of x plus noise, z = f(x) + ε; the label of annotator t is y = z + b_t + noise of
+    standard deviation σ_t(x). All distributions are Gaussian, so the posterior of the truth and of f is exact
+    given b_t, σ_t and the variance of ε, which are estimated. Labels are standardized internally; all results
+    are in the units of y.
 
     Parameters
     ----------
     truth : {"id", "lgp"} or LinearTruth
-        "id": items independent given f. "lgp": the same with a graph prior on f's weights, Eq. (10), through
-        which unlabelled items count. Or `LinearTruth(...)`.
+        "id": items independent given f. "lgp": the same with a graph prior on the weights of f, Eq. (10),
+        which uses unlabelled items. Or `LinearTruth(...)`.
     annotators : {"auto", "biased"} or BiasedAnnotators
-        What annotators say given the truth; "auto" is "biased", the only kind.
+        Model of the labels given the truth; "auto" is "biased", the only kind.
     map : {"rbf", "linear", "spectral", "clusters"} or map
-        What truth and annotators see of x, as in `CrowdClassifier`.
+        Features of x for truth and annotators, as in `CrowdClassifier`.
     solver : {"auto", "em", "lbfgs"}
         "em": Algorithm 1 with an exact E-step. "lbfgs": the marginal likelihood directly, the same maximum.
         "auto" is "em".
     annotator_map : as ``map``, optional
-        What annotators' spread sees of x, as in `CrowdClassifier`.
+        Features of x for the spread of annotators, as in `CrowdClassifier`.
     max_iter : int
-        Iterations at most; `DidNotConverge` warns when they were not enough.
+        Maximum number of iterations; `DidNotConverge` warns if it is reached.
     tol : float
-        Stop when the bound rises by less than ``tol`` of its size.
+        Stop when the relative increase of the bound is less than ``tol``.
     standardize : bool or "roots"
         As in `CrowdClassifier`.
     random_state : int, RandomState or None
-        For the maps and graphs that sample items; the same number, the same model.
+        For maps and graphs that sample items; an integer gives reproducible results.
 
     Attributes
     ----------
     annotators_ : (n_annotators,)
         Their ids, the columns of `annotator_scale`.
     annotator_bias_ : (n_annotators,)
-        How much more than the truth each says on average; the crowd's is 0.
+        b_t, the mean difference between an annotator's labels and the truth; 0 over all annotators.
     noise_ : float
         s, the standard deviation of the truth around f(x).
     posterior_mean_, posterior_std_ : (n_items,)
-        Truth of every item of the fit, labelled or not, and how sure that is.
+        Posterior mean and standard deviation of the truth of every item of the fit, labelled or not.
     graph_ : str
-        The graphs of truth and map, in words; empty where there are none.
+        Description of the graphs of truth and map; empty if there are none.
     bound_history_ : list of float
-        What the solver climbed, one value an iteration, in standardised units.
+        Objective of the solver in standardized units, one value per iteration.
     n_iter_ : int
     solver_ : str
         The solver that "auto" chose.
@@ -91,28 +91,18 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
     True
     """
 
-    def __init__(
-        self,
-        truth: Any = "id",
-        annotators: Any = "auto",
-        map: Any = "rbf",
-        solver: str = "auto",
-        *,
-        annotator_map: Any = None,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        standardize: bool | str = True,
-        random_state: Any = 0,
-    ) -> None:
-        self.truth = truth
-        self.annotators = annotators
-        self.map = map
-        self.solver = solver
-        self.annotator_map = annotator_map
-        self.max_iter = max_iter
-        self.tol = tol
-        self.standardize = standardize
-        self.random_state = random_state
+    truth: Any = "id"
+    annotators: Any = "auto"
+    map: Any = "rbf"
+    solver: str = "auto"
+    _: KW_ONLY
+    annotator_map: Any = None
+    max_iter: int = 200
+    tol: float = 1e-6
+    standardize: bool | str = True
+    random_state: Any = 0
+
+    stop = "bound"  # see `CrowdClassifier`
 
     @all_or_nothing
     def fit(
@@ -131,7 +121,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
         X : (n_items, n_features)
             One row per item, labelled or not.
         y : Annotations, (n_items, n_annotators) with NaN, or (n_items,)
-            Who said what; a vector holds the labels of one annotator.
+            Labels by item and annotator; a vector holds the labels of one annotator.
         callback : callable(iteration, bound, seconds), optional
             Called after every iteration; return True to stop the fit.
         gold : mapping from item id to number, or (n_items,) with NaN or None, optional
@@ -148,14 +138,15 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
         typical = prepared.some(X, typical_rows(len(X)))
         pair = fit_pair(self, prepared, items, typical, callback=callback)
         # Only now does the estimator change: a fit that fails leaves the previous one intact.
-        self._set_fit(pair, data.annotations.annotators)
+        self._pair, self.annotators_ = pair, data.annotations.annotators
+        self._set_attributes()
         truth = consensus(pair, X, data)
         self.posterior_mean_, self.posterior_std_ = truth.mean, np.sqrt(truth.variance)
         return self
 
-    def _set_fit(self, pair: FittedPair, annotators: Ids) -> None:
-        """Set all attributes but the posterior."""
-        self._pair, self.annotators_ = pair, annotators
+    def _set_attributes(self) -> None:
+        """Set the attributes that follow from the fitted pair."""
+        pair = self._pair
         self.n_features_in_ = pair.prepared.preprocessing.n_features
         self.graph_, self.solver_ = describe_graphs(pair.prepared), pair.solution.solver
         self.bound_history_, self.n_iter_ = pair.history, len(pair.history)

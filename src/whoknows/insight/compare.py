@@ -20,7 +20,7 @@ from whoknows.estimators.baselines import (
     SingleAnnotatorClassifier,
     ml_original,
 )
-from whoknows.estimators.baselines.base import majority, votes
+from whoknows.estimators.baselines.two_step import majority, votes
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.fit.monitor import DidNotConverge
 from whoknows.insight.model_selection import AnnotationFolds, ItemFolds

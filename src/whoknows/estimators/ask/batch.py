@@ -42,9 +42,9 @@ def suggest(
     X: Any,
     y: Any,
     n: int,
-    *,
     costs: Any = None,
     annotators: Any = None,
+    *,
     min_gain: float = 0.0,
     spread: bool = True,
 ) -> Suggestions:
@@ -243,7 +243,7 @@ class _Batch:
     gain : (n_items, n_asked)
         Bits per cost; ASKED for pairs asked or chosen, FULL for items with enough labels in this batch.
     joint : for each item (n_patterns, n_classes)
-        p(what the labels chosen will say, z): a row for each way they may come out.
+        p(values of the chosen labels, z): one row per combination of values.
     taken : (n_items,)
         How many labels are chosen.
     """
@@ -413,7 +413,7 @@ def information(prob: Array, accuracy: Array, mistakes: Array) -> Array:
     """
     p = prob[:, None, :]
     wrong = p * (1 - accuracy)
-    said = p * accuracy + (wrong.swapaxes(0, 1) @ mistakes).swapaxes(0, 1)
+    label = p * accuracy + (wrong.swapaxes(0, 1) @ mistakes).swapaxes(0, 1)
     given_truth = entr(accuracy) + entr(1 - accuracy) + (1 - accuracy) * entr(mistakes).sum(axis=2)
-    bits = (entr(said).sum(axis=2) - (p * given_truth).sum(axis=2)) / np.log(2)
+    bits = (entr(label).sum(axis=2) - (p * given_truth).sum(axis=2)) / np.log(2)
     return np.where(bits > NOTHING, bits, 0.0)

@@ -96,7 +96,7 @@ def _cell(value: Any) -> str:
 def check_count(n: Any) -> int:
     """Return the number of labels to ask for."""
     if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-        raise InputError(f"n must be a whole number of 1 or more, the labels to ask for; got {n!r}.")
+        raise InputError(f"n must be an integer of at least 1, the number of labels to ask for; got {n!r}.")
     return int(n)
 
 

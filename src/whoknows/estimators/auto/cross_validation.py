@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -13,20 +13,22 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from whoknows._array import Array, Rows
-from whoknows._threads import side_by_side
+from whoknows._threads import one_thread, side_by_side
 from whoknows.estimators.auto.members import ROUGH, Member, kinds
 from whoknows.estimators.auto.selection import HeldOutScores
-from whoknows.estimators.fitted_pair import FittedPair, fit_pair, monitor_of, run_solver
+from whoknows.estimators.fitted_pair import FittedPair, fit_pair, typical_rows
+from whoknows.estimators.inputs.preprocessing import Preprocessing
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.prepared_model import PreparedModel
-from whoknows.fit.engines import Chunks
+from whoknows.estimators.prepared_model import PreparedModel, prepare_classifier
+from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
-from whoknows.fit.solve import Solution, guess_of
+from whoknows.fit.monitor import Monitor
+from whoknows.fit.solve import MANY, Solution, for_annotators, guess_of, solve
 
+TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes no answer
 MOST_SCORED = 5_000  # items that members are scored on; more would not change the weights
 
 Progress = Callable[[int, int, float], Any]
-Build = Callable[[list[Member]], "list[Candidate]"]
 
 
 # --- which items ------------------------------------------------------------------------------------
@@ -112,8 +114,9 @@ class Candidate:
     def _score(self, rest: Any, fold: Any, step: Any, start: Array | None) -> tuple[HeldOutScores, Solution]:
         rough = copy.copy(self.settings)
         rough.tol = max(rough.tol, ROUGH)
-        monitor = monitor_of(rough, keeper=step)
-        solution = run_solver(rough, self.prepared, self.items[rest], monitor, start)
+        monitor = Monitor(rough.max_iter, rough.tol, rough.stop, keeper=step)
+        with one_thread():
+            solution = solve(self.prepared.model, self.items[rest], start, monitor, rough.solver)
         pair, items = FittedPair(self.prepared, solution, None, self.typical, []), self.items[fold]
         log_truth, log_each = pair.log_prob(items), pair.log_each_label(items)
         return HeldOutScores.by_member(log_truth, log_each, items.Y.item, items.weight), solution
@@ -122,73 +125,111 @@ class Candidate:
 # --- all members ------------------------------------------------------------------------------------
 
 
-class CrossValidation:
-    """Fits of members to all but one fold of the items, fold by fold.
-
-    Parameters
-    ----------
-    build : callable(members) → list of Candidate
-    splits : Splits
-    chained : bool
-        Every fit to the same items starts where the first one ended: point estimates of many items converge
-        faster that way.
-    counter : FitCounter
-    checkpoint : Checkpoint, optional
+@dataclass
+class MemberFits:
+    """Fits of the members of an ensemble: without each fold, to score them, and to all labels.
 
     Attributes
     ----------
+    settings : AutoCrowdClassifier
+    X, data
+        Validated input.
+    preprocessing : dict of str → Preprocessing
+        By `Member.view`.
+    splits : Splits
+    engine : Engine
+    checkpoint : Checkpoint, optional
+    callback : callable, optional
+        Called after each fit: fits done, fits in total, seconds.
+    total, done : int
+        Number of fits.
     solutions : dict of Member → Solution
         What members learned without the last fold.
     """
 
-    def __init__(
-        self, build: Build, splits: Splits, chained: bool, counter: FitCounter, checkpoint: Any
-    ) -> None:
-        self.build, self.splits, self.chained = build, splits, chained
-        self.counter, self.checkpoint = counter, checkpoint
-        self.solutions: dict[Member, Solution] = {}
-        self._starts: dict[int, Array] = {}
+    settings: Any
+    X: Any
+    data: TrainingData
+    preprocessing: dict[str, Preprocessing]
+    splits: Splits
+    engine: Engine
+    checkpoint: Any
+    callback: Progress | None
+    total: int
+    done: int = 0
+    solutions: dict[Member, Solution] = field(default_factory=dict)
+    _guesses: dict[int, Array] = field(default_factory=dict)
+    _started: float = field(default_factory=time.perf_counter)
 
     def scores(self, members: list[Member]) -> HeldOutScores:
         """Score the labels of held-out items under each member."""
-        found, candidates, everything = [], self.build(members), np.arange(len(self.splits.rows))
-        n_before, latest = len(self.solutions), {}
+        found, latest, n_before = [], {}, len(self.solutions)
+        candidates, everything = self._candidates(members, self.splits.rows), np.arange(len(self.splits.rows))
         for number, fold in enumerate(self.splits.folds):
             rest = np.setdiff1d(everything, fold)
             if candidates[0].items.Y[rest].n_annotations:  # type: ignore[union-attr]
-                names = [f"fold-{number}-{n_before + m}" for m in range(len(members))]
-                steps = [None if self.checkpoint is None else self.checkpoint.step(name) for name in names]
+                steps = [self._step(f"fold-{number}-{n_before + m}") for m in range(len(members))]
                 scored = list(self._fold(list(zip(candidates, steps, strict=True)), number, rest, fold))
                 found.append(HeldOutScores.joined([scores for scores, _ in scored], axis=1))
                 latest = dict(zip(members, (solution for _, solution in scored), strict=True))
         self.solutions |= latest
         return HeldOutScores.joined(found, axis=0) if found else HeldOutScores.nothing(len(members))
 
+    def fit(self, members: list[Member]) -> list[FittedPair]:
+        """Fit the selected members to all labels."""
+        candidates, starts = self._candidates(members, self.splits.informed), self._starts()
+        if self.splits.many:
+            for candidate in candidates:
+                candidate.settings.tol = max(candidate.settings.tol, TOL_OF_MANY)
+        self.total = self.done + len(members)
+        work = enumerate(zip(members, candidates, strict=True))
+        fits = [partial(each.fit, self._step(f"fit-{m}"), starts.get(member)) for m, (member, each) in work]
+        return list(self._run(fits))
+
     def _fold(
         self, work: list[tuple[Candidate, Any]], number: int, rest: Rows, fold: Rows
     ) -> Iterator[tuple[HeldOutScores, Solution]]:
-        if self.chained and number not in self._starts:
+        # Point estimates of many items converge faster from where the first fit to the same items ended.
+        if self.splits.many and self.data.annotations.n_classes > 2 and number not in self._guesses:
             (first, step), *work = work
-            (scored,) = self.counter.run([partial(first.score, rest, fold, step)])
-            self._starts[number] = guess_of(first.prepared.model, first.items[rest], scored[1])
+            (scored,) = self._run([partial(first.score, rest, fold, step)])
+            self._guesses[number] = guess_of(first.prepared.model, first.items[rest], scored[1])
             yield scored
-        start = self._starts.get(number)
-        yield from self.counter.run([partial(c.score, rest, fold, step, start) for c, step in work])
+        start = self._guesses.get(number)
+        yield from self._run([partial(each.score, rest, fold, step, start) for each, step in work])
 
+    def _starts(self) -> dict[Member, Solution]:
+        """Return where fits to many items start: at the cross-validated fits.
 
-class FitCounter:
-    """Runs and counts fits, and reports each to a callback: fits done, fits in total, seconds.
+        Fits to few items start from the vote, and fits to very many find a better start by themselves.
+        """
+        if not self.splits.many or len(self.splits.informed) > MANY:
+            return {}
+        n_labels = self.data.annotations.labels_per_annotator
+        everybody, active = np.arange(len(n_labels)), n_labels > 0
+        known = self.solutions.items()
+        return {member: for_annotators(solution, everybody, active) for member, solution in known}
 
-    ``in_parallel``: for long fits, which run in parallel threads.
-    """
+    def _candidates(self, members: list[Member], rows: Rows) -> list[Candidate]:
+        """Return members ready to be fitted to some of the items; those with the same view share features."""
+        X, annotations, shared = self.X, self.data.annotations, {}
+        candidates = []
+        for member in members:
+            model = member.build(self.settings, annotations.n_classes)
+            prepared = prepare_classifier(model, X, annotations, self.preprocessing[member.view])
+            if member.view not in shared:
+                typical = prepared.items(X[typical_rows(len(X))]).on_host
+                shared[member.view] = prepared.chunks(X, rows, self.data, self.engine), typical
+            candidates.append(Candidate(model, prepared, *shared[member.view]))
+        return candidates
 
-    def __init__(self, callback: Progress | None, total: int, in_parallel: bool) -> None:
-        self.callback, self.total, self.done, self.in_parallel = callback, total, 0, in_parallel
-        self._started = time.perf_counter()
+    def _step(self, name: str) -> Any:
+        return None if self.checkpoint is None else self.checkpoint.step(name)
 
-    def run(self, fits: list[Callable[[], Any]]) -> Iterator[Any]:
-        """Run fits, and yield their results in order."""
-        for result in side_by_side(fits) if self.in_parallel else (fit() for fit in fits):
+    def _run(self, fits: list[Callable[[], Any]]) -> Iterator[Any]:
+        """Run fits and yield their results in order; long ones in parallel threads, except on a GPU."""
+        in_parallel = self.splits.many and not getattr(self.X, "is_cuda", False)
+        for result in side_by_side(fits) if in_parallel else (fit() for fit in fits):
             self.done += 1
             if self.callback is not None:
                 self.callback(self.done, self.total, time.perf_counter() - self._started)

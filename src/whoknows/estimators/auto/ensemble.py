@@ -3,51 +3,41 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, partial
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from whoknows._array import Array, Rows, to_numpy
-from whoknows.data.annotations import Annotations
-from whoknows.estimators.ask.batch import Voice
+from whoknows._array import Array
 from whoknows.estimators.auto.cross_validation import (
     MOST_SCORED,
-    Candidate,
-    CrossValidation,
-    FitCounter,
+    TOL_OF_MANY,
+    MemberFits,
     Progress,
-    Splits,
     split_items,
 )
 from whoknows.estimators.auto.members import Member, default_members, kinds, on_other_maps
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, HeldOutScores, Selection, gain_of_varying
-from whoknows.estimators.base import CrowdClassifierMixin
-from whoknows.estimators.classifier import CrowdClassifier, fit_classifier, start_of_update
-from whoknows.estimators.fitted_pair import FittedPair, annotator_row, annotator_rows, typical_rows
+from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
+from whoknows.estimators.classifier import CrowdClassifier, start_of_update
+from whoknows.estimators.fitted_pair import FittedPair, typical_rows
 from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing, with_annotator_map
 from whoknows.estimators.inputs.rows import with_cache
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
-from whoknows.estimators.inputs.validation import all_or_nothing, check_features, check_setting, row_ids
-from whoknows.estimators.intervals import Interval, mixture
-from whoknows.estimators.prepared_model import directions_of, prepare_classifier
-from whoknows.estimators.ranking import Ranking
+from whoknows.estimators.inputs.validation import all_or_nothing, check_setting
+from whoknows.estimators.prepared_model import directions_of
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
-from whoknows.fit.solve import MANY, Solution, for_annotators
-from whoknows.model.distances import block_by_block, enough_of
+from whoknows.model.distances import enough_of
 from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, at_least
 
-TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes no answer
 LEAST_WEIGHT = 0.75  # relative to the largest, of a member worth a fit to many items
-LEAST_VOICE = 0.01  # weight of a member that takes part in suggestions
 
 
+@dataclass(eq=False, repr=False)
 class AutoCrowdClassifier(CrowdClassifierMixin):
     """Like `CrowdClassifier`, with nothing to choose: several maps, priors and annotator models, averaged.
 
@@ -83,26 +73,15 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         Largest number of iterations of a member.
     """
 
-    def __init__(
-        self,
-        selection: bool = True,
-        folds: int = 3,
-        members: list[Member] | None = None,
-        *,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        random_state: Any = 0,
-        engine: Any = None,
-        device: Any = None,
-    ) -> None:
-        self.selection = selection
-        self.folds = folds
-        self.members = members
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.engine = engine
-        self.device = device
+    selection: bool = True
+    folds: int = 3
+    members: list[Member] | None = None
+    _: KW_ONLY
+    max_iter: int = 200
+    tol: float = 1e-6
+    random_state: Any = 0
+    engine: Any = None
+    device: Any = None
 
     @all_or_nothing
     def fit(
@@ -126,12 +105,8 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         check_setting(self, "members", ("a list of Member, one at least, or None", _are_members))
         X, data = check_training_input(self, X, y, gold, sample_weight)
         data = data.without_zero_weights()
-        if checkpoint is not None:
-            from whoknows.estimators.persistence.checkpoint import Checkpoint
-
-            checkpoint = Checkpoint.of(checkpoint, self, data)
         with opened(self.engine) as engine:
-            return self._fit(X, data, callback, engine, checkpoint)
+            return self._fit(X, data, callback, engine, checkpoint_of(self, checkpoint, data))
 
     def _fit(
         self, X: Array, data: TrainingData, callback: Progress | None, engine: Engine, checkpoint: Any
@@ -146,27 +121,26 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         parts = _parts(known)
         if self.members is None and parts >= WITHOUT_PARTS:
             members = [member for member in members if member.map != "spectral"]
-        in_parallel = splits.many and not getattr(X, "is_cuda", False)  # a GPU is busy with one fit
-        counter = FitCounter(callback, splits.n_fits(members, n_classes), in_parallel)
-        build = partial(_candidates, settings, X=X, data=data, known=known, engine=engine)
-        chained = splits.many and n_classes > 2
-        validation = CrossValidation(partial(build, rows=splits.rows), splits, chained, counter, checkpoint)
-        selection = _select(members, validation, splits, n_classes, parts)
-        starts = _starts(validation, splits, data.annotations)
-        candidates = build(selection.members, rows=splits.informed)
-        pairs = _fit_all(selection.members, candidates, starts, splits, counter, checkpoint)
-        self._seed = settings.random_state
-        self._set_fit(selection, pairs, data)
+        n_fits = splits.n_fits(members, n_classes)
+        fits = MemberFits(settings, X, data, known, splits, engine, checkpoint, callback, n_fits)
+        selection = _select(members, fits, n_classes, parts)
+        self.pairs_ = fits.fit(selection.members)
+        self._seed, self.selection_, self._training_data = settings.random_state, selection, data
+        self._set_attributes()
         self.posterior_ = self._consensus(X, data, checkpoint)
         return self
 
-    def _set_fit(self, selection: Selection, pairs: list[FittedPair], data: TrainingData) -> None:
-        """Set all attributes but ``posterior_``."""
-        self.selection_, self.weights_ = selection, selection.weights
-        self.pairs_, self._training_data = pairs, data
+    def _set_attributes(self) -> None:
+        """Set the attributes that follow from the selection, the fitted pairs and the training data."""
+        annotations, pairs = self._training_data.annotations, self.pairs_
+        self.weights_ = self.selection_.weights
         self.n_features_in_ = pairs[0].prepared.preprocessing.n_features
         self.n_iter_ = max(len(pair.history) for pair in pairs)
-        self.classes_, self.annotators_ = data.annotations.labels, data.annotations.annotators
+        self.classes_, self.annotators_ = annotations.labels, annotations.annotators
+
+    @property
+    def _truth_weights(self) -> Array:  # type: ignore[override]
+        return self.selection_.on_truth
 
     @property
     def members_(self) -> list[CrowdClassifier]:
@@ -174,7 +148,8 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         check_is_fitted(self)
         members = [member.build(self, len(self.classes_)) for member in self.selection_.members]
         for member, pair in zip(members, self.pairs_, strict=True):
-            member._set_fit(pair, self._training_data)
+            member._pair, member._training_data = pair, self._training_data
+            member._set_attributes()
         return members
 
     def update(self, X: Any, y: Any) -> Self:
@@ -182,17 +157,14 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
 
         Members keep their weights; fit again to select once more.
         """
-        check_is_fitted(self)
-        index = row_ids(X)
-        X = check_features(self, X, reset=False)
-        data = self._training_data.updated(self._new_annotations(y, len(X), index), X)
-        data = data.without_zero_weights()
+        X, data = self._updated_data(X, y)
         with opened(self.engine) as engine:
             pairs = [
                 self._updated(member, pair, X, data, engine)
                 for member, pair in zip(self.selection_.members, self.pairs_, strict=True)
             ]
-        self._set_fit(self.selection_, pairs, data)
+        self.pairs_, self._training_data = pairs, data
+        self._set_attributes()
         self.posterior_ = self._consensus(X, data)
         return self
 
@@ -204,15 +176,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         if self.selection and data.informed.sum() > MOST_SCORED:
             settings.tol = max(settings.tol, TOL_OF_MANY)
         prepared, before = start_of_update(settings, pair, self._training_data, data)
-        return fit_classifier(settings, X, data, engine, prepared=prepared, before=before)
-
-    def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
-        """p(z | x) of each item, (n_items, n_classes); with limits if requested, see `CrowdClassifier`."""
-        X = self._checked(X)
-        if return_interval:
-            ask = partial(FittedPair.prob_interval, level=level)
-            return self._mixture(ask, X, self.selection_.on_truth, level)
-        return self._average(FittedPair.prob, X, self.selection_.on_truth)
+        return settings._fit_pair(X, data, engine, prepared=prepared, before=before)
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item: (n_items, n_classes)."""
@@ -220,53 +184,11 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         data = TrainingData(annotations.only(annotations.counts > 0))
         return self._consensus(self._checked(X), data)
 
-    def expertise(
-        self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9
-    ) -> Any:
-        """Probability that each annotator is right on each item, see `CrowdClassifier.expertise`."""
-        X = self._checked(X)
-        rows = annotator_rows(annotators, self.annotators_)
-        if return_interval:
-            ask = partial(FittedPair.expertise_interval, level=level, rows=rows)
-            return self._mixture(ask, X, self.weights_, level)
-        return self._average(partial(FittedPair.expertise, rows=rows), X, self.weights_)
-
-    def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
-        """Rank annotators by expertise averaged over items, see `CrowdClassifier.ranking`."""
-        check_is_fitted(self)
-        X = None if X is None else self._checked(X)
-        answers = [
-            pair.average_expertise(pair.typical if X is None else pair.prepared.items(X).on_host, level)
-            for pair in self.pairs_
-        ]
-        n_labels = self._training_data.annotations.labels_per_annotator
-        return Ranking.of(self.annotators_, mixture(self.weights_, answers, level), n_labels, level)
-
-    def confusion(self, annotator: Any) -> Array:
-        """p(label | truth) of one annotator: (n_classes, n_classes)."""
-        check_is_fitted(self)
-        row = annotator_row(annotator, self.annotators_)
-        return np.tensordot(self.weights_, np.array([pair.confusion(row) for pair in self.pairs_]), axes=1)
-
-    def log_predictive(self, X: Any, y: Any) -> Array:
-        """log p(labels | x) of each item under the ensemble: (n_items,)."""
-        data = TrainingData(self._known_annotations(X, y, "population"))
-        blocks = self._answers(FittedPair.log_predictive, self._checked(X), data)
-        return np.concatenate([logsumexp(answers, axis=0, b=self.weights_[:, None]) for answers in blocks])
-
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a fit has completed."""
         return "posterior_" in vars(self)
 
     # --- inside, on validated input ----------------------------------------------------------------
-
-    def _voices(self, X: Any, y: Any) -> list[Voice]:
-        """Members with a weight worth counting, the largest first."""
-        order = [m for m in np.argsort(-self.weights_) if self.weights_[m] >= LEAST_VOICE] or [0]
-        total = self.weights_[order].sum()
-        data = TrainingData(self._known_annotations(X, y, "population"))
-        items = [each.on_host for each in self._items(self._checked(X), data)]
-        return [Voice(float(self.weights_[m] / total), self.pairs_[m], items[m]) for m in order]
 
     def _items(self, X: Array, data: TrainingData | None = None) -> list[Items]:
         """Items with the features of each member; features that members share are computed once."""
@@ -282,30 +204,6 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
                 by_map.setdefault(map, by_view[view])
             found.append(by_view[view])
         return found
-
-    def _answers(
-        self, ask: Callable[..., Any], X: Array, data: TrainingData | None = None
-    ) -> Iterator[Array]:
-        """Yield what each member answers, (n_members, …), block by block."""
-
-        def of_block(rows: slice) -> Array:
-            items = self._items(X[rows], None if data is None else data[rows])
-            return np.array([ask(pair, each) for pair, each in zip(self.pairs_, items, strict=True)])
-
-        return block_by_block(of_block, X)
-
-    def _average(self, ask: Callable[..., Any], X: Array, weights: Array) -> Array:
-        """Average the answers of the members with positive weight, on the device of X."""
-
-        def of_block(rows: slice) -> Array:
-            asked = zip(weights, self.pairs_, self._items(X[rows]), strict=True)
-            return to_numpy(sum(w * ask(pair, items) for w, pair, items in asked if w > 0))
-
-        return np.concatenate(list(block_by_block(of_block, X)))
-
-    def _mixture(self, ask: Callable[..., Any], X: Array, weights: Array, level: float) -> Interval:
-        limits = [mixture(weights, list(answers), level) for answers in self._answers(ask, X)]
-        return tuple(np.concatenate(part) for part in zip(*limits, strict=True))  # type: ignore[return-value]
 
     def _consensus(self, X: Array, data: TrainingData, checkpoint: Any = None) -> Array:
         """p(z | x, labels), or p(z | x) where there are none."""
@@ -362,78 +260,24 @@ def _preprocess(
     return found
 
 
-def _candidates(
-    settings: Any,
-    members: list[Member],
-    X: Array,
-    data: TrainingData,
-    known: dict[str, Preprocessing],
-    rows: Rows,
-    engine: Engine,
-) -> list[Candidate]:
-    """Return members ready to be fitted to some of the items; those with the same view share features."""
-    candidates, shared = [], {}
-    for member in members:
-        model = member.build(settings, data.annotations.n_classes)
-        prepared = prepare_classifier(model, X, data.annotations, known[member.view])
-        if member.view not in shared:
-            typical = prepared.items(X[typical_rows(len(X))]).on_host
-            shared[member.view] = prepared.chunks(X, rows, data, engine), typical
-        candidates.append(Candidate(model, prepared, *shared[member.view]))
-    return candidates
-
-
-def _fit_all(
-    members: list[Member],
-    candidates: list[Candidate],
-    starts: dict[Member, Solution],
-    splits: Splits,
-    counter: FitCounter,
-    checkpoint: Any,
-) -> list[FittedPair]:
-    """Fit the selected members to all labels."""
-    if splits.many:
-        for candidate in candidates:
-            candidate.settings.tol = max(candidate.settings.tol, TOL_OF_MANY)
-    counter.total = counter.done + len(candidates)
-    steps = [None if checkpoint is None else checkpoint.step(f"fit-{m}") for m in range(len(members))]
-    work = zip(members, candidates, steps, strict=True)
-    return list(counter.run([partial(each.fit, step, starts.get(member)) for member, each, step in work]))
-
-
-def _select(
-    members: list[Member], validation: CrossValidation, splits: Splits, n_classes: int, parts: float
-) -> Selection:
+def _select(members: list[Member], fits: MemberFits, n_classes: int, parts: float) -> Selection:
     """Weight members by their held-out scores, and drop those not worth a fit."""
-    if splits.in_stages:
-        return _in_stages(members, validation, n_classes, parts).condensed(LEAST_WEIGHT)
-    selection = Selection.of(members, validation.scores(members), n_classes, parts)
-    return selection.condensed(LEAST_WEIGHT) if splits.many else selection.with_weight()
+    if fits.splits.in_stages:
+        return _in_stages(members, fits, n_classes, parts).condensed(LEAST_WEIGHT)
+    selection = Selection.of(members, fits.scores(members), n_classes, parts)
+    return selection.condensed(LEAST_WEIGHT) if fits.splits.many else selection.with_weight()
 
 
-def _in_stages(members: list[Member], validation: CrossValidation, n_classes: int, parts: float) -> Selection:
+def _in_stages(members: list[Member], fits: MemberFits, n_classes: int, parts: float) -> Selection:
     """Select for many items: the kind of expertise first, then the maps with that kind."""
     first = kinds(n_classes)
-    scores = validation.scores(first)
+    scores = fits.scores(first)
     best = int((scores.weight @ scores.log_lik).argmax())
     maps = {member.map for member in members}
     others = [member for member in on_other_maps(first[best], n_classes) if member.map in maps]
-    on_maps = HeldOutScores.joined([scores.of(best), validation.scores(others)], axis=1)
+    on_maps = HeldOutScores.joined([scores.of(best), fits.scores(others)], axis=1)
     selection = Selection.of([first[best], *others], on_maps, n_classes, parts)
     return replace(selection, varying=gain_of_varying(first, scores), left_out=len(first) - 1)
-
-
-def _starts(validation: CrossValidation, splits: Splits, annotations: Annotations) -> dict[Member, Solution]:
-    """Return where fits to many items start: at the cross-validated fits.
-
-    Fits to few items start from the vote, and fits to very many find a better start by themselves.
-    """
-    if not splits.many or len(splits.informed) > MANY:
-        return {}
-    n_labels = annotations.labels_per_annotator
-    everybody, active = np.arange(len(n_labels)), n_labels > 0
-    known = validation.solutions.items()
-    return {member: for_annotators(solution, everybody, active) for member, solution in known}
 
 
 def _parts(known: dict[str, Preprocessing]) -> float:

@@ -57,16 +57,16 @@ class HeldOutScores:
     def joined(cls, parts: list[Self], axis: int) -> Self:
         """Concatenate items (axis 0) or members (axis 1)."""
         tables = zip(*((part.log_truth, part.log_labels, part.log_given) for part in parts), strict=True)
-        told = (np.concatenate(table, axis) for table in tables)
+        joined = (np.concatenate(table, axis) for table in tables)
         if axis == 1:
-            return cls(*told, parts[0].weight, parts[0].label_weight)
+            return cls(*joined, parts[0].weight, parts[0].label_weight)
         weights = zip(*((part.weight, part.label_weight) for part in parts), strict=True)
-        return cls(*told, *map(np.concatenate, weights))
+        return cls(*joined, *map(np.concatenate, weights))
 
     def of(self, member: int) -> Self:
         """Return the scores of one member."""
-        told = (table[:, [member]] for table in (self.log_truth, self.log_labels, self.log_given))
-        return type(self)(*told, self.weight, self.label_weight)
+        tables = (table[:, [member]] for table in (self.log_truth, self.log_labels, self.log_given))
+        return type(self)(*tables, self.weight, self.label_weight)
 
     @property
     def log_lik(self) -> Array:
@@ -215,10 +215,10 @@ class Selection:
         judged = sees if sees.any() else counted
         on_truth, on_labelled = np.zeros((2, len(members)))
         log_lik_of_truth = scores.log_lik_of_truth(weights)[:, judged]
-        beforehand = half_and_half(maps[judged] == "linear")
-        on_truth[judged] = stack(log_lik_of_truth, even, beforehand, scores.weight)
+        prior = half_and_half(maps[judged] == "linear")
+        on_truth[judged] = stack(log_lik_of_truth, even, prior, scores.weight)
         on_labelled[counted] = stack(scores.log_given[:, counted], even, counts=scores.label_weight)
-        varying, graph = gain_of_varying(members, scores), _graph_beforehand(maps)
+        varying, graph = gain_of_varying(members, scores), _graph_prior(maps)
         return cls(members, weights, on_truth, on_labelled, log_lik, scores.weight, varying, parts, graph)
 
     @property
@@ -236,16 +236,25 @@ class Selection:
 
     def with_weight(self) -> Selection:
         """Return the selection without members of zero weight."""
-        counted = self.weights > 0
+        counted = np.flatnonzero(self.weights > 0)
+        return self._only(counted, self._table_of_weights[:, counted], len(self.members) - len(counted))
+
+    def _only(self, rows: Any, weights: Array, left_out: int) -> Selection:
+        """Return the selection of some members, with new weights (3, n_rows)."""
+        of_labels, on_truth, on_labelled = np.ascontiguousarray(weights)  # sums round as after a reload
         return replace(
             self,
-            members=[member for member, some in zip(self.members, counted, strict=True) if some],
-            weights=self.weights[counted],
-            on_truth=self.on_truth[counted],
-            on_labelled=self.on_labelled[counted],
-            log_lik=self.log_lik[:, counted],
-            left_out=self.left_out + int(np.sum(~counted)),
+            members=[self.members[i] for i in rows],
+            weights=of_labels,
+            on_truth=on_truth,
+            on_labelled=on_labelled,
+            log_lik=self.log_lik[:, rows],
+            left_out=self.left_out + left_out,
         )
+
+    @property
+    def _table_of_weights(self) -> Array:
+        return np.array([self.weights, self.on_truth, self.on_labelled])
 
     def condensed(self, least: float) -> Selection:
         """Return the selection with only the members worth a fit to very many items.
@@ -260,21 +269,11 @@ class Selection:
         worth |= ~sees & (self.on_labelled >= least * self.on_labelled.max())
         if not self.on_truth[worth].any():
             worth[self.on_truth.argmax()] = True
-        table = np.array([self.weights, self.on_truth, self.on_labelled])
         for i in np.flatnonzero(worth):
             kinds.setdefault(replace(self.members[i], variance=1.0), []).append(i)
         best = [max(alike, key=self.weights.__getitem__) for alike in kinds.values()]
-        table = np.array([table[:, alike].sum(axis=1) for alike in kinds.values()]).T
-        weights, on_truth, on_labelled = table / table.sum(axis=1, keepdims=True)
-        return replace(
-            self,
-            members=[self.members[i] for i in best],
-            weights=weights,
-            on_truth=on_truth,
-            on_labelled=on_labelled,
-            log_lik=self.log_lik[:, best],
-            left_out=self.left_out + int(np.sum(~worth)),
-        )
+        table = np.array([self._table_of_weights[:, alike].sum(axis=1) for alike in kinds.values()]).T
+        return self._only(best, table / table.sum(axis=1, keepdims=True), int(np.sum(~worth)))
 
     def share(self, **wanted: Any) -> float:
         """Weight of the members with these settings, e.g. ``share(varies_with_x=True)``."""
@@ -314,7 +313,7 @@ class Selection:
     def _table(self) -> Iterator[str]:
         yield f"{'weight':>7}{'on truth':>10}{'on labelled':>13}{'held out':>10}  member"
         held_out, differ = self.held_out, len({m.two_coin for m in self.members}) > 1
-        table = np.array([self.weights, self.on_truth, self.on_labelled])
+        table = self._table_of_weights
         largest = np.argsort(-table.max(axis=0), kind="stable")[:8]
         for i in sorted(largest, key=lambda i: -self.weights[i]):
             m = self.members[i]
@@ -351,7 +350,7 @@ def gain_of_varying(members: list[Member], scores: HeldOutScores) -> tuple[float
     return float(mean), float(np.sqrt(n / (n - 1) * np.sum((share * (gain - mean)) ** 2)))
 
 
-def _graph_beforehand(maps: Array) -> float:
+def _graph_prior(maps: Array) -> float:
     """Return the prior weight on truth of members with a graph; NaN if it is 0 or 1."""
     seeing = maps[maps != "none"]
     share = half_and_half(seeing == "linear")[seeing == "spectral"].sum() if len(seeing) else 0.0

@@ -2,28 +2,123 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import show
-from whoknows.estimators.baselines.base import Baseline, majority, votes
+from whoknows.estimators.base import is_truth_vector
+from whoknows.estimators.inputs.training_data import check_training_input
+from whoknows.estimators.inputs.validation import (
+    all_or_nothing,
+    check_annotations,
+    check_features,
+    check_setting,
+    row_ids,
+)
 from whoknows.fit.monitor import Monitor
-from whoknows.model.settings import NOT_NEGATIVE, Rules
+from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, Rules
 
 SMALLEST = 1e-10  # lower limit of expected counts, so that the logarithm of a probability exists
 LEAST_WEIGHT = 1e-6  # classes of lower probability are not used to fit the classifier
+
+
+def votes(annotations: Annotations) -> NDArray[Any]:
+    """Return the number of labels per item and class, weighted by confidence: (n_items, n_classes)."""
+    n_items, n_classes = annotations.n_items, annotations.n_classes
+    cell = annotations.item.astype(np.intp) * n_classes + annotations.label
+    return np.bincount(cell, annotations.confidence, minlength=n_items * n_classes).reshape(-1, n_classes)
+
+
+def majority(counts: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the class with most votes in each row of (n_items, n_classes).
+
+    Ties go to the class with more labels over all items, then to the first class.
+    """
+    order = np.argsort(-counts.sum(axis=0), kind="stable")
+    return order[counts[:, order].argmax(axis=1)]
+
+
+class Baseline(ClassifierMixin, BaseEstimator):
+    """A classifier that is fitted to annotations; subclasses implement ``_learn`` and ``_predict``."""
+
+    standardize: bool
+    rules: ClassVar[Rules] = {}  # valid values of parameters
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to features and annotations; X and y as in `CrowdClassifier.fit`."""
+        for name, rule in {"standardize": YES_OR_NO, **self.rules}.items():
+            check_setting(self, name, rule)
+        X, data = check_training_input(self, X, y)
+        annotations = data.without_zero_weights().annotations
+        scaler = StandardScaler(with_mean=self.standardize, with_std=self.standardize).fit(X)
+        self._learn(scaler.transform(X), annotations)
+        self._scaler, self.classes_, self.annotators_ = scaler, annotations.labels, annotations.annotators
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted class of each item: (n_items,)."""
+        X = self._scaled(X)
+        return self.classes_[self._predict(X)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on true labels or, on annotations, the agreement with the majority vote.
+
+        Parameters
+        ----------
+        X : (n_items, n_features)
+        y : (n_items,) or annotations
+            A vector holds true labels. For annotations (or a matrix), the score is the share of labelled
+            items whose majority vote is predicted. It needs no true labels, so it can be used for model
+            selection, as in the paper for its support vector machine.
+        sample_weight : (n_items,), optional
+            Weights of the items; with true labels only.
+        """
+        if is_truth_vector(y):
+            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        if sample_weight is not None:
+            raise InputError("sample_weight requires true labels; with annotations all items count equally.")
+        predicted = self.predict(X)
+        annotations = check_annotations(y, len(predicted), self.annotators_, row_ids(X))
+        annotations = annotations.only(annotations.counts > 0)
+        if annotations.n_annotations == 0:
+            raise InputError(
+                "score on annotations needs at least one label with positive weight; y has none."
+            )
+        agreed = annotations.labels[majority(votes(annotations))] == predicted
+        return float(agreed[annotations.labelled].mean())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_scaler" in vars(self)
+
+    def _scaled(self, X: Any) -> Array:
+        """Validate X and scale it as in the fit."""
+        check_is_fitted(self)
+        return np.asarray(self._scaler.transform(check_features(self, X, reset=False)))
+
+    @abstractmethod
+    def _learn(self, X: Array, annotations: Annotations) -> None:
+        """Fit to validated and scaled X."""
+
+    @abstractmethod
+    def _predict(self, X: Array) -> NDArray[Any]:
+        """Return the predicted classes of scaled X as positions in ``classes_``: (n_items,)."""
 
 
 class TwoStep(Baseline):
@@ -150,6 +245,7 @@ class SingleAnnotatorClassifier(MajorityVoteClassifier):
         super()._learn(X, annotations.only(annotations.annotator == known.index(annotator)))
 
 
+@dataclass(eq=False, repr=False)
 class DawidSkene(TwoStep):
     """The model of Dawid and Skene, and a classifier fitted to its posterior.
 
@@ -204,20 +300,12 @@ class DawidSkene(TwoStep):
 
     rules: ClassVar[Rules] = {"smoothing": NOT_NEGATIVE}
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        smoothing: float = 0.0,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        standardize: bool = True,
-    ) -> None:
-        self.estimator = estimator
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.standardize = standardize
+    estimator: Any = None
+    _: KW_ONLY
+    smoothing: float = 0.0
+    max_iter: int = 200
+    tol: float = 1e-6
+    standardize: bool = True
 
     def _learn(self, X: Array, annotations: Annotations) -> None:
         monitor, labelled = Monitor(self.max_iter, self.tol), annotations.labelled

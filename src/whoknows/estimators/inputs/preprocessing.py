@@ -49,7 +49,7 @@ class Preprocessing:
     directions : int
         Number of leading features that expertise depends on.
     seed : int
-        For whatever else samples items.
+        Random seed for graphs.
     of_annotators : Features, optional
         Features of expertise, if it has a map of its own.
     """

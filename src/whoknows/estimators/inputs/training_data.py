@@ -1,8 +1,10 @@
-"""Training data: the labels of a fit, with gold and item weights."""
+"""Training data: labels, known truth (gold) and item weights of a fit; which labels an estimator takes."""
 
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -12,18 +14,12 @@ from sklearn.base import is_regressor
 
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
-from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import elements, show
-from whoknows.estimators.inputs.gold_and_levels import (
-    by_row,
-    check_labels,
-    check_numbers,
-    gold_codes,
-    gold_numbers,
-    with_classes_of,
-)
+from whoknows.data.errors import Advice, InputError
+from whoknows.data.vocabulary import elements, factorize, make_vocabulary, show, sorted_if_possible
 from whoknows.estimators.inputs.validation import (
+    brings_ids,
     check_annotations,
+    check_classes,
     check_features,
     check_some_labels,
     check_weight,
@@ -32,6 +28,9 @@ from whoknows.estimators.inputs.validation import (
 )
 from whoknows.io.parquet import ParquetFeatures
 from whoknows.model.distances import enough_of
+from whoknows.model.truth import OrderedTruth
+
+SEVERAL = 3  # equal labels of an item: that all are wrong is unlikely to be chance
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class TrainingData:
 
 
 def check_training_input(
-    estimator: Any, X: Any, y: Any, gold: Any, sample_weight: Any
+    estimator: Any, X: Any, y: Any, gold: Any = None, sample_weight: Any = None
 ) -> tuple[Any, TrainingData]:
     """Validate the input of ``fit``, once, for every estimator; return X and what is known of its items.
 
@@ -136,3 +135,191 @@ def fingerprint(X: Any) -> str:
     else:
         found.update(np.ascontiguousarray(enough_of(X, 0)).data)
     return found.hexdigest()
+
+
+# --- known truth ----------------------------------------------------------------------------------------
+
+
+def by_row(gold: Any, index: list[Any] | None, y: Any) -> Any:
+    """Return gold by row if its keys are the ids of X's rows, ``index``, and y has no ids of its own."""
+    known = _as_mapping(gold)
+    if known is None or index is None:
+        return gold
+    is_series = not isinstance(gold, Mapping)
+    if is_series and list(known) == index:
+        return list(known.values())
+    place = {item: row for row, item in enumerate(index)}
+    may_be_places = not is_series and set(known) <= set(range(len(index)))
+    if brings_ids(y) or may_be_places or len(place) < len(index) or not set(known) <= set(place):
+        return gold
+    return {place[item]: value for item, value in known.items()}
+
+
+def with_classes_of(gold: Any, Y: Annotations) -> Annotations:
+    """Return the annotations with the classes that only gold has added to theirs."""
+    values = [] if gold is None else factorize(_known(gold, Y)[1], "gold label").values
+    labels = elements(Y.labels)
+    if set(values) <= set(labels):
+        return Y
+    _refuse_another_kind(values, labels)
+    return Y.recode(Y.annotators, sorted_if_possible(list(dict.fromkeys([*labels, *values]))))
+
+
+def gold_codes(gold: Any, Y: Annotations) -> Array | None:
+    """Return gold as class codes, NaN where it is unknown: (n_items,)."""
+    if gold is None:
+        return None
+    row, value = _known(gold, Y)
+    label = factorize(value, "gold label")
+    code = {name: position for position, name in enumerate(elements(Y.labels))}
+    codes = np.full(Y.n_items, np.nan)
+    codes[row] = [code[label.values[c]] if c >= 0 else np.nan for c in label.codes]
+    _warn_of_contradictions(codes, Y)
+    return codes
+
+
+def gold_numbers(gold: Any, Y: Annotations) -> Array | None:
+    """Return gold as numbers, NaN where it is unknown: (n_items,)."""
+    if gold is None:
+        return None
+    row, value = _known(gold, Y)
+    numbers = np.full(Y.n_items, np.nan)
+    known = factorize(value, "gold number")
+    if not all(isinstance(v, (int, float)) and np.isfinite(v) for v in known.values):
+        raise InputError(f"Expected gold to be finite numbers, got {show(known.values)}.")
+    numbers[row] = np.array([*known.values, np.nan], dtype=float)[known.codes]
+    return numbers
+
+
+def _refuse_another_kind(gold: list[Any], labels: list[Any]) -> None:
+    """Refuse a mixture of text and numbers in gold and labels: '1' is not the class 1."""
+    if len({isinstance(value, str) for value in [*gold, *labels]}) > 1:
+        raise InputError(
+            f"gold holds {show(gold, 3)} and y the labels {show(labels, 3)}: text and numbers are different "
+            "classes. Turn both into one kind."
+        )
+
+
+def _known(gold: Any, Y: Annotations) -> tuple[Any, list[Any]]:
+    """Return row and value of each entry of gold, which is given by id or by row."""
+    by_id = _as_mapping(gold)
+    if by_id is not None:
+        place = {item: position for position, item in enumerate(elements(Y.items))}
+        strange = [item for item in by_id if item not in place]
+        if strange:
+            raise InputError(
+                f"gold names {len(strange)} of {len(by_id)} items that are not in y, such as "
+                f"{show(strange, 3)}; y has {show(elements(Y.items), 3)}. Use the ids of y's items."
+            )
+        return [place[item] for item in by_id], list(by_id.values())
+    values = list(gold) if isinstance(gold, (list, tuple)) else elements(np.asarray(gold))
+    if np.ndim(gold) != 1 or len(values) != Y.n_items:
+        raise InputError(
+            f"gold must have one label for each of the {Y.n_items} items, None or NaN where it is not "
+            f"known, or be a mapping from item ids to labels; got {_shape(gold)}."
+        )
+    return np.arange(Y.n_items), values
+
+
+def _unanimous(Y: Annotations) -> Mask:
+    """Which items have several labels, all equal."""
+    lowest, highest = np.full(Y.n_items, Y.n_classes), np.full(Y.n_items, -1)
+    np.minimum.at(lowest, Y.item, Y.label)
+    np.maximum.at(highest, Y.item, Y.label)
+    return np.asarray((Y.labels_per_item >= SEVERAL) & (lowest == highest))
+
+
+def _as_mapping(gold: Any) -> dict[Any, Any] | None:
+    """Return gold by item id: a mapping, or a pandas Series with ids; None for other forms."""
+    if isinstance(gold, Mapping):
+        return dict(gold)
+    index = row_ids(gold)
+    if index is None or np.ndim(gold) != 1:
+        return None
+    if len(set(index)) < len(index):
+        twice = next(item for item in index if index.count(item) > 1)
+        raise InputError(f"gold names item {twice!r} more than once. Keep one truth per item.")
+    return dict(zip(index, gold.tolist(), strict=True))
+
+
+def _shape(gold: Any) -> str:
+    return f"an array of shape {np.shape(gold)}" if np.ndim(gold) else f"{gold!r}"
+
+
+def _warn_of_contradictions(codes: Array, Y: Annotations) -> None:
+    """Warn if gold contradicts all labels of an item, and that is unlikely to be chance."""
+    agrees = np.bincount(Y.item, weights=Y.label == codes[Y.item], minlength=Y.n_items)
+    judged = np.isfinite(codes) & Y.labelled
+    alone = judged & (agrees == 0)
+    if 2 * alone.sum() <= judged.sum() and not (alone & _unanimous(Y)).any():
+        return
+    shown = show([elements(Y.items)[i] for i in np.flatnonzero(alone)[:3]], 3)
+    warnings.warn(
+        f"gold contradicts every annotator on {alone.sum()} of the {judged.sum()} gold items that have "
+        f"labels (such as {shown}). It is taken as true; check that its labels mean the same as theirs.",
+        stacklevel=4,
+    )
+
+
+# --- which labels an estimator takes ---------------------------------------------------------------
+
+
+def is_ordered(truth: Any) -> bool:
+    """Whether a truth setting means ordered levels."""
+    return isinstance(truth, OrderedTruth) or truth == "ordered"
+
+
+def check_labels(annotations: Annotations, estimator: Any) -> Annotations:
+    """Return labels that a classifier can learn from; ordered levels are sorted, the lowest first."""
+    settings = estimator.get_params(deep=False)
+    truth, levels = settings.get("truth"), settings.get("levels")
+    if levels is not None and not is_ordered(truth):
+        raise InputError(
+            f"levels=[{show(list(levels))}] says that labels are ordered, but truth={truth!r} ignores their "
+            "order. Pass ",
+            Advice("ordered", "truth='ordered'"),
+            ", or leave levels out.",
+        )
+    if levels is not None:
+        return _in_order(annotations, levels)
+    check_classes(annotations)
+    if is_ordered(truth) and annotations.labels.dtype.kind not in "iufb":
+        raise InputError(
+            Advice("ordered", "truth='ordered'"),
+            f" needs to know the order of {show(elements(annotations.labels))}: only numbers have one by "
+            "themselves. Pass them all as ",
+            Advice("all_levels", "levels=[…]"),
+            ", the lowest first.",
+        )
+    return annotations
+
+
+def _in_order(annotations: Annotations, levels: Any) -> Annotations:
+    """Return the annotations with the levels as their labels, in the order given."""
+    check_some_labels(annotations)
+    vocabulary = make_vocabulary(levels, "levels=")
+    missing = [label for label in elements(annotations.labels) if label not in elements(vocabulary)]
+    if missing:
+        raise InputError(
+            "Expected every label to be one of ",
+            Advice("levels", "levels="),
+            f"{show(elements(vocabulary), 10)}, but got {show(missing)}. Add them where they belong, or drop "
+            "such labels.",
+        )
+    if len(vocabulary) < 2:
+        raise InputError(f"Expected at least two levels, got {show(elements(vocabulary))}.")
+    return annotations.recode(annotations.annotators, vocabulary)
+
+
+def check_numbers(annotations: Annotations) -> None:
+    """Refuse labels that are not finite numbers."""
+    if annotations.labels.dtype.kind not in "iuf" and annotations.n_classes:
+        raise InputError(
+            Advice("regression", "CrowdRegressor"),
+            f" needs labels that are numbers; got {show(annotations.labels.tolist())}. If they are classes, "
+            "use ",
+            Advice("classifier", "CrowdClassifier"),
+            "; if they are numbers written as text, convert them first.",
+        )
+    if not np.isfinite(annotations.labels.astype(float)).all():
+        raise InputError("Expected finite labels, got inf. Use None or NaN for a missing label.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import wraps
@@ -27,28 +26,22 @@ from whoknows.model.distances import blocks_of
 from whoknows.model.settings import Rule
 
 MOST_FEATURES = 5_000
-COLUMNS = ("n_features_in_", "feature_names_in_")  # set by the validation of X
 P, R = ParamSpec("P"), TypeVar("R")
 
 
 def all_or_nothing(fit: Callable[P, R]) -> Callable[P, R]:
-    """Let a ``fit`` that fails restore the columns of the previous fit, so that it stays intact."""
+    """Let a ``fit`` that fails leave the estimator as it was."""
 
     @wraps(fit)
     def guarded(*args: P.args, **settings: P.kwargs) -> R:
-        known = vars(args[0])  # of the estimator
-        before = {name: known[name] for name in COLUMNS if name in known}
-
-        def restore() -> None:
-            for name in COLUMNS:
-                known.pop(name, None)
-            known.update(before)
-
-        with ExitStack() as if_it_fails:
-            if_it_fails.callback(restore)
-            found = fit(*args, **settings)
-            if_it_fails.pop_all()
-        return found
+        attributes = vars(args[0])  # of the estimator
+        before = dict(attributes)
+        try:
+            return fit(*args, **settings)
+        except BaseException:
+            attributes.clear()
+            attributes.update(before)
+            raise
 
     return guarded
 
@@ -165,14 +158,13 @@ def _check_finite(estimator: Any, X: Array, before: int) -> None:
     if not bad.any():
         return
     columns, row = np.flatnonzero(bad.any(axis=0)), before + int(np.flatnonzero(bad.any(axis=1))[0])
-    names = getattr(estimator, "feature_names_in_", None)
-    shown = [repr(str(names[c])) if names is not None else str(c) for c in columns[:5]]
+    shown = ", ".join(_column(estimator, column) for column in columns[:5])
     more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
     missing = np.isnan(X[bad])
     kind = "NaN" if missing.all() else "NaN and infinity" if missing.any() else "infinity"
     fill = "fill them, e.g. with sklearn.impute.SimpleImputer" if missing.any() else "replace them"
     raise InputError(
-        f"Input X contains {kind} in column {', '.join(shown)}{more} (first in row {row}). "
+        f"Input X contains {kind} in column {shown}{more} (first in row {row}). "
         f"Every item needs every feature: {fill}, or drop columns."
     )
 
@@ -181,12 +173,16 @@ def _check_size(estimator: Any, X: Array, before: int) -> None:
     place = too_large(X)
     if place is not None:
         row, column = place
-        names = getattr(estimator, "feature_names_in_", None)
-        shown = column if names is None else repr(str(names[column]))
         raise InputError(
-            f"Expected numbers up to {LARGEST:g} in X, got {X[row, column]:g} in column {shown}, item of row "
-            f"{before + row}. Use another unit, or drop the column."
+            f"Expected numbers up to {LARGEST:g} in X, got {X[row, column]:g} in column "
+            f"{_column(estimator, column)}, item of row {before + row}. Use another unit, or drop the column."
         )
+
+
+def _column(estimator: Any, column: int) -> str:
+    """Return the name of a column of X, or its number."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return str(column) if names is None else repr(str(names[column]))
 
 
 def row_ids(X: Any) -> list[Any] | None:

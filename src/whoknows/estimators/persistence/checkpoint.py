@@ -84,13 +84,13 @@ class Checkpoint:
         return self.step(name).remember(compute)
 
     def in_pieces(
-        self, name: str, compute: Callable[[Any, slice], Array], X: Any, whole: bool = False
+        self, name: str, compute: Callable[[Any, slice], Array], X: Any, at_once: bool = False
     ) -> Array:
         """Return compute(X[rows], rows) for all rows, (n_items, …), saved piece by piece.
 
-        ``whole``: the items cannot be split.
+        ``at_once``: the items cannot be split.
         """
-        if whole:
+        if at_once:
             return self.remember(name, partial(compute, X, slice(None)))
         blocks, found = list(blocks_of(X)), []
         for place in range(0, len(blocks), BLOCKS_PER_PIECE):
@@ -105,7 +105,7 @@ class Checkpoint:
         if not is_checkpoint(folder):
             _refuse_other_files(folder)
             return
-        before = _told(os.path.join(folder, ABOUT))
+        before = _read_about(os.path.join(folder, ABOUT))
         changed = [name for name in about if about[name] != before.get(name)]
         if "whoknows" in changed:
             changed = [f"version of whoknows ({before.get('whoknows')}; this is {whoknows.__version__})"]
@@ -141,7 +141,7 @@ class Step:
 
     def __init__(self, checkpoint: Checkpoint, name: str) -> None:
         self._checkpoint, self._name, self._state = checkpoint, name, f"{name}.state"
-        self._kept_at = -PAUSE
+        self._saved_at = -PAUSE
 
     @property
     def is_done(self) -> bool:
@@ -149,7 +149,7 @@ class Step:
         return os.path.exists(self._checkpoint._path(self._name))
 
     def remember(self, compute: Callable[[], Answer]) -> Answer:
-        """Return what the step came to; it is computed if nobody has yet."""
+        """Return the result; compute it if it is not saved."""
         found = self._checkpoint._read(self._name)
         if found is None:
             found = self._written(compute())
@@ -173,14 +173,14 @@ class Step:
 
     def state(self) -> Any:
         """Return the last saved state of the solver, or None; called when the solver starts."""
-        self._kept_at = time.monotonic()
+        self._saved_at = time.monotonic()
         return self._checkpoint._read(self._state)
 
     def keep(self, state: Any) -> None:
         """Save a state of the solver, unless one was saved a moment ago."""
-        if time.monotonic() - self._kept_at >= PAUSE:
+        if time.monotonic() - self._saved_at >= PAUSE:
             self._checkpoint._write(self._state, state)
-            self._kept_at = time.monotonic()
+            self._saved_at = time.monotonic()
 
     def _written(self, answer: Any) -> Any:
         """Save the result, and remove the state of the solver."""
@@ -221,7 +221,7 @@ def _refuse_other_files(folder: str) -> None:
         )
 
 
-def _told(path: str) -> dict[str, Any]:
+def _read_about(path: str) -> dict[str, Any]:
     """Return what a checkpoint was fitted to."""
     try:
         with open(path, encoding="utf-8") as file:
@@ -240,8 +240,8 @@ def _is_torn(name: str) -> bool:
 
 def _settings(estimator: Any, folder: Path) -> str:
     """Return a checksum of an estimator's settings; engines do not count, as they give the same numbers."""
-    told = estimator.get_params(deep=False) | {"engine": None, "device": repr(estimator.device)}
-    written = Written.of(type(estimator)(**told), folder)
+    settings = estimator.get_params(deep=False) | {"engine": None, "device": repr(estimator.device)}
+    written = Written.of(type(estimator)(**settings), folder)
     return digest(json.dumps([written.objects, written.digests]).encode())
 
 

@@ -1,7 +1,7 @@
 """Checks of what a model file holds: a model is assembled only from values that `save` could have written.
 
 Every field of every class has a type: that of the dataclass, or that in `ESTIMATOR_FIELDS`. An assembled
-model is then checked as a whole: its parts agree in shape, and it predicts finite numbers.
+model is then checked: its parts agree in shape, and its predictions are finite.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import fields
+from functools import reduce
 from numbers import Integral, Real
-from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -23,7 +24,6 @@ from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Ids
 from whoknows.estimators.auto.ensemble import AutoCrowdClassifier
-from whoknows.estimators.auto.members import Member
 from whoknows.estimators.auto.selection import Selection
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.estimators.fitted_pair import FittedPair
@@ -34,16 +34,16 @@ from whoknows.model.settings import NotCompatible, Settings
 
 SAME_HASH = 100  # ids that may share one: Python ints of a kind do on purpose only, and look-ups take forever
 
-_DATA = (str, Real, NoneType, list, tuple, np.ndarray)
+_DATA = (str, Real, NoneType, list, tuple, np.ndarray, sp.sparray, sp.spmatrix)
+_SCALARS: dict[Any, Any] = {int: Integral, float: Real, bool: (bool, np.bool_)}
+# Types of settings in a file, where the estimators accept more.
 _SETTINGS: dict[str, Any] = {
     **dict.fromkeys(("truth", "annotators", "map"), str | Settings),
     "annotator_map": str | Settings | None,
-    "solver": str,
-    "max_iter": int,
-    "tol": float,
-    "standardize": bool | str,
     "random_state": int | None,
+    "levels": str | list[Any] | tuple[Any, ...] | Ids | None,
 }
+_NOT_SAVED = {"engine", "device"}  # where a model was fitted
 # What a file holds of a fit: all other attributes of an estimator follow from it.
 FITTED_FIELDS: dict[type, dict[str, Any]] = {
     CrowdClassifier: {"_pair": FittedPair, "_training_data": TrainingData, "posterior_": Array},
@@ -55,25 +55,30 @@ FITTED_FIELDS: dict[type, dict[str, Any]] = {
         **{"_training_data": TrainingData, "posterior_": Array},
     },
 }
-ESTIMATOR_FIELDS: dict[type, dict[str, Any]] = {
-    CrowdClassifier: {
-        **_SETTINGS,
-        **{"stop": str, "levels": str | list[Any] | tuple[Any, ...] | Ids | None, "warm_start": bool},
-    },
-    CrowdRegressor: _SETTINGS,
-    AutoCrowdClassifier: {
-        **{name: _SETTINGS[name] for name in ("max_iter", "tol", "random_state")},
-        **{"selection": bool, "folds": int, "members": list[Member] | None},
-    },
+ESTIMATOR_FIELDS = {
+    cls: {
+        field.name: _SETTINGS.get(field.name, get_type_hints(cls)[field.name])
+        for field in fields(cls)
+        if field.name not in _NOT_SAVED
+    }
+    | {"feature_names_in_": Ids, **fitted}
+    for cls, fitted in FITTED_FIELDS.items()
 }
-for _cls, _fields in FITTED_FIELDS.items():
-    ESTIMATOR_FIELDS[_cls] = ESTIMATOR_FIELDS[_cls] | _fields | {"feature_names_in_": Ids}
 _MAY_BE_NAN = {
     *("gold", "varying", "parts", "graph", "recall", "history"),  # unknown, or not computed
     *("on_truth", "on_labelled", "log_lik", "counts", "log_truth", "log_labels", "log_given"),
 }
-# Shapes of the arrays of a class: fields of one object have the same length where they have the same letter.
+# Shapes of the arrays of a class and of its parts: axes with the same letter have the same length.
+_CLASSIFIER = (
+    "classes_ c, posterior_ nc, _training_data.annotations.items n, _training_data.gold n, "
+    "_training_data.weight n"
+)
 _SHAPES = {
+    "CrowdClassifier": _CLASSIFIER,
+    "AutoCrowdClassifier": _CLASSIFIER,
+    "CrowdRegressor": "posterior_mean_ n, posterior_std_ n",
+    "FittedPair": "solution.annotators.mean ap, solution.annotators.covariance app, solution.crowd.mean tp, "
+    "covariances.annotators app, typical.X_truth nf, typical.Y.items n, prepared.model.truth._precision ff",
     "Annotations": "item n, annotator n, label n, confidence n, items i, annotators a, labels c",
     "TrainingData": "gold n, weight n",
     "Items": "X_truth nf, X_annotators np, gold n, weight n",
@@ -123,7 +128,7 @@ def check_field(cls: type, name: str, value: Any) -> None:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of an annotated type; protocols and ``Any`` admit whatever models are made of."""
+    """Whether a value is of an annotated type; protocols and ``Any`` admit all objects that models have."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_fits(value, part) for part in parts)
@@ -133,15 +138,11 @@ def _fits(value: Any, hint: Any) -> bool:
         return type(value) is origin and all(_fits(each, parts[0]) for each in value)
     if origin is tuple:
         return type(value) is tuple and len(value) == len(parts) and all(map(_fits, value, parts))
-    if hint in (int, float):
-        return isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
-    if hint is bool:
-        return isinstance(value, (bool, np.bool_))
-    if hint is Any:
-        return True
+    if hint in _SCALARS:
+        return isinstance(value, _SCALARS[hint]) and (hint is bool or not isinstance(value, bool))
     if getattr(hint, "_is_protocol", False):
-        return not isinstance(value, (*_DATA, sp.sparray, sp.spmatrix))
-    return isinstance(value, hint)
+        return not isinstance(value, _DATA)
+    return hint is Any or isinstance(value, hint)
 
 
 def _kinds(dtype: Any) -> str:
@@ -173,123 +174,118 @@ def check_ids(values: list[Any]) -> None:
 # --- one object -------------------------------------------------------------------------------------
 
 
+def check_fitted_fields(model: Any) -> None:
+    """Refuse an estimator without what it learned."""
+    required = FITTED_FIELDS[type(model)].keys() - {"posterior_"}  # members of an ensemble have none
+    missing = sorted(required - vars(model).keys())
+    if missing:
+        raise ValueError(f"{type(model).__name__} lacks {missing[0]!r}")
+
+
 def check_object(made: Any) -> None:
     """Refuse settings out of range, arrays of wrong shapes, and labels that refer to nothing."""
     _check_shapes(made)
     if isinstance(made, Settings) and not isinstance(made, Population):
         made.check()
-    if hasattr(made, "__post_init__"):
-        made.__post_init__()
     if isinstance(made, Annotations):
         _check_annotations(made)
 
 
 def _check_shapes(made: Any) -> None:
     lengths: dict[str, int] = {}
-    for name, letters in map(str.split, filter(None, _SHAPES.get(type(made).__name__, "").split(","))):
-        shape = getattr(attrgetter(name)(made), "shape", None)  # None and plain numbers have none
+    for path, letters in map(str.split, filter(None, _SHAPES.get(type(made).__name__, "").split(","))):
+        part = reduce(lambda part, name: getattr(part, name, None), path.split("."), made)
+        shape = getattr(part, "shape", None)  # None and plain numbers have none
         if shape is not None:
             agree = len(shape) == len(letters) and all(
                 lengths.setdefault(letter, n) == n for letter, n in zip(letters, shape, strict=True)
             )
-            _expect(agree, f"{name!r} of {type(made).__name__} is of shape {shape}")
+            _expect(agree, f"{path!r} of {type(made).__name__} is of shape {shape}")
 
 
-def _check_annotations(said: Annotations) -> None:
-    codes = [(said.item, said.items, 0), (said.annotator, said.annotators, -1), (said.label, said.labels, 0)]
-    for code, ids, least in codes:
+def _check_annotations(Y: Annotations) -> None:
+    for code, ids, least in ((Y.item, Y.items, 0), (Y.annotator, Y.annotators, -1), (Y.label, Y.labels, 0)):
         within = not code.size or (code.min() >= least and code.max() < len(ids))
         _expect(within, "a label of an item, annotator or class that is not there")
         _expect(len(set(ids.tolist())) == len(ids), "an item, annotator or class that is there twice")
-    _expect(said.confidence is None or bool((said.confidence >= 0).all()), "confidences below 0")
+    _expect(Y.confidence is None or (Y.confidence >= 0).all(), "confidences below 0")
 
 
-# --- the whole model --------------------------------------------------------------------------------
+# --- the model --------------------------------------------------------------------------------------
 
 
-def check_model(model: Any) -> None:
-    """Refuse a model whose parts do not agree with each other, or that predicts no finite numbers."""
+def check_model(model: Any) -> Any:
+    """Return the model; refuse one whose parts do not agree, or whose predictions are not finite."""
     if type(model) not in FITTED_FIELDS:
         raise ValueError(f"the last object is {type(model).__name__}, no model")
     _expect(model.n_features_in_ >= 1 and len(model.annotators_) >= 1, "no features or annotators")
     names = getattr(model, "feature_names_in_", None)
     _expect(names is None or names.shape == (model.n_features_in_,), "wrong number of feature names")
-    for pair in _pairs(model):
+    pairs = model.pairs_ if type(model) is AutoCrowdClassifier else [model._pair]
+    for pair in pairs:
         _check_pair(pair, model)
-    if isinstance(model, CrowdRegressor):
-        mean, std = model.posterior_mean_, model.posterior_std_
-        _expect(mean.ndim == 1 and mean.shape == std.shape and (std >= 0).all(), "a wrong posterior")
+    if type(model) is CrowdRegressor:
+        _expect((model.posterior_std_ >= 0).all(), "a negative standard deviation")
     else:
         _check_classifier(model)
-    if isinstance(model, AutoCrowdClassifier):
-        weights, n_members = model.weights_, len(model.pairs_)
-        _expect(n_members == len(model.selection_.members) >= 1, "as many members as were selected")
-        _expect(weights.shape == (n_members,) and _are_probabilities(weights), "wrong weights of members")
+    if type(model) is AutoCrowdClassifier:
+        _expect(
+            len(pairs) == len(model.selection_.members) == len(model.weights_), "a wrong number of members"
+        )
+        _expect(_are_probabilities(model.weights_), "wrong weights of members")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        _check_predictions(model)
-
-
-def _pairs(model: Any) -> list[FittedPair]:
-    return model.pairs_ if isinstance(model, AutoCrowdClassifier) else [model._pair]
+        _check_predictions(model, pairs[0].prepared.preprocessing.scale.mean[None])
+    return model
 
 
 def _check_pair(pair: FittedPair, model: Any) -> None:
     """Check that the parts of a pair agree with each other, and with the estimator that holds it."""
+    _check_shapes(pair)
     scale, n_annotators = pair.prepared.preprocessing.scale, len(model.annotators_)
-    _expect(scale.mean.shape == (model.n_features_in_,), "preprocessing of other features")
-    _expect(bool((scale.width > 0).all()), "a scale that is not above 0")
-    mean, covariance = pair.solution.annotators.mean, pair.solution.annotators.covariance
-    _expect(mean.ndim == 2 and len(mean) == n_annotators + 1, "parameters of another number of annotators")
-    shape = (*mean.shape, mean.shape[1])
-    _expect(covariance is None or covariance.shape == shape, f"a covariance that is not of shape {shape}")
-    crowd, spread = pair.solution.crowd, pair.covariances
-    _expect(crowd is None or crowd.mean.shape == (n_annotators, mean.shape[1]), "a crowd of other annotators")
-    _expect(spread is None or len(spread.annotators) == n_annotators + 1, "covariances of other annotators")
-    _expect((pair.prepared.units is not None) == isinstance(model, CrowdRegressor), "labels of another kind")
-    precision, typical = getattr(pair.prepared.model.truth, "_precision", None), pair.typical
-    if typical is not None:
-        _expect(len(typical.X_truth) == len(typical.Y.items), "typical items of unequal number")
-        n_features = typical.X_truth.shape[1]
-        _expect(precision is None or len(precision) == n_features, "a prior of another number of features")
-    elif precision is not None:
-        _expect(len(precision) == len(pair.solution.truth.mean), "a prior of another number of features")
-    for piece in (pair.prepared.model.truth, pair.prepared.model.annotators):
-        K = getattr(piece, "_n_classes", None)
-        _expect(K is None or len(model.classes_) == K, "a model of another number of classes")
+    _expect(len(scale.mean) == model.n_features_in_, "preprocessing of other features")
+    _expect((scale.width > 0).all(), "a scale that is not above 0")
+    crowd, belief = pair.solution.crowd, pair.solution.annotators
+    _expect(len(belief.mean) == n_annotators + 1, "parameters of another number of annotators")
+    _expect(crowd is None or len(crowd.mean) == n_annotators, "a crowd of other annotators")
+    is_regressor = type(model) is CrowdRegressor
+    _expect((pair.prepared.units is not None) == is_regressor, "labels of another kind")
+    for piece in () if is_regressor else (pair.prepared.model.truth, pair.prepared.model.annotators):
+        K = getattr(piece, "_n_classes", len(model.classes_))
+        _expect(len(model.classes_) == K, "a model of another number of classes")
 
 
 def _check_classifier(model: Any) -> None:
     data, n_classes = model._training_data, len(model.classes_)
-    n_items = len(data.annotations.items)
     posterior = getattr(model, "posterior_", None)  # members of an ensemble have none
-    right = posterior is None or (posterior.shape == (n_items, n_classes) and _are_probabilities(posterior))
-    _expect(right, f"a posterior that is not of {n_items} items and {n_classes} classes")
-    for values in (data.gold, data.weight):
-        _expect(values is None or values.shape == (n_items,), "gold or weights of other items")
+    _expect(posterior is None or _are_probabilities(posterior), "a posterior of no probabilities")
     known = np.empty(0) if data.gold is None else data.gold[~np.isnan(data.gold)]
-    _expect(bool(np.isin(known, range(n_classes)).all()), "gold of a class that is not there")
-    _expect(data.weight is None or bool((data.weight >= 0).all()), "weights below 0")
+    _expect(np.isin(known, range(n_classes)).all(), "gold of a class that is not there")
+    _expect(data.weight is None or (data.weight >= 0).all(), "weights below 0")
 
 
-def _check_predictions(model: Any) -> None:
-    """Ask for everything that a model predicts, of one item: arrays that do not fit show here."""
-    X = _pairs(model)[0].prepared.preprocessing.scale.mean[None]
-    if isinstance(model, CrowdRegressor):
-        for answer in (*model.predict(X, return_std=True), model.annotator_scale(X)):
-            _expect(len(answer) == 1 and _is_finite(np.asarray(answer)), "predictions that are not finite")
-        return
-    answers: list[tuple[Callable[[], Any], tuple[int, ...]]] = [
-        (lambda: model.predict_proba(X), (1, len(model.classes_))),
-        (lambda: model.expertise(X), (1, len(model.annotators_))),
-        (lambda: model.predict_proba(X, return_interval=True)[1], (1, len(model.classes_))),
-        (lambda: model.expertise(X, return_interval=True)[1], (1, len(model.annotators_))),
-        (lambda: model.ranking().expertise, (len(model.annotators_),)),
-    ]
-    for ask, shape in answers:
+def _check_predictions(model: Any, X: Array) -> None:
+    """Predict everything for one item: arrays that do not fit together fail here."""
+    T = len(model.annotators_)
+    answers: list[tuple[tuple[int, ...], Callable[[], Any]]]
+    if type(model) is CrowdRegressor:
+        answers = [
+            ((2, 1), lambda: model.predict(X, return_std=True)),
+            ((1, T), lambda: model.annotator_scale(X)),
+        ]
+    else:
+        K = len(model.classes_)
+        answers = [
+            ((1, K), lambda: model.predict_proba(X)),
+            ((1, T), lambda: model.expertise(X)),
+            ((3, 1, K), lambda: model.predict_proba(X, return_interval=True)),
+            ((3, 1, T), lambda: model.expertise(X, return_interval=True)),
+            ((T,), lambda: model.ranking().expertise),
+        ]
+    for shape, ask in answers:
         with suppress(NotCompatible):  # a model of this kind has no such answer
             answer = np.asarray(ask())
-            _expect(answer.shape[: len(shape)] == shape and _is_finite(answer), "wrong predictions")
+            _expect(answer.shape == shape and np.isfinite(answer).all(), "wrong predictions")
 
 
 def _are_probabilities(values: NDArray[Any]) -> bool:

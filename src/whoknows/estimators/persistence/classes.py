@@ -1,11 +1,12 @@
-"""The classes a model file may hold, the fields that are kept of them, and how they are assembled again.
+"""The classes that a model file may hold, their fields, and how objects are assembled from them.
 
-Nothing else is ever assembled from a file. `version1` translates the names of earlier files.
+Nothing else is ever assembled from a file. Files of version 0.1 have other names of classes and fields, and
+estimators without a fitted pair; `upgraded` translates them.
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import scipy.sparse as sp
@@ -18,8 +19,12 @@ from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs.preprocessing import Preprocessing, Scale
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.persistence.checks import ESTIMATOR_FIELDS, FITTED_FIELDS, check_field, check_object
-from whoknows.estimators.persistence.version1 import upgraded
+from whoknows.estimators.persistence.checks import (
+    ESTIMATOR_FIELDS,
+    check_field,
+    check_fitted_fields,
+    check_object,
+)
 from whoknows.estimators.prepared_model import LabelUnits, PreparedModel
 from whoknows.estimators.regressor import CrowdRegressor
 from whoknows.fit.items import Items
@@ -68,93 +73,66 @@ class CheckpointStep:
     result: Any
 
 
-_FOREIGN = (sp.csr_array, sp.csr_matrix)
+_SPARSE = (sp.csr_array, sp.csr_matrix)
 CLASSES: dict[str, type] = {
     **{
         cls.__name__: cls
-        for cls in (*ESTIMATORS, *_TRUTH, *_ANNOTATORS, *_MAPS, *_GRAPHS, *_FITTED, *_FOREIGN)
+        for cls in (*ESTIMATORS, *_TRUTH, *_ANNOTATORS, *_MAPS, *_GRAPHS, *_FITTED, *_SPARSE, CheckpointStep)
     },
     "GaussianWeights": graph.weighted._GaussianWeights,
     "KnnWeights": graph.weighted._KnnWeights,
     "GivenWeights": graph.weighted._GivenWeights,
-    "CheckpointStep": CheckpointStep,
 }
 _NAMES = {cls: name for name, cls in CLASSES.items()}
-_SPARSE = ("data", "indices", "indptr", "shape")
+
+
+def field_names(cls: type) -> tuple[str, ...]:
+    """Names of the fields that a file holds of a class.
+
+    For an estimator those of `ESTIMATOR_FIELDS`, which leaves out where it was fitted (engine, device) and
+    attributes that a user added.
+    """
+    if cls in ESTIMATORS:
+        return tuple(ESTIMATOR_FIELDS[cls])
+    if is_dataclass(cls):
+        return tuple(field.name for field in fields(cls))
+    return ("data", "indices", "indptr", "shape")
 
 
 def take_apart(thing: Any) -> tuple[str, dict[str, Any]] | None:
-    """Name of a thing's class, and what is kept of it by name; None if no file may hold it.
-
-    Of a dataclass its fields, without what it has computed from them; of an estimator the fields that
-    `ESTIMATOR_FIELDS` lists, which leaves out where it was fitted (engine, device) and attributes that a user
-    added; sparse matrices of every kind row by row.
-    """
+    """Name of an object's class, and its fields by name; None if no file may hold it."""
     if sp.issparse(thing):
         thing = sp.csr_array(thing) if isinstance(thing, sp.sparray) else sp.csr_matrix(thing)
     cls = type(thing)
     if cls not in _NAMES:
         return None
-    if cls in ESTIMATORS:
-        known = ESTIMATOR_FIELDS[cls]
-        return _NAMES[cls], {name: value for name, value in vars(thing).items() if name in known}
-    return _NAMES[cls], {name: getattr(thing, name) for name in _kept(cls)}
+    return _NAMES[cls], {name: getattr(thing, name) for name in field_names(cls) if hasattr(thing, name)}
 
 
-def put_together(name: str, kept: dict[str, Any]) -> Any:
-    """Assemble an object from exactly what `take_apart` keeps; whatever does not fit is a ValueError."""
-    name, kept = upgraded(name, kept)
+def put_together(name: str, content: dict[str, Any]) -> Any:
+    """Assemble an object from the fields that `take_apart` returned; others raise ValueError or TypeError.
+
+    Fields that a file of an older version does not have are set to their defaults.
+    """
+    name, content = upgraded(name, content)
     if name not in CLASSES:
         raise ValueError(f"{name!r} is no class of a model")
     cls = CLASSES[name]
-    unknown = [key for key in kept if key not in _kept(cls)]
+    unknown = [key for key in content if key not in field_names(cls)]
     if unknown:
         raise ValueError(f"{name} has no place for {unknown[0]!r}")
-    if cls in _FOREIGN:
-        return _sparse(cls, **kept)
-    made = _with_defaults(cls, kept) if is_dataclass(cls) else cls()
-    for key, value in kept.items():
+    if cls in _SPARSE:
+        return _sparse(cls, **content)
+    for key, value in content.items():
         check_field(cls, key, value)
-        vars(made)[key] = value
+    made = cls(
+        **{field.name: content[field.name] for field in fields(cls) if field.init and field.name in content}
+    )
+    vars(made).update(content)
     if cls in ESTIMATORS:
-        _restore(made)
+        check_fitted_fields(made)
+        made._set_attributes()
     check_object(made)
-    return made
-
-
-def _restore(model: Any) -> None:
-    """Set the attributes of an estimator that follow from its fitted pairs."""
-    required = FITTED_FIELDS[type(model)].keys() - {"posterior_"}  # members of an ensemble have none
-    missing = sorted(required - vars(model).keys())
-    if missing:
-        raise ValueError(f"{type(model).__name__} lacks {missing[0]!r}")
-    if isinstance(model, AutoCrowdClassifier):
-        model._set_fit(model.selection_, model.pairs_, model._training_data)
-    elif isinstance(model, CrowdRegressor):
-        model._set_fit(model._pair, model.annotators_)
-    else:
-        model._set_fit(model._pair, model._training_data)
-
-
-def _kept(cls: type) -> tuple[str, ...]:
-    """Names of what is kept of the objects of a class."""
-    if cls in ESTIMATORS:
-        return tuple(ESTIMATOR_FIELDS[cls])
-    return tuple(field.name for field in fields(cls)) if is_dataclass(cls) else _SPARSE
-
-
-def _with_defaults(cls: type, kept: dict[str, Any]) -> Any:
-    """Make an object without filling it; what a file of an older whoknows does not have is the default."""
-    made: Any = object.__new__(cls)
-    for field in fields(cls):
-        if field.name in kept:
-            continue
-        if field.default is not MISSING:
-            vars(made)[field.name] = field.default
-        elif field.default_factory is not MISSING:
-            vars(made)[field.name] = field.default_factory()
-        else:
-            raise ValueError(f"{cls.__name__} lacks {field.name!r}")
     return made
 
 
@@ -166,3 +144,69 @@ def _sparse(cls: Any, data: Any, indices: Any, indptr: Any, shape: Any) -> Any:
     made = cls((data, indices, indptr), shape=shape)
     made.check_format(full_check=True)
     return made
+
+
+# --- files of version 0.1 ---------------------------------------------------------------------------
+
+_OLD_CLASSES = {
+    "CrossFitted": "CrossFitBelief",
+    "Fitted": "Solution",
+    "Foretold": "HeldOutScores",
+    "Given": "TrainingData",
+    "Learnt": "PreparedModel",
+    "RegressorFitted": "Solution",
+    "RegressorLearnt": "PreparedModel",
+    "Seen": "Preprocessing",
+    "Smoothed": "GraphBelief",
+    "Spread": "Covariances",
+}
+_TRUTHS = ("GraphTruth", "LinearTruth", "LogisticTruth", "OrderedTruth")
+_DERIVED = {
+    *("n_features_in_", "n_iter_", "classes_", "graph_", "solver_", "bound_history_", "weights_"),
+    *("coef_", "intercept_", "annotator_coef_", "annotator_intercept_", "annotator_severity_"),
+    *("annotator_bias_", "noise_"),
+}
+_OLD_FIELDS = {
+    **{truth: {"chosen": "description"} for truth in _TRUTHS},
+    "Given": {"said": "annotations", "items": "fingerprint"},
+    "Items": {"Phi": "X_truth", "Psi": "X_annotators"},
+    "Learnt": {"seen": "preprocessing"},
+    "RegressorLearnt": {"seen": "preprocessing"},
+}
+
+
+def upgraded(name: str, content: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return class name and fields as files of today have them."""
+    content = {_OLD_FIELDS.get(name, {}).get(key, key): value for key, value in content.items()}
+    if name == "RegressorLearnt":
+        content["model"] = Model(content.pop("annotators"), content.pop("truth"))
+        content["units"] = LabelUnits(content.pop("mean"), content.pop("scale"))
+    elif name == "RegressorFitted":
+        content["solver"] = "em"
+    elif "_learnt" in content:
+        content = _without_derived(_with_pair(content))
+    elif "members_" in content:
+        members = content.pop("members_")
+        content["pairs_"] = [member._pair for member in members]
+        content["_training_data"], content["_seed"] = members[0]._training_data, members[0].random_state
+        content = _without_derived(content)
+    return _OLD_CLASSES.get(name, name), content
+
+
+def _with_pair(content: dict[str, Any]) -> dict[str, Any]:
+    """Put what `CrowdClassifier` and `CrowdRegressor` held in five attributes into a fitted pair."""
+    keys = ("_learnt", "_fitted", "_spread", "_typical")
+    prepared, solution, covariances, typical = (content.pop(key, None) for key in keys)
+    state = solution.truth
+    if isinstance(prepared.model.truth, LogisticTruth) and state.mean.ndim == 1:  # ξ has a column per output
+        solution = replace(solution, truth=replace(state, mean=state.mean[:, None]))
+    content["_pair"] = FittedPair(prepared, solution, covariances, typical, content["bound_history_"])
+    if "_given" in content:
+        content["_training_data"] = content.pop("_given")
+    return content
+
+
+def _without_derived(content: dict[str, Any]) -> dict[str, Any]:
+    """Drop attributes that follow from the fitted pair; the annotators of a regressor do not."""
+    derived = _DERIVED | ({"annotators_"} if "_training_data" in content else set())
+    return {key: value for key, value in content.items() if key not in derived}

@@ -189,7 +189,7 @@ VERSION = 2
 
 
 def save(model: Any, path: Path) -> None:
-    """Write a fitted model to a file, whole or not at all; the same model gives the same bytes.
+    """Write a fitted model to a file, atomically; the same model gives the same bytes.
 
     Where it was fitted (engine, device) and attributes that were added to it are not saved.
 
@@ -198,7 +198,7 @@ def save(model: Any, path: Path) -> None:
     model : CrowdClassifier, CrowdRegressor or AutoCrowdClassifier
         Fitted.
     path : str or path
-        By custom with the suffix ``.whoknows``.
+        By convention with the suffix ``.whoknows``.
     """
     if type(model) not in ESTIMATORS:
         known = ", ".join(cls.__name__ for cls in ESTIMATORS)
@@ -226,7 +226,7 @@ def load(path: Path, limit: int | None = None) -> Any:
     Returns
     -------
     CrowdClassifier, CrowdRegressor or AutoCrowdClassifier
-        Solution. Its arrays cannot be written to.
+        The fitted estimator. Its arrays are read-only.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def save_step(result: Any, path: Path) -> None:
 
 def load_step(path: Path) -> Any:
     """Read what `save_step` wrote."""
-    return _read(path, None, _check_step).result
+    return _read(path, None, lambda step: step.result)
 
 
 def _write(thing: Any, path: Path) -> None:
@@ -268,12 +268,7 @@ def _write(thing: Any, path: Path) -> None:
     replace(path, lambda temporary: pack(temporary, _members(text.encode(), written), path))
 
 
-def _check_step(thing: Any) -> None:
-    if not isinstance(thing, CheckpointStep):
-        raise ValueError(f"a {type(thing).__name__} is no step of a checkpoint")
-
-
-def _read(path: Path, limit: int | None, check: Callable[[Any], None]) -> Any:
+def _read(path: Path, limit: int | None, finish: Callable[[Any], Any]) -> Any:
     with opened(path, limit) as archive:
         content = _content(archive)
         names = [_name(number) for number in range(len(content["arrays"]))]
@@ -285,15 +280,13 @@ def _read(path: Path, limit: int | None, check: Callable[[Any], None]) -> Any:
             for name, expected in zip(names, content["arrays"], strict=True)
         ]
     try:
-        model = read_model(content["objects"], arrays)
-        check(model)
+        return finish(read_model(content["objects"], arrays))
     except NOT_A_MODEL as error:
         raise FileError(
             path,
             f"does not make sense: {error}. It says that whoknows {content.get('whoknows')} wrote it; this "
             f"is whoknows {whoknows.__version__}.",
         ) from None
-    return model
 
 
 def _members(text: bytes, written: Written) -> Iterator[tuple[str, bytes]]:
@@ -308,14 +301,14 @@ def _name(number: int) -> str:
 
 
 def _content(archive: Archive) -> dict[str, Any]:
-    """What model.json says, once it is known to be whole and of a version that can be read."""
+    """Return the content of model.json, if it is undamaged and of a version that can be read."""
     text = archive.read("model.json", archive.read("model.sha256").decode("latin-1"))
     content = _parsed(text, archive.path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FileError(archive.path, f"is not a model file: its model.json does not say {FORMAT!r}.")
     version, writer = content.get("version"), content.get("whoknows")
     if type(version) is not int or version < 1:
-        raise FileError(archive.path, f"has version {version!r}; expected a whole number of 1 or more.")
+        raise FileError(archive.path, f"has version {version!r}; expected an integer of at least 1.")
     if version > VERSION:
         raise FileError(
             archive.path,

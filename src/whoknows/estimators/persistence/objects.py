@@ -92,14 +92,14 @@ class Written:
             apart = take_apart(thing)
             if apart is None:
                 raise self._refusal(where, f"a {type(thing).__name__}")
-            name, kept = apart
-            plain = {key: self._plain(part, f"{where}.{key}") for key, part in kept.items()}
+            name, content = apart
+            plain = {key: self._plain(part, f"{where}.{key}") for key, part in content.items()}
             self._places[id(thing)] = len(self.objects)
             self.objects.append({"class": name, "fields": plain})
         return self._places[id(thing)]
 
     def _array(self, array: NDArray[Any], where: str) -> Any:
-        """Return a reference to an array, kept in the order it has in memory: sums then round as before."""
+        """Return a reference to an array; its memory order is preserved, so that sums round as before."""
         if array.dtype == object and array.ndim == 1:
             return {"ids": [self._plain(part, f"{where}[{place}]") for place, part in enumerate(array)]}
         if array.dtype.name not in NUMBERS and array.dtype.kind != "U":
@@ -139,7 +139,7 @@ NOT_A_MODEL = (
 
 
 def read_array(data: bytes, path: Path, name: str) -> NDArray[Any]:
-    """Read one array of numbers or text; nobody can write to it, since places in a model may share it."""
+    """Read one array of numbers or text; it is read-only, since parts of a model may share it."""
     array = read_npy(data, path, name)
     if array.dtype.name not in NUMBERS and array.dtype.kind != "U":
         raise FileError(path, f"holds {name} of {array.dtype}; expected numbers or text.")
@@ -151,7 +151,7 @@ def read_array(data: bytes, path: Path, name: str) -> NDArray[Any]:
 def read_model(objects: list[Any], arrays: list[NDArray[Any]]) -> Any:
     """Make the objects one after the other; the last is the model.
 
-    What `writing` did not write ends in one of `NOT_A_MODEL`.
+    What `Written` did not write raises one of `NOT_A_MODEL`.
     """
     reader = _Reader(arrays)
     for plain in objects:
@@ -166,8 +166,8 @@ class _Reader:
 
     def make(self, plain: Any) -> Any:
         """Return one of the objects; it may refer to those made before."""
-        kept = {key: self.value(part) for key, part in plain["fields"].items()}
-        return put_together(plain["class"], kept)
+        content = {key: self.value(part) for key, part in plain["fields"].items()}
+        return put_together(plain["class"], content)
 
     def value(self, plain: Any) -> Any:
         """Return what a piece of JSON stands for."""

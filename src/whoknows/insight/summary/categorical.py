@@ -16,8 +16,8 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, show
 from whoknows.estimators.ask.suggestions import Suggestions
-from whoknows.estimators.baselines.base import votes
-from whoknows.estimators.inputs.gold_and_levels import gold_codes, with_classes_of
+from whoknows.estimators.baselines.two_step import votes
+from whoknows.estimators.inputs.training_data import gold_codes, with_classes_of
 from whoknows.insight.agreement import Level, fleiss_kappa, percent_agreement
 from whoknows.insight.pairwise import copying_suspects, pairwise_agreement
 from whoknows.insight.summary.base import BINS, FittedData

@@ -9,7 +9,7 @@ import numpy as np
 
 from whoknows._array import Array, Rows, segment_sum
 from whoknows.estimators.ask.suggestions import Suggestions, check_costs
-from whoknows.estimators.inputs.gold_and_levels import gold_numbers
+from whoknows.estimators.inputs.training_data import gold_numbers
 from whoknows.insight.agreement import Level
 from whoknows.insight.pairwise import pairwise_correlation
 from whoknows.insight.summary.base import BINS, FittedData
