@@ -127,7 +127,7 @@ def test_nothing_to_resume(files, parts, tmp_path):
     (out / "checkpoint").mkdir(parents=True)
     (out / "checkpoint" / "weights.pt").write_bytes(b"somebody else's")
     assert "nothing to resume" in failure(*fit(files, parts, out, "--resume", "--quiet"), code=2)
-    assert "is taken" in failure(*fit(files, parts, out, "--quiet"), code=3)
+    assert "holds other files" in failure(*fit(files, parts, out, "--quiet"), code=3)
     as_json("fit", files / "labels.csv", "--features", files / "features.csv", "--model", "id", "--out", out)
     assert (out / "checkpoint" / "weights.pt").read_bytes() == b"somebody else's"
 

@@ -7,23 +7,24 @@ from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import BAD_INPUT, CommandError
-from whoknows.apps.cli.words import count
+from whoknows.apps.cli.console import Console, count
+from whoknows.apps.cli.errors import CommandError
+from whoknows.apps.cli.source import Source
 
 if TYPE_CHECKING:
-    from whoknows.apps.cli.inputs import LoadedData, Source
+    from whoknows.apps.cli.inputs import LoadedData
     from whoknows.io import LabelFile
 
 Names = Mapping[Hashable, str]
 
 
-def texts_of(source: Source, data: LoadedData) -> list[str | None] | None:
+def texts_of(data: LoadedData) -> list[str | None] | None:
     """Return the text of each item: that of its features, or a column named by the user or "text"."""
     from whoknows.io import read_texts
 
     if data.texts is not None:
         return data.dataset.in_order(data.texts)
+    source = data.source
     column = source.text or "text"
     table = _table_with(column, source)
     if table is None and source.text is not None:
@@ -32,22 +33,23 @@ def texts_of(source: Source, data: LoadedData) -> list[str | None] | None:
     return data.dataset.in_order(texts)
 
 
-def images_of(source: Source, data: LoadedData, console: Console) -> list[str | Path | None] | None:
+def images_of(data: LoadedData, console: Console) -> list[str | Path | None] | None:
     """Return the image of each item, from a column named by the user or "image".
 
     Files that may be read are paths; names that are only shown are strings.
     """
     from whoknows.io import read_texts
 
-    column, labels = source.image or "image", data.labels
+    source, labels = data.source, data.labels
+    column = source.image or "image"
     table = _table_with(column, source)
     if table is not None:
         found = read_texts(table, column, source.id_column)
-        return data.dataset.in_order(_readable(found, table, source.image_folder or [], console))
-    if source.image is None and (labels.text or labels.format in ("long", "wide", "crowdkit")):
+    elif source.image is None and (labels.text or labels.format in ("long", "wide", "crowdkit")):
         return None
-    found = _of_labels(source, labels)
-    return data.dataset.in_order(_readable(found, source.labels, source.image_folder or [], console))
+    else:
+        table, found = source.labels, _of_labels(source, labels)
+    return data.dataset.in_order(_readable(found, table, source.image_folder or [], console))
 
 
 def _of_labels(source: Source, labels: LabelFile) -> Names:
@@ -61,7 +63,7 @@ def _of_labels(source: Source, labels: LabelFile) -> Names:
     except InputError:
         found = None
     if not found and source.image is not None:
-        raise CommandError(f"There is no column {source.image!r} for the image in any file.", BAD_INPUT)
+        raise CommandError(f"There is no column {source.image!r} for the image in any file.")
     return found or {}
 
 

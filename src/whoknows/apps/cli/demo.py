@@ -11,8 +11,9 @@ import typer
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import writing
-from whoknows.apps.cli.fit import FILES, files_in, fit_files, tell_files
+from whoknows.apps.cli.fit import files_in, fit_files, tell_files
 from whoknows.apps.cli.output import complete_move, folder, refuse_to_replace_other_files, write_settings
+from whoknows.apps.cli.results import FILES
 from whoknows.apps.cli.simulate import FILES as DATA
 from whoknows.apps.cli.simulate import write_crowd
 
@@ -20,7 +21,7 @@ NAMES = ["anna", "bruno", "chloe", "dmitri", "emeka"]
 SHARE_LABELLED = 0.3
 
 
-@command
+@command()
 def demo(
     console: Console,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder.")] = Path("whoknows-demo"),

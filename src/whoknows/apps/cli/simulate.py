@@ -11,7 +11,7 @@ import typer
 
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import USAGE, CommandError, writing
+from whoknows.apps.cli.errors import UsageError, writing
 from whoknows.apps.cli.output import SETTINGS, folder, write_settings
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _Number = partial(typer.Option, metavar="N", min=0)
 _Share = partial(typer.Option, metavar="SHARE", min=0.0, max=1.0)
 
 
-@command
+@command()
 def simulate(
     console: Console,
     settings: dict[str, Any],
@@ -50,11 +50,9 @@ def simulate(
     from whoknows.data.simulate import hide
 
     if round(labelled * items) < 1:
-        raise CommandError(f"--labelled {labelled} leaves none of {items} items with a label.", USAGE)
+        raise UsageError(f"--labelled {labelled} leaves none of {items} items with a label.")
     if experts > items:
-        raise CommandError(
-            f"--experts {experts} is more than one expert per item; --items is {items}.", USAGE
-        )
+        raise UsageError(f"--experts {experts} is more than one expert per item; --items is {items}.")
     with folder(out, FILES, ()) as draft:
         X, truth = _items(items, classes, seed)
         complete = _annotate(X, truth, experts, error, spammers, adversaries, seed)
