@@ -322,7 +322,9 @@ def test_progress_of_passes_and_fits(monkeypatch):
             step[0](step[1], 100)
         stages.reading(30, 100)
         stages.reading(20, 100)
-    assert told == ["Pass 1 over 100 items"] + ["Fitting 100 items"] + [f"Pass {n} over 100 items" for n in (2, 3)]
+    assert told == ["Pass 1 over 100 items"] + ["Fitting 100 items"] + [
+        f"Pass {n} over 100 items" for n in (2, 3)
+    ]
 
 
 def test_blocks_with_empty_columns_and_odd_names(tmp_path):

@@ -417,5 +417,6 @@ class Annotations:
 
 def _both(old: Ids, new: Ids) -> list[Any]:
     """Return the ids of both vocabularies; the old one unchanged if it has them all."""
-    more = [value for value in elements(new) if value not in set(elements(old))]
+    known = set(elements(old))
+    more = [value for value in elements(new) if value not in known]
     return sorted_if_possible([*elements(old), *more]) if more else elements(old)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from numbers import Number
 from types import ModuleType
@@ -210,23 +211,21 @@ def first_not_a_number(values: Sequence[Any]) -> Any:
 
 def write_long(columns: Mapping[str, Ids], backend: str | None) -> Any:
     """Return a table of a dataframe library, by default the first one installed."""
-    import narwhals.stable.v2 as nw
-
     if backend is not None and backend not in BACKENDS:
         raise InputError(f"backend= must be one of {show(BACKENDS)} or None; got {backend!r}.")
     library = _library(backend)
-    if library.__name__ == "pyarrow":
-        _refuse_mixed_types(columns)
-    return nw.from_dict(dict(columns), backend=library).to_native()
+    if library.__name__ == "pandas":
+        return library.DataFrame(dict(columns))
+    if library.__name__ == "polars":
+        return library.DataFrame([_polars_series(library, name, ids) for name, ids in columns.items()])
+    return library.table({name: _arrow_array(library, name, ids) for name, ids in columns.items()})
 
 
 def _library(backend: str | None) -> ModuleType:
     """Import a dataframe library, by default the first one installed."""
     for name in (backend,) if backend else BACKENDS:
-        try:
+        with suppress(ImportError):
             return import_module(name)
-        except ImportError:
-            continue
     if backend:
         raise ImportError(f"to_frame(backend={backend!r}) needs {backend}. Run: pip install {backend}")
     raise ImportError(
@@ -234,15 +233,21 @@ def _library(backend: str | None) -> ModuleType:
     )
 
 
-def _refuse_mixed_types(columns: Mapping[str, Ids]) -> None:
-    """Refuse what an Arrow column cannot hold: several types, and tuples."""
-    for name, ids in columns.items():
-        kinds = {type(value).__name__ for value in elements(ids)}
-        if len(kinds) > 1 or kinds & {"tuple", "frozenset"}:
-            raise TypeError(
-                f"An Arrow column holds one simple type; the {name} column holds {', '.join(sorted(kinds))}. "
-                "Use to_frame(backend='pandas')."
-            )
+def _polars_series(polars: ModuleType, name: str, ids: Ids) -> Any:
+    """Return a polars column; ids of mixed types and tuples stay Python objects."""
+    as_objects = ids.dtype == object and set(map(type, ids)) != {str}
+    return polars.Series(name, elements(ids), dtype=polars.Object if as_objects and len(ids) else None)
+
+
+def _arrow_array(pyarrow: ModuleType, name: str, ids: Ids) -> Any:
+    """Return an Arrow column, which holds one type and no tuples."""
+    kinds = {type(value).__name__ for value in elements(ids)}
+    if len(kinds) > 1 or kinds & {"tuple", "frozenset"}:
+        raise TypeError(
+            f"An Arrow column holds one simple type; the {name} column holds {', '.join(sorted(kinds))}. "
+            "Use to_frame(backend='pandas')."
+        )
+    return pyarrow.array(elements(ids))
 
 
 def _open(frame: Any) -> Any:
@@ -351,9 +356,8 @@ def _refuse_sparse_and_masked(y: Any) -> None:
 
 def _holds_number(matrix: Ids, missing_label: Any) -> NDArray[np.bool_]:
     """Return which cells of a numeric matrix hold a label."""
-    present = ~np.isnan(matrix) if matrix.dtype.kind == "f" else np.ones(matrix.shape, dtype=np.bool_)
-    if isinstance(missing_label, (Number, np.bool_)) and (matrix.dtype.kind == "b") == isinstance(
-        missing_label, (bool, np.bool_)
-    ):
+    present: NDArray[np.bool_] = matrix == matrix  # NaN is not
+    same_kind = (matrix.dtype.kind == "b") == isinstance(missing_label, (bool, np.bool_))
+    if same_kind and isinstance(missing_label, (Number, np.bool_)):
         present &= matrix != missing_label
     return present

@@ -16,11 +16,10 @@ from whoknows.apps.cli.ask import ask
 from whoknows.apps.cli.command import Commands
 from whoknows.apps.cli.compare import compare
 from whoknows.apps.cli.convert import convert
-from whoknows.apps.cli.demo import demo
 from whoknows.apps.cli.fit import fit
 from whoknows.apps.cli.predict import predict
 from whoknows.apps.cli.report import report
-from whoknows.apps.cli.simulate import simulate
+from whoknows.apps.cli.simulate import demo, simulate
 
 app = typer.Typer(
     name="whoknows",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whoknows.apps.cli import about, inputs, models, output, results
+from whoknows.apps.cli import inputs, models, output, results
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import UsageError, writing
@@ -105,7 +105,7 @@ def _shown_items(data: LoadedData, console: Console) -> dict[str, Any]:
     """Return texts and images of the items for the report; none if features are out of core."""
     if data.out_of_core:
         return {}
-    return {"text": about.texts_of(data), "images": about.images_of(data, console)}
+    return {"text": inputs.texts_of(data), "images": inputs.images_of(data, console)}
 
 
 def _summarize(model: Any, data: LoadedData, gold: Any, options: dict[str, Any], console: Console) -> Summary:
