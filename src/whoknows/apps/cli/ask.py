@@ -31,10 +31,13 @@ def ask(
     ] = 20,
     cost: Annotated[
         list[str] | None,
-        typer.Option(metavar="ANNOTATOR=COST", help="Cost of a label by this annotator; 1 by default."),
+        typer.Option(
+            metavar="ANNOTATOR=COST", help="Cost of a label by this annotator; may be repeated. Default: 1."
+        ),
     ] = None,
     annotator: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Annotators who may be asked; all by default.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Annotator who may be asked; may be repeated. Default: all."),
     ] = None,
     min_gain: Annotated[
         float, typer.Option(metavar="BITS", min=0.0, help="Minimum information per unit of cost, in bits.")

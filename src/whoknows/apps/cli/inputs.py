@@ -344,8 +344,8 @@ def _readable(
         refused += [name] if paths and not inside else []
     if refused:
         console.warn(
-            f"{table}: names {count(len(refused), 'image file')} in no folder given with --image-folder, "
-            f"such as {refused[0]!r}. The report shows names instead. If you trust this file, name the "
+            f"{table}: refers to {count(len(refused), 'image file')} outside the folders given with "
+            f"--image-folder, such as {refused[0]!r}. The report shows names instead. If you trust this file, name the "
             "folder that holds the images: --image-folder FOLDER."
         )
     return shown

@@ -34,10 +34,12 @@ def simulate(
     out: FolderOption = Path("simulated"),
     items: Annotated[int, _Number(min=20, max=1_000_000, help="Number of items.")] = 500,
     classes: Annotated[int, _Number(min=2, max=8, help="Number of classes.")] = 2,
-    experts: Annotated[int, _Number(min=1, help="Annotators, each always right on one cluster.")] = 5,
+    experts: Annotated[
+        int, _Number(min=1, help="Number of experts, each always right on one cluster of items.")
+    ] = 5,
     error: Annotated[float, _Share(help="Error rate of the experts on other items.")] = 0.35,
-    spammers: Annotated[int, _Number(help="Annotators who label at random.")] = 0,
-    adversaries: Annotated[int, _Number(help="Annotators who are nearly always wrong.")] = 0,
+    spammers: Annotated[int, _Number(help="Number of annotators who label at random.")] = 0,
+    adversaries: Annotated[int, _Number(help="Number of annotators who are nearly always wrong.")] = 0,
     labelled: Annotated[float, _Share(help="Share of the items that have labels.")] = 0.3,
     per_item: Annotated[int | None, _Number(min=1, help="Maximum number of labels per item.")] = None,
     seed: Annotated[int, _Number(help="Random seed.")] = 0,

@@ -40,7 +40,7 @@ class Source:
     text: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN", help="Column of texts; without --features, they are turned into features."
+            metavar="COLUMN", help="Column of texts; without --features, features are computed from them."
         ),
     ] = None
     items: Annotated[
@@ -50,32 +50,35 @@ class Source:
     gold: Annotated[Path | None, File(help="True labels of some items (gold labels).")] = None
     format: Annotated[
         str | None,
-        _Input(metavar="NAME", help="Format of LABELS, e.g. wide or label-studio. Default: detected."),
+        _Input(metavar="NAME", help="Format of the labels, e.g. wide or label-studio. Default: detected."),
     ] = None
     column: Annotated[
         list[str] | None,
         _Input(
             metavar="ROLE=NAME",
-            help="Column of LABELS for item, annotator, label, text or confidence, e.g. label=severity; "
+            help="Column of the labels for item, annotator, label, text or confidence, e.g. label=severity; "
             "may be repeated.",
         ),
     ] = None
     duplicates: Annotated[
         Literal["error", "first", "last", "majority"] | None,
-        _Input(metavar="RULE", help="For repeated labels of an annotator: error, first, last or majority."),
+        _Input(
+            metavar="RULE",
+            help="If an annotator labelled an item more than once: error, first, last or majority.",
+        ),
     ] = None
     missing: Annotated[
         str | None,
-        _Input(metavar="VALUE", help="Value in LABELS that stands for a missing label, e.g. -1."),
+        _Input(metavar="VALUE", help="Value that stands for a missing label, e.g. -1."),
     ] = None
     predictions: Annotated[
-        bool, _Input("--predictions", help="Use model predictions in LABELS as annotators, too.")
+        bool, _Input("--predictions", help="Use model predictions in the file of labels as annotators, too.")
     ] = False
-    id_column: Annotated[str | None, _Column(help="Column with the item ids in the features or items.")] = (
-        None
-    )
-    vector: Annotated[str | None, _Column(help="Column of lists that holds the feature vectors.")] = None
-    image: Annotated[str | None, _Column(help="Column with the path or URL of the image of an item.")] = None
+    id_column: Annotated[
+        str | None, _Column(help="Column of item ids in the features or the table of items.")
+    ] = None
+    vector: Annotated[str | None, _Column(help="Column of feature vectors, stored as lists.")] = None
+    image: Annotated[str | None, _Column(help="Column of paths or URLs of images of the items.")] = None
     image_folder: Annotated[
         list[Path] | None,
         _Input(
