@@ -256,7 +256,8 @@ def _without_missing(codes: Codes, distinct: list[Hashable], missing: Any) -> Fa
     """Give missing values the code -1 and remove them from the distinct values."""
     present = [not (_is_missing(value) or _is_same(value, missing)) for value in distinct]
     renumbered = np.where(present, np.cumsum(present) - 1, -1).astype(np.int32)
-    return Factor(renumbered[codes], [_plain(value) for value in compress(distinct, present)])
+    values = [v.item() if isinstance(v, _NUMPY_SCALARS) else v for v in compress(distinct, present)]
+    return Factor(renumbered[codes], values)
 
 
 def _is_missing(value: Any) -> bool:
@@ -276,11 +277,6 @@ def _is_same(value: Any, missing: Any) -> bool:
 def _is_bool(value: Any) -> bool:
     """Whether a value is Python's or numpy's boolean."""
     return isinstance(value, (bool, np.bool_))
-
-
-def _plain(value: Any) -> Any:
-    """Return the Python value of a numpy scalar."""
-    return value.item() if isinstance(value, _NUMPY_SCALARS) else value
 
 
 def _reject_bools_among_numbers(values: Iterable[Any], where: str) -> None:

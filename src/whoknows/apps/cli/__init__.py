@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -55,9 +55,5 @@ def whoknows(
 
 def main() -> None:
     """Run the command line; on SIGTERM it cleans up before it exits."""
-
-    def exit(number: int, frame: Any) -> None:
-        sys.exit(128 + number)
-
-    signal.signal(signal.SIGTERM, exit)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     app()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 from unicodedata import category
 
-FIRST_LINE, PAUSE = 1.0, 5.0  # seconds before the first and between later lines of progress in a file
+FIRST_LINE, PAUSE = 1.0, 5.0  # seconds before the first and between later lines of progress if not a terminal
 
 Update = Callable[[float, float], None]  # how much is done, of how much
 

@@ -54,7 +54,8 @@ def as_messages(console: Console, debug: bool) -> Iterator[None]:
         if debug or isinstance(error, (typer.Exit, typer.Abort, typer.BadParameter)):
             raise
         if isinstance(error, BrokenPipeError):
-            _mute_output()
+            # Nobody reads standard output any more; Python would fail to flush it when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(BROKEN_PIPE) from None
         text, code = describe(error)
         console.problem(text, code)
@@ -116,9 +117,3 @@ def _warnings_to(console: Console) -> Iterator[None]:
 
         warnings.showwarning = show
         yield
-
-
-def _mute_output() -> None:
-    """Redirect standard output, which nobody reads any more, so that Python does not fail when it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())

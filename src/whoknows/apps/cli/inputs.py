@@ -345,8 +345,8 @@ def _readable(
     if refused:
         console.warn(
             f"{table}: refers to {count(len(refused), 'image file')} outside the folders given with "
-            f"--image-folder, such as {refused[0]!r}. The report shows names instead. If you trust this file, name the "
-            "folder that holds the images: --image-folder FOLDER."
+            f"--image-folder, such as {refused[0]!r}. The report shows names instead. If you trust this "
+            "file, name the folder that holds the images: --image-folder FOLDER."
         )
     return shown
 
