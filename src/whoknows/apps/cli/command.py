@@ -24,10 +24,11 @@ _UsageError: Any = typer.BadParameter.__base__  # which Typer does not export
 
 
 def command(*reading: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Turn a function into a command: add options, and report its errors.
+    """Turn a function into a command, whose errors are printed as messages.
 
-    The function gets the console, its own options and, if it has a parameter ``settings``, all options as a
-    dict. Those are also the fields of `Source` named here, and the common ones are added too.
+    Its options are the fields of `Source` named here, the parameters of the function, and the common options.
+    The function gets the console, its own parameters and, if it has a parameter ``settings``, all options but
+    the common ones as a dict.
     """
 
     def decorate(run: Callable[..., None]) -> Callable[..., None]:

@@ -214,9 +214,8 @@ def files_in(out: Path) -> dict[str, str]:
 def tell_files(out: Path, console: Console, asks: bool = True) -> None:
     """Print the files of the results; ``asks``: whether the model works with whoknows ask."""
     console.tell(f"Results are in {out}:")
-    files = files_in(out)
+    files = files_in(out) | ({} if asks else {results.MODEL: "for whoknows predict and report"})
     width = max(map(len, files), default=0)
     for name, content in files.items():
-        content = content if asks or name != results.MODEL else "for whoknows predict and report"
         console.tell(f"  {name:<{width}}  {content}")
     console.tell(f"Open {out / results.REPORT} in a browser.")

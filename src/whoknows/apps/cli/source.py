@@ -16,7 +16,6 @@ from whoknows.apps.cli.errors import UsageError
 
 LABEL_OPTIONS = ("labels", "format", "column", "duplicates", "missing", "predictions")
 FEATURE_OPTIONS = ("features", "text", "items", "id_column", "vector", "allow_missing")
-FIT_OPTIONS = (*LABEL_OPTIONS, *FEATURE_OPTIONS, "gold", "image", "image_folder", "memory")
 
 SHARE = 4  # features may use a quarter of the memory: a fit holds several copies
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -150,6 +149,9 @@ class Source:
         """Files that are read, by option."""
         named = {name: getattr(self, name) for name in ("labels", "features", "items", "gold")}
         return {name: path for name, path in named.items() if path is not None}
+
+
+FIT_OPTIONS = tuple(field.name for field in fields(Source))
 
 
 def bytes_of(size: str | None, option: str = "--memory") -> int:
