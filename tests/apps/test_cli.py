@@ -98,6 +98,7 @@ def test_ask_lists_whom_to_ask(fitted, monkeypatch, tmp_path):
     assert len(rows) == 5
     assert {row["annotator"]: row["cost"] for row in rows}.items() <= {"anna": "4.0", "bob": "1.0"}.items()
     assert "5 labels to ask for" in said.out
+    assert as_json("ask", out, "-n", 5, "--out", "-")["labels"] == 5
     assert "Did you mean 'anna'?" in failure("ask", out, "--cost", "ana=4", code=2)
     assert "such as anna=5; got 'anna=x'" in failure("ask", out, "--cost", "anna=x", code=2)
     assert "at least one annotator" not in failure("ask", out, "--annotator", "zoe", code=2)

@@ -14,7 +14,7 @@ import pytest
 
 import whoknows
 from tests.apps.cli import as_json, contents, failure, make_crowd, run, table, write
-from whoknows.apps.cli.words import OPTIONS, in_flags
+from whoknows.apps.cli.console import OPTIONS, in_flags
 from whoknows.data.errors import Advice, Message
 
 PROGRAM = Path(sys.executable).with_name("whoknows")

@@ -319,15 +319,15 @@ def test_characters_that_the_terminal_lacks_are_replaced(monkeypatch):
 
 def test_settings_hold_any_characters_and_can_be_read_as_toml(tmp_path):
     settings = {
-        "labels": Path("caf\udce9.csv"),
+        "labels": Path("/data/caf\udce9.csv"),
         "text": 'a\x7f"\n\\',
-        "image_folder": [Path("a b")],
+        "image_folder": [Path("/data/a b")],
         "gold": None,
     }
     write_settings(tmp_path, settings, {"medians": {"size, cm": 1e-07}, "texts": None}, "heading")
     found = tomllib.loads((tmp_path / "settings.toml").read_text("utf-8"))
     assert found.pop("found").keys() == {"whoknows", "files", "medians"}
-    assert found == {"labels": "caf?.csv", "text": 'a\x7f"\n\\', "image_folder": ["a b"]}
+    assert found == {"labels": "/data/caf?.csv", "text": 'a\x7f"\n\\', "image_folder": ["/data/a b"]}
 
 
 def test_json_has_neither_arrays_nor_nan(capsys):

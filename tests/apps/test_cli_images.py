@@ -71,7 +71,8 @@ def test_an_export_cannot_put_a_local_file_into_the_report(project, name, folder
     assert name in (project / "out" / "summary.json").read_text("utf-8")  # its name is shown
     if folders or name != "link.png":  # without a folder there is no such file
         warning = " ".join(said.err.split())
-        assert f"names 20 image files in no folder given with --image-folder, such as '{name}'" in warning
+        assert "refers to 20 image files outside the folders given with --image-folder" in warning
+        assert f"such as '{name}'" in warning
         assert "name the folder that holds the images: --image-folder FOLDER." in warning
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.apps.cli import ALL_FILES, LARGE_FILES, as_json, failure, run, table, write
-from whoknows.apps.cli import inputs, memory, resume
+from whoknows.apps.cli import inputs, models, source
 from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import CommandError
 from whoknows.io import read_features
@@ -122,7 +122,7 @@ def test_one_file_stays_in_place_if_it_is_larger_than_memory(files, parts, fitte
 
 
 def test_predict_writes_block_after_block(out_of_core, fitted, files, parts, tmp_path, monkeypatch):
-    monkeypatch.setattr("whoknows.apps.cli.memory.item_blocks.__defaults__", (7,))
+    monkeypatch.setattr("whoknows.apps.cli.output.BLOCK", 7)
     expected = tmp_path / "expected.csv"
     run("predict", fitted[0], files / "features.csv", "--out", expected)
     for suffix in (".csv", ".tsv", ".jsonl", ".parquet"):
@@ -300,13 +300,13 @@ def test_bad_features_are_named_and_nothing_is_written(files, parts, tmp_path):
 
 
 def test_sizes():
-    assert [memory.bytes_of(size) for size in ("1", "2kb", "1.5M", "3 GiB", "1TB")] == [
+    assert [source.bytes_of(size) for size in ("1", "2kb", "1.5M", "3 GiB", "1TB")] == [
         *(1, 2_000, 1_500_000, 3 << 30, 10**12)
     ]
-    assert 1 << 26 < memory.bytes_of(None) < 1 << 46
+    assert 1 << 26 < source.bytes_of(None) < 1 << 46
     for size in ("", "GB", "0", "-1GB", "1PB"):
         with pytest.raises(CommandError, match="--memory expects a size"):
-            memory.bytes_of(size)
+            source.bytes_of(size)
 
 
 def test_progress_of_passes_and_fits(monkeypatch):
@@ -317,12 +317,14 @@ def test_progress_of_passes_and_fits(monkeypatch):
             told.append(what)
             return super().progress(what)
 
-    with resume.Stages(Voice(quiet=True), 100) as stages:
+    with models.Stages(Voice(quiet=True), 100) as stages:
         for step in ((stages.reading, 50), (stages.reading, 100), (stages.fitting, 1), (stages.fitting, 2)):
             step[0](step[1], 100)
         stages.reading(30, 100)
         stages.reading(20, 100)
-    assert told == ["Pass 1 over 100 items"] + ["Fitting"] + [f"Pass {n} over 100 items" for n in (2, 3)]
+    assert told == ["Pass 1 over 100 items"] + ["Fitting 100 items"] + [
+        f"Pass {n} over 100 items" for n in (2, 3)
+    ]
 
 
 def test_blocks_with_empty_columns_and_odd_names(tmp_path):

@@ -12,16 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whoknows._array import Array, Groups, group_by
-from whoknows.data.dataframes import (
-    name_axis,
-    observed_cells,
-    observed_confidence,
-    read_confidence,
-    read_long,
-    read_matrix,
-    with_room_for_missing,
-    write_long,
-)
+from whoknows.data.dataframes import read_long, read_wide, with_room_for_missing, write_long
 from whoknows.data.errors import InputError
 from whoknows.data.triples import triples
 from whoknows.data.vocabulary import (
@@ -149,8 +140,8 @@ class Annotations:
         items, annotators, labels, duplicates
             As in `from_arrays`.
         """
-        confidence = read_confidence(df, columns)
-        return cls(*triples(read_long(df, columns), (items, annotators, labels), duplicates, confidence))
+        rows, confidence = read_long(df, columns)
+        return cls(*triples(rows, (items, annotators, labels), duplicates, confidence))
 
     @classmethod
     def from_matrix(
@@ -180,12 +171,8 @@ class Annotations:
         confidence : array of the shape of y, optional
             As in `from_arrays`; values of cells without a label are ignored.
         """
-        matrix, columns, index = read_matrix(y)
-        row, column, label = observed_cells(matrix, missing_label)
-        item, items = name_axis(row, len(matrix), index, items, "item")
-        annotator, annotators = name_axis(column, matrix.shape[1], columns, annotators, "annotator")
-        confidence = observed_confidence(confidence, matrix.shape, row, column)
-        return cls(*triples((item, annotator, label), (items, annotators, labels), "error", confidence))
+        columns, items, annotators, confidence = read_wide(y, missing_label, items, annotators, confidence)
+        return cls(*triples(columns, (items, annotators, labels), "error", confidence))
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return a long table with the columns item, annotator, label and, if known, confidence.
@@ -200,10 +187,9 @@ class Annotations:
             "item": self.items[self.item],
             "annotator": self.annotators[self.annotator],
             "label": self.labels[self.label],
+            "confidence": self.confidence,
         }
-        if self.confidence is not None:
-            columns["confidence"] = self.confidence
-        return write_long(columns, backend)
+        return write_long({name: ids for name, ids in columns.items() if ids is not None}, backend)
 
     def to_matrix(self, missing: Any = None) -> NDArray[Any]:
         """Return the label values as a matrix with one row per item and one column per annotator.
@@ -317,18 +303,15 @@ class Annotations:
             raise InputError(f"unknown= must be 'error' or 'population'; got {unknown!r}.")
         people, classes = make_vocabulary(annotators, "annotators="), make_vocabulary(labels, "labels=")
         advice = "Pass unknown='population' to treat them as drawn from the population, or drop their labels."
-        annotator = look_up(
-            Factor(self.annotator, elements(self.annotators)),
-            people,
-            "annotator",
-            advice if unknown == "error" else None,
+        annotator = Factor(self.annotator, elements(self.annotators))
+        annotator_codes = look_up(annotator, people, "annotator", advice if unknown == "error" else None)
+        label = Factor(self.label, elements(self.labels))
+        label_codes = look_up(label, classes, "label", "Drop or rename such labels.")
+        order = np.lexsort((annotator_codes, self.item))
+        recoded = replace(
+            self, annotator=annotator_codes, label=label_codes, annotators=people, labels=classes
         )
-        label = look_up(
-            Factor(self.label, elements(self.labels)), classes, "label", "Drop or rename such labels."
-        )
-        order = np.lexsort((annotator, self.item))
-        confidence = None if self.confidence is None else self.confidence[order]
-        return Annotations(self.item, annotator[order], label[order], self.items, people, classes, confidence)
+        return recoded._take(order, self.item, self.items)
 
     def updated_with(self, new: Annotations) -> Annotations:
         """Return these labels together with newer ones of the same items, perhaps followed by new items.
@@ -380,15 +363,17 @@ class Annotations:
         # For each row: where the triples of the item start here, minus where they start in the result.
         taken = np.arange(count.sum()) + np.repeat(starts - (ends - count), count)
         item = np.repeat(np.arange(len(rows), dtype=np.int32), count)
-        codes = item, self.annotator[taken], self.label[taken]
-        confidence = None if self.confidence is None else self.confidence[taken]
-        return Annotations(*codes, self.items[rows], self.annotators, self.labels, confidence)
+        return self._take(taken, item, self.items[rows])
 
     def only(self, mask: NDArray[np.bool_]) -> Annotations:
         """Return the labels that a mask of (n_annotations,) selects, of the same items and annotators."""
-        confidence = None if self.confidence is None else self.confidence[mask]
-        codes = self.item[mask], self.annotator[mask], self.label[mask]
-        return Annotations(*codes, self.items, self.annotators, self.labels, confidence)
+        return self._take(mask, self.item[mask], self.items)
+
+    def _take(self, triples: NDArray[Any], item: Codes, items: Ids) -> Annotations:
+        """Return some of the triples, with other codes of items."""
+        confidence = None if self.confidence is None else self.confidence[triples]
+        codes = item, self.annotator[triples], self.label[triples]
+        return Annotations(*codes, items, self.annotators, self.labels, confidence)
 
     def one_by_one(self) -> Annotations:
         """Return each label as the only label of its own item, in the same order: n_annotations items."""
@@ -432,5 +417,6 @@ class Annotations:
 
 def _both(old: Ids, new: Ids) -> list[Any]:
     """Return the ids of both vocabularies; the old one unchanged if it has them all."""
-    more = [value for value in elements(new) if value not in set(elements(old))]
+    known = set(elements(old))
+    more = [value for value in elements(new) if value not in known]
     return sorted_if_possible([*elements(old), *more]) if more else elements(old)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from numbers import Number
 from types import ModuleType
@@ -34,8 +35,10 @@ ALIASES = {
 CONFIDENCE = "confidence"  # a role that is used only if its column is named
 BACKENDS = ("pandas", "polars", "pyarrow")
 
+Columns = tuple[Factor, Factor, Factor]  # item, annotator and label, one row per label
 
-def read_long(frame: Any, columns: Mapping[str, str] | None = None) -> tuple[Factor, Factor, Factor]:
+
+def read_long(frame: Any, columns: Mapping[str, str] | None = None) -> tuple[Columns, Any]:
     """Return the item, annotator and label columns of a long table, found by name or alias.
 
     Parameters
@@ -43,26 +46,20 @@ def read_long(frame: Any, columns: Mapping[str, str] | None = None) -> tuple[Fac
     frame : pandas, polars or pyarrow table, or any eager dataframe that narwhals supports
         One row per label.
     columns : mapping from role to column name, optional
-        Roles are "item", "annotator" and "label"; those left out are found by alias.
+        Roles are "item", "annotator" and "label", which are found by alias if left out, and "confidence".
 
     Returns
     -------
-    item, annotator, label : Factor
+    columns : Factor of item, of annotator and of label
         With n_rows rows each.
+    confidence : (n_rows,) or None
+        The column that ``columns`` names.
     """
-    table = _open(frame)
-    names = match_columns(table.columns, columns or {})
+    table, columns = _open(frame), columns or {}
+    names = match_columns(table.columns, columns)
     item, annotator, label = (factorize(_column(table[names[role]]), role) for role in ALIASES)
-    return item, annotator, label
-
-
-def read_confidence(frame: Any, columns: Mapping[str, str] | None) -> Any:
-    """Return the confidence column that ``columns`` names, as an array; None if it names none."""
-    if not columns or CONFIDENCE not in columns:
-        return None
-    table = _open(frame)
-    match_columns(table.columns, columns)
-    return table[columns[CONFIDENCE]].to_numpy()
+    confidence = table[columns[CONFIDENCE]].to_numpy() if CONFIDENCE in columns else None
+    return (item, annotator, label), confidence
 
 
 def match_columns(present: Sequence[Any], given: Mapping[str, str]) -> dict[str, Any]:
@@ -100,13 +97,28 @@ def _bare(name: Any) -> str:
     return str(name).strip("\ufeff \t\r\n").lower()
 
 
-def read_matrix(y: Any) -> tuple[Ids, Ids | None, Ids | None]:
-    """Return labels as a matrix, and the ids of a dataframe.
+def read_wide(
+    y: Any, missing_label: Any, items: Any, annotators: Any, confidence: Any
+) -> tuple[Columns, Any, Any, Ids | None]:
+    """Return the labels of a matrix as columns, the items, the annotators and the confidence of each label.
 
-    Parameters
-    ----------
-    y : array-like or dataframe of shape (n_items, n_annotators), or array-like of shape (n_items,)
-        One dimension stands for one annotator.
+    For the parameters see `Annotations.from_matrix`.
+    """
+    matrix, columns, index = _read_matrix(y)
+    row, column, label = _observed_cells(matrix, missing_label)
+    item, items = _name_axis(row, len(matrix), index, items, "item")
+    annotator, annotators = _name_axis(column, matrix.shape[1], columns, annotators, "annotator")
+    if confidence is not None:
+        weights = np.asarray(confidence)
+        weights = weights.reshape(-1, 1) if weights.ndim == 1 else weights
+        if weights.shape != matrix.shape:
+            raise InputError(f"Expected confidence in the shape of y, {matrix.shape}; got {weights.shape}.")
+        confidence = weights[row, column]
+    return (item, annotator, label), items, annotators, confidence
+
+
+def _read_matrix(y: Any) -> tuple[Ids, Ids | None, Ids | None]:
+    """Return labels as a matrix, and the ids of a dataframe.
 
     Returns
     -------
@@ -120,7 +132,7 @@ def read_matrix(y: Any) -> tuple[Ids, Ids | None, Ids | None]:
     if isinstance(y, (list, tuple)):
         return _from_rows(y), None, None
     if not isinstance(y, np.ndarray) and is_frame(y):
-        return _read_wide(y)
+        return _read_frame(y)
     if hasattr(y, "shape") and len(y.shape) > 1 and not isinstance(y, np.ndarray):
         y = np.asarray(y)
     if isinstance(y, np.ndarray) and y.ndim not in (1, 2):
@@ -132,21 +144,8 @@ def read_matrix(y: Any) -> tuple[Ids, Ids | None, Ids | None]:
     return flat.reshape(y.shape if getattr(y, "ndim", 1) == 2 else (-1, 1)), None, None
 
 
-def observed_cells(matrix: Ids, missing_label: Any) -> tuple[Codes, Codes, Factor]:
-    """Return row, column and label of every cell that holds a label.
-
-    Parameters
-    ----------
-    matrix : array of numbers or of objects, shape (n_items, n_annotators)
-    missing_label : object
-        Missing besides None, NaN and blank strings.
-
-    Returns
-    -------
-    row, column : int32 arrays of shape (n_annotations,)
-    label : Factor
-        With n_annotations rows.
-    """
+def _observed_cells(matrix: Ids, missing_label: Any) -> tuple[Codes, Codes, Factor]:
+    """Return row, column and label of every cell of a matrix of numbers or objects that holds a label."""
     if len(matrix) == 0:
         raise InputError("Expected at least one row of labels, got an empty matrix. Pass one row per item.")
     if matrix.dtype == object:
@@ -161,19 +160,6 @@ def observed_cells(matrix: Ids, missing_label: Any) -> tuple[Codes, Codes, Facto
     return row.astype(np.int32), column.astype(np.int32), label
 
 
-def observed_confidence(
-    confidence: Any, shape: tuple[int, ...], row: NDArray[Any], column: NDArray[Any]
-) -> Ids | None:
-    """Return the confidences of the cells that hold a label."""
-    if confidence is None:
-        return None
-    matrix = np.asarray(confidence)
-    matrix = matrix.reshape(-1, 1) if matrix.ndim == 1 else matrix
-    if matrix.shape != shape:
-        raise InputError(f"Expected confidence in the shape of y, {shape}; got {matrix.shape}.")
-    return np.asarray(matrix[row, column])
-
-
 def with_room_for_missing(labels: Ids, missing: Any) -> tuple[Ids, Any]:
     """Return label values in a type that can also hold the marker for missing, and that marker."""
     if labels.dtype.kind in "iuf":
@@ -186,7 +172,7 @@ def with_room_for_missing(labels: Ids, missing: Any) -> tuple[Ids, Any]:
     return labels.astype(object), missing
 
 
-def name_axis(codes: Codes, size: int, found: Any, given: Any, role: str) -> tuple[Factor, Any]:
+def _name_axis(codes: Codes, size: int, found: Any, given: Any, role: str) -> tuple[Factor, Any]:
     """Name the rows or columns of a matrix by its own ids, else by the given ones, else by position."""
     ids = found if found is not None else given if given is not None else np.arange(size)
     names = make_vocabulary(ids, f"The {role}s of y" if found is not None else f"{role}s=")
@@ -215,20 +201,12 @@ def not_numbers(frame: Any) -> dict[Any, Any]:
 
 def first_not_a_number(values: Sequence[Any]) -> Any:
     """Return the first value that cannot be read as a real number, or None; None itself is missing."""
-    try:
-        np.fromiter(values, dtype=object, count=len(values)).astype(float)
-    except (TypeError, ValueError):
-        return next((value for value in values if value is not None and not _is_real(value)), None)
+    for value in values:
+        try:
+            float(0 if value is None else value)
+        except (TypeError, ValueError):
+            return value
     return None
-
-
-def _is_real(value: Any) -> bool:
-    """Whether a value can be read as a real number."""
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def write_long(columns: Mapping[str, Ids], backend: str | None) -> Any:
@@ -246,10 +224,8 @@ def write_long(columns: Mapping[str, Ids], backend: str | None) -> Any:
 def _library(backend: str | None) -> ModuleType:
     """Import a dataframe library, by default the first one installed."""
     for name in (backend,) if backend else BACKENDS:
-        try:
+        with suppress(ImportError):
             return import_module(name)
-        except ImportError:
-            continue
     if backend:
         raise ImportError(f"to_frame(backend={backend!r}) needs {backend}. Run: pip install {backend}")
     raise ImportError(
@@ -310,7 +286,7 @@ def _column(series: Any) -> Ids:
     return as_column(series.to_list(), str(series.name))
 
 
-def _read_wide(frame: Any) -> tuple[Ids, Ids, Ids | None]:
+def _read_frame(frame: Any) -> tuple[Ids, Ids, Ids | None]:
     """Return the cells of a wide dataframe, its column names, and its index unless it is the default one."""
     import narwhals.stable.v2 as nw
 
@@ -380,9 +356,8 @@ def _refuse_sparse_and_masked(y: Any) -> None:
 
 def _holds_number(matrix: Ids, missing_label: Any) -> NDArray[np.bool_]:
     """Return which cells of a numeric matrix hold a label."""
-    present = ~np.isnan(matrix) if matrix.dtype.kind == "f" else np.ones(matrix.shape, dtype=np.bool_)
-    if isinstance(missing_label, (Number, np.bool_)) and (matrix.dtype.kind == "b") == isinstance(
-        missing_label, (bool, np.bool_)
-    ):
+    present: NDArray[np.bool_] = matrix == matrix  # NaN is not
+    same_kind = (matrix.dtype.kind == "b") == isinstance(missing_label, (bool, np.bool_))
+    if same_kind and isinstance(missing_label, (Number, np.bool_)):
         present &= matrix != missing_label
     return present

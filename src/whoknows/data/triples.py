@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,55 +57,48 @@ def triples(
     if duplicates not in DUPLICATES:
         raise InputError(f"duplicates= must be one of {show(DUPLICATES)}; got {duplicates!r}.")
     _check_lengths(columns, vocabularies[0])
-    confidence = _check_confidence(confidence, len(columns[2].codes))
-    labelled = columns[2].codes >= 0
     item, annotator, label = _labelled_rows(*columns)
-    if confidence is not None:
-        confidence = _refuse_bad_confidence(confidence[labelled], item, annotator)
+    confidence = _confidence_of_labels(confidence, columns)
     label = Factor(label.codes, plain_labels(label.values))
-    defaults = (
-        row_numbers_first(item.values),
-        sorted_if_possible(annotator.values),
-        sorted_if_possible(label.values),
+    encoded = (
+        _encode(item, vocabularies[0], row_numbers_first(item.values), "item"),
+        _encode(annotator, vocabularies[1], sorted_if_possible(annotator.values), "annotator"),
+        _encode(label, vocabularies[2], sorted_if_possible(label.values), "label"),
     )
-    items, annotators, labels = (
-        tight_array(default) if given is None else make_vocabulary(given, name)
-        for given, default, name in zip(
-            vocabularies, defaults, ("items=", "annotators=", "labels="), strict=True
-        )
-    )
-    coded = ((item, items, "item"), (annotator, annotators, "annotator"), (label, labels, "label"))
-    codes = [look_up(*column, f"Add to {column[2]}s=, or drop the rows.") for column in coded]
+    codes, (items, annotators, labels) = zip(*encoded, strict=True)
     kept = _one_label_per_pair(codes, (items, annotators, labels), duplicates)
     confidence = None if confidence is None else confidence[kept]
     return codes[0][kept], codes[1][kept], codes[2][kept], items, annotators, labels, confidence
 
 
-def _check_confidence(confidence: Any, n_rows: int) -> Array | None:
-    """Return the confidences as floats, one per row."""
+def _encode(column: Factor, given: Any, default: list[Hashable], role: str) -> tuple[Codes, Ids]:
+    """Return the codes of a column, and their vocabulary: the given one or, if it is None, the default."""
+    vocabulary = tight_array(default) if given is None else make_vocabulary(given, f"{role}s=")
+    return look_up(column, vocabulary, role, f"Add to {role}s=, or drop the rows."), vocabulary
+
+
+def _confidence_of_labels(confidence: Any, columns: Sequence[Factor]) -> Array | None:
+    """Return the confidence of each row with a label; refuse what is no number of 0 or more."""
     if confidence is None:
         return None
+    item, annotator, label = columns
     try:
         floats = np.asarray(confidence, dtype=float)
     except (TypeError, ValueError) as error:
         raise InputError(f"Expected confidence to be numbers: {error}. {CONFIDENCE_ADVICE}") from None
-    if floats.shape != (n_rows,):
+    if floats.shape != label.codes.shape:
         raise InputError(
-            f"Expected a confidence for each of the {n_rows} labels, got an array of shape {floats.shape}."
+            f"Expected a confidence for each of the {len(label.codes)} labels, got an array of shape "
+            f"{floats.shape}."
         )
-    return floats
-
-
-def _refuse_bad_confidence(confidence: Array, item: Factor, annotator: Factor) -> Array:
-    """Return the confidences of the labelled rows; refuse negative and infinite ones."""
-    bad = np.flatnonzero(~(np.isfinite(confidence) & (confidence >= 0)))
+    bad = np.flatnonzero((label.codes >= 0) & ~(np.isfinite(floats) & (floats >= 0)))
     if bad.size:
-        what, who = (repr(column.values[column.codes[bad[0]]]) for column in (item, annotator))
+        what, who = (column.values[column.codes[bad[0]]] for column in (item, annotator))
         raise InputError(
-            f"Expected every confidence to be a number of 0 or more, got {confidence[bad[0]]} for item "
-            f"{what}, annotator {who}. {CONFIDENCE_ADVICE}"
+            f"Expected every confidence to be a number of 0 or more, got {floats[bad[0]]} for item "
+            f"{what!r}, annotator {who!r}. {CONFIDENCE_ADVICE}"
         )
-    return confidence
+    return floats[label.codes >= 0]
 
 
 def _check_lengths(columns: tuple[Factor, Factor, Factor], items: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -50,12 +51,8 @@ def factorize(values: Any, role: str, *, missing: Any = None, width: int = 1) ->
 def make_vocabulary(values: Any, name: str) -> Ids:
     """Return the ids that the user passed as ``name`` as an array; they must be distinct, none missing."""
     values = np.arange(values.start, values.stop, values.step) if isinstance(values, range) else values
-    if (
-        isinstance(values, np.ndarray)
-        and values.size
-        and values.dtype.kind == "i"
-        and _in_order(values.ravel())
-    ):
+    integers = isinstance(values, np.ndarray) and values.size and values.dtype.kind == "i"
+    if integers and _in_order(values.ravel()):
         return as_column(values, name).astype(np.int64)  # ascending, hence distinct: fast for millions
     factor = factorize(values, name)
     if factor.codes.min(initial=0) < 0:
@@ -74,12 +71,7 @@ def look_up(column: Factor, vocabulary: Ids, role: str, advice: str | None) -> C
     if unknown.size and advice is not None:
         values = [column.values[place] for place in unknown]
         counted = f"{unknown.size} {role}s are" if unknown.size > 1 else f"One {role} is"
-        types = _types_that_differ(values, elements(vocabulary))
-        if types:
-            advice = (
-                f"They are of type {types[0]}, those of the vocabulary {types[1]}. "
-                "Convert both to the same type."
-            )
+        advice = _advice_on_types(values, elements(vocabulary)) or advice
         raise InputError(f"{counted} not among the known {role}s: {show(values)}. {advice}")
     return code[column.codes]
 
@@ -94,14 +86,14 @@ def codes_of(values: list[Hashable], vocabulary: Ids) -> Codes:
     return np.fromiter((position.get(value, -1) for value in values), np.int32, len(values))
 
 
-def _types_that_differ(unknown: list[Any], known: list[Any]) -> tuple[str, str] | None:
-    """Return the types of unknown values and of their known twins, if all would be known as strings."""
+def _advice_on_types(unknown: list[Any], known: list[Any]) -> str | None:
+    """Return advice for unknown values that would all be known if they were strings."""
     twins = {str(value): value for value in known}
     if not all(str(value) in twins for value in unknown):
         return None
-    mine = sorted({type(value).__name__ for value in unknown})
-    theirs = sorted({type(twins[str(value)]).__name__ for value in unknown})
-    return " and ".join(mine), " and ".join(theirs)
+    mine = " and ".join(sorted({type(value).__name__ for value in unknown}))
+    theirs = " and ".join(sorted({type(twins[str(value)]).__name__ for value in unknown}))
+    return f"They are of type {mine}, those of the vocabulary {theirs}. Convert both to the same type."
 
 
 def row_numbers(rows: Any, n_items: int) -> NDArray[np.intp]:
@@ -111,14 +103,11 @@ def row_numbers(rows: Any, n_items: int) -> NDArray[np.intp]:
     numbers = np.atleast_1d(np.asarray(rows))
     if numbers.size == 0 and numbers.dtype == float:
         numbers = numbers.astype(np.intp)
-    if (
-        numbers.ndim != 1
-        or numbers.dtype.kind not in "biu"
-        or np.ndim(rows) == 0 != (numbers.dtype.kind == "b")
-    ):
+    is_mask = numbers.dtype.kind == "b"
+    if numbers.ndim != 1 or numbers.dtype.kind not in "biu" or (is_mask and np.ndim(rows) == 0):
         raise IndexError(f"Expected row numbers, a mask or a slice of items, got {rows!r}.")
     np.broadcast_to(np.False_, n_items)[numbers]  # raises IndexError for rows out of range
-    if numbers.dtype.kind == "b":
+    if is_mask:
         return np.flatnonzero(numbers)
     return np.where(numbers < 0, numbers + n_items, numbers).astype(np.intp)
 
@@ -246,37 +235,29 @@ def _factorize_objects(column: list[Any], role: str, width: int) -> tuple[Codes,
     try:
         position = {value: code for code, value in enumerate(dict.fromkeys(column))}
     except TypeError:
-        raise _unhashable(column, role, width) from None
+        _refuse_unhashable(column, role, width)
+        raise
     return np.fromiter(map(position.__getitem__, column), np.int32, len(column)), list(position)
 
 
-def _unhashable(column: list[Any], role: str, width: int) -> TypeError:
-    """Return the error for the first value that cannot be a dictionary key."""
-    place = next(place for place, value in enumerate(column) if not _is_hashable(value))
-    kind = type(column[place]).__name__
-    return TypeError(
-        f"Expected a hashable {role} (a number, string or tuple), got the {kind} {column[place]!r} "
-        f"in row {place // width} (counting from 0). Turn it into a string or a tuple."
-    )
-
-
-def _is_hashable(value: Any) -> bool:
-    """Whether a value can be a dictionary key; a tuple that holds a list cannot."""
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+def _refuse_unhashable(column: list[Any], role: str, width: int) -> None:
+    """Raise an error about the first value that cannot be a dictionary key."""
+    for place, value in enumerate(column):
+        try:
+            hash(value)  # isinstance(value, Hashable) is true of a tuple that holds a list
+        except TypeError:
+            raise TypeError(
+                f"Expected a hashable {role} (a number, string or tuple), got the {type(value).__name__} "
+                f"{value!r} in row {place // width} (counting from 0). Turn it into a string or a tuple."
+            ) from None
 
 
 def _without_missing(codes: Codes, distinct: list[Hashable], missing: Any) -> Factor:
     """Give missing values the code -1 and remove them from the distinct values."""
     present = [not (_is_missing(value) or _is_same(value, missing)) for value in distinct]
-    kept = np.array(present, dtype=bool)
-    if not kept.all():
-        renumbered = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-        codes = renumbered[codes]
-    return Factor(codes, [_plain(value) for value, there in zip(distinct, present, strict=True) if there])
+    renumbered = np.where(present, np.cumsum(present) - 1, -1).astype(np.int32)
+    values = [v.item() if isinstance(v, _NUMPY_SCALARS) else v for v in compress(distinct, present)]
+    return Factor(renumbered[codes], values)
 
 
 def _is_missing(value: Any) -> bool:
@@ -298,22 +279,16 @@ def _is_bool(value: Any) -> bool:
     return isinstance(value, (bool, np.bool_))
 
 
-def _plain(value: Any) -> Any:
-    """Return the Python value of a numpy scalar."""
-    return value.item() if isinstance(value, _NUMPY_SCALARS) else value
-
-
 def _reject_bools_among_numbers(values: Iterable[Any], where: str) -> None:
     """Refuse True next to 1: they are equal in Python, but not to a reader."""
-    kinds = set(map(type, values))
-    if kinds.isdisjoint({bool, np.bool_}) or not any(_is_number(kind) for kind in kinds):
+    if set(map(type, values)).isdisjoint({bool, np.bool_}):
         return
-    for value in values:
-        if _is_number(type(value)) and value == value:
-            raise InputError(
-                f"{where} must hold either booleans or numbers, got both (a boolean and {value!r}): "
-                "True and 1 would become one. Convert all of them to one type."
-            )
+    number = next((value for value in values if _is_number(type(value)) and value == value), None)
+    if number is not None:
+        raise InputError(
+            f"{where} must hold either booleans or numbers, got both (a boolean and {number!r}): "
+            "True and 1 would become one. Convert all of them to one type."
+        )
 
 
 def _is_number(kind: type) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,11 +16,10 @@ from whoknows.apps.cli.ask import ask
 from whoknows.apps.cli.command import Commands
 from whoknows.apps.cli.compare import compare
 from whoknows.apps.cli.convert import convert
-from whoknows.apps.cli.demo import demo
 from whoknows.apps.cli.fit import fit
 from whoknows.apps.cli.predict import predict
 from whoknows.apps.cli.report import report
-from whoknows.apps.cli.simulate import simulate
+from whoknows.apps.cli.simulate import demo, simulate
 
 app = typer.Typer(
     name="whoknows",
@@ -56,9 +55,5 @@ def whoknows(
 
 def main() -> None:
     """Run the command line; on SIGTERM it cleans up before it exits."""
-
-    def exit(number: int, frame: Any) -> None:
-        sys.exit(128 + number)
-
-    signal.signal(signal.SIGTERM, exit)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     app()

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from whoknows.apps.cli import inputs, models, options
+from whoknows.apps.cli import inputs, models
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import USAGE, CommandError
-from whoknows.apps.cli.output import check_table, write
-from whoknows.apps.cli.words import count
+from whoknows.apps.cli.console import Console, count
+from whoknows.apps.cli.errors import UsageError
+from whoknows.apps.cli.output import OptionalTableOption, check_table, write
+from whoknows.apps.cli.source import LABEL_OPTIONS, Source
 
 if TYPE_CHECKING:
     from whoknows.data.annotations import Annotations
@@ -20,22 +20,16 @@ if TYPE_CHECKING:
 PAIRS = ("first", "second", "n_items", "agreement", "kappa")
 
 
-@command
+@command(*LABEL_OPTIONS)
 def agreement(
     console: Console,
     settings: dict[str, Any],
-    labels: options.LabelsArgument,
     scale: Annotated[
         Literal["nominal", "ordinal", "interval"],
         typer.Option(help="Scale of the labels, for Krippendorff's alpha."),
     ] = "nominal",
     levels: models.LevelsOption = None,
-    out: options.OptionalTableOption = None,
-    format: options.FormatOption = None,
-    column: options.ColumnOption = None,
-    duplicates: options.DuplicatesOption = None,
-    missing: options.MissingOption = None,
-    predictions: options.PredictionsOption = False,
+    out: OptionalTableOption = None,
 ) -> None:
     """Compute inter-annotator agreement; needs labels only.
 
@@ -52,9 +46,9 @@ def agreement(
     """
     from whoknows.insight import agreement_table, krippendorff_alpha
 
-    check_table(out, labels)
-    annotations = inputs.read_annotations(inputs.Source.of(settings), console).annotations
-    annotations = _on_scale(annotations, scale, levels)
+    source = Source.of(settings)
+    check_table(out, source.labels)
+    annotations = _on_scale(inputs.read_annotations(source, console).annotations, scale, levels)
     with console.progress("Comparing pairs of annotators"):
         table = agreement_table(annotations)
         alpha = table.alpha if scale == "nominal" else krippendorff_alpha(annotations, scale)
@@ -74,16 +68,16 @@ def _on_scale(annotations: Annotations, scale: str, levels: list[str] | None) ->
 
     labels = annotations.labels.tolist()
     if levels is not None and scale != "ordinal":
-        raise CommandError(f"--levels requires --scale ordinal; got --scale {scale}.", USAGE)
+        raise UsageError(f"--levels requires --scale ordinal; got --scale {scale}.")
     order = models.in_order(levels, labels)
     if order is not None:
         others = [label for label in labels if label not in order]
         if others:
-            raise CommandError(f"Expected labels from --levels {show(order)}; got {show(others)}.", USAGE)
+            raise UsageError(f"Expected labels from --levels {show(order)}; got {show(others)}.")
         return annotations.recode(annotations.annotators, order)
     if scale != "nominal" and any(isinstance(label, str) for label in labels):
         wanted = "numbers, or words in order (--levels low,medium,high)" if scale == "ordinal" else "numbers"
-        raise CommandError(f"--scale {scale} needs {wanted}; labels are {show(labels, 6)}.", USAGE)
+        raise UsageError(f"--scale {scale} needs {wanted}; labels are {show(labels, 6)}.")
     return annotations
 
 

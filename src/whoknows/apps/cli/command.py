@@ -2,89 +2,129 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
+import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperGroup
 
-from whoknows.apps.cli.config import read_config
 from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import CommandError, told
-from whoknows.apps.cli.memory import bytes_of
+from whoknows.apps.cli.errors import CommandError, UsageError, as_messages
+from whoknows.apps.cli.output import FOUND, read_toml
+from whoknows.apps.cli.source import Source, bytes_of
 
 _Common = partial(typer.Option, rich_help_panel="Common options")
-_COMMON = ("quiet", "as_json", "config", "max_size", "debug", "help")
 _UsageError: Any = typer.BadParameter.__base__  # which Typer does not export
 
 
-def command(run: Callable[..., None]) -> Callable[..., None]:
-    """Turn a function into a command: add the common options, and report its errors.
+def command(*reading: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Turn a function into a command, whose errors are printed as messages.
 
-    The function gets the console, its own options and, if it has a parameter ``settings``, all of its options
-    as a dict.
+    Its options are the fields of `Source` named here, the parameters of the function, and the common options.
+    The function gets the console, its own parameters and, if it has a parameter ``settings``, all options but
+    the common ones as a dict.
     """
 
-    def called(
-        *,
-        quiet: Annotated[bool, _Common("--quiet", "-q", help="Print only results and warnings.")] = False,
-        as_json: Annotated[bool, _Common("--json", help="Print one JSON object and nothing else.")] = False,
-        config: Annotated[
-            Path | None,
-            _Common(
-                metavar="FILE",
-                is_eager=True,
-                callback=_use_config,
-                help="TOML file with options; the command line takes precedence.",
-            ),
-        ] = None,
-        max_size: Annotated[
-            str | None,
-            _Common(
-                metavar="SIZE",
-                help="Maximum size of a file, also after decompression, e.g. 8GB. Raise it for files that "
-                "you trust.",
-            ),
-        ] = None,
-        debug: Annotated[bool, _Common("--debug", help="Show the traceback of an error.")] = False,
-        **options: Any,
-    ) -> None:
-        from whoknows.io.encoding import size_limit
+    def decorate(run: Callable[..., None]) -> Callable[..., None]:
+        @wraps(run)
+        def called(**options: Any) -> None:
+            _call(run, **options)
 
-        console = Console(quiet, as_json)
-        settings = {"settings": options} if "settings" in [p.name for p in own] else {}
-        with told(console, debug), size_limit(max_size and bytes_of(max_size, "--max-size")):
-            run(console, **options, **settings)
+        own = {name: p for name, p in _parameters(run).items() if name not in ("console", "settings")}
+        fields = {name: p for name, p in _parameters(Source).items() if name in reading}
+        parameters = {**fields, **own, **_COMMON}
+        called.__signature__ = inspect.Signature([*parameters.values()])
+        called.__annotations__ = {name: p.annotation for name, p in parameters.items()}
+        return called
 
-    _, *own = inspect.signature(run, eval_str=True).parameters.values()
-    *common, _ = inspect.signature(called, eval_str=True).parameters.values()
-    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in own if p.name != "settings"] + common
-    called.__name__, called.__doc__, called.__module__ = run.__name__, run.__doc__, run.__module__
-    called.__signature__ = inspect.Signature(parameters)
-    called.__annotations__ = {p.name: p.annotation for p in parameters}
-    return called
+    return decorate
+
+
+def _call(
+    run: Callable[..., None],
+    *,
+    quiet: Annotated[bool, _Common("--quiet", "-q", help="Print only results and warnings.")] = False,
+    as_json: Annotated[bool, _Common("--json", help="Print one JSON object and nothing else.")] = False,
+    config: Annotated[
+        Path | None,
+        _Common(
+            metavar="FILE",
+            is_eager=True,
+            callback=_use_config,
+            help="TOML file with options; the command line takes precedence.",
+        ),
+    ] = None,
+    max_size: Annotated[
+        str | None,
+        _Common(
+            metavar="SIZE",
+            help="Maximum size of a file, also after decompression, e.g. 8GB. Raise it for files that "
+            "you trust.",
+        ),
+    ] = None,
+    debug: Annotated[bool, _Common("--debug", help="Show the traceback of an error.")] = False,
+    **options: Any,
+) -> None:
+    """Run a command with its options."""
+    from whoknows.io.encoding import size_limit
+
+    console = Console(quiet, as_json)
+    everything = {**options, "console": console, "settings": options}
+    with as_messages(console, debug), size_limit(max_size and bytes_of(max_size, "--max-size")):
+        run(**{name: everything[name] for name in inspect.signature(run).parameters})
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a function, to be passed by name, with their annotations."""
+    parameters = inspect.signature(function, eval_str=True).parameters
+    return {name: p.replace(kind=p.KEYWORD_ONLY) for name, p in parameters.items()}
 
 
 def _use_config(ctx: typer.Context, path: Path | None) -> Path | None:
     """Make the settings of a file the defaults of this run."""
     if path is not None and not ctx.resilient_parsing:
-        options = [p for p in ctx.command.params if p.name not in _COMMON]
-        repeated = [p.name for p in options if p.multiple]
-        paths = [name for name, kind in ctx.command.callback.__annotations__.items() if _has_path(kind)]
         try:
-            ctx.default_map = read_config(path, [p.name for p in options], paths, repeated)
+            ctx.default_map = _read_config(ctx, path)
         except CommandError as problem:
             raise typer.BadParameter(str(problem)) from None
     return path
 
 
+def _read_config(ctx: typer.Context, path: Path) -> dict[str, Any]:
+    """Read options by name; paths are relative to the folder of the file, the table `found` is skipped."""
+    options = {p.name: p for p in ctx.command.params if p.name not in (*_COMMON, "help")}
+    kinds = ctx.command.callback.__annotations__
+    given = {key.replace("-", "_"): value for key, value in read_toml(path).items() if key != FOUND}
+    for key, value in given.items():
+        if key not in options:
+            near = difflib.get_close_matches(key, options, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            known = ", ".join(sorted(options))
+            raise UsageError(f"{path}: {key!r} is not an option.{hint} Options are {known}.")
+        if isinstance(value, dict):  # {label = "severity"} is --column label=severity
+            value = [f"{name}={each}" for name, each in value.items()]
+        elif isinstance(value, str) and options[key].multiple:
+            value = [value]
+        given[key] = _relative_to(path.parent, value) if _has_path(kinds[key]) else value
+    return given
+
+
 def _has_path(kind: Any) -> bool:
     """Whether a type is Path, or is composed of it, as list[Path] | None is."""
     return kind is Path or any(map(_has_path, get_args(kind)))
+
+
+def _relative_to(folder: Path, value: Any) -> Any:
+    """Resolve a path, or each path of a list, from a folder; - is standard input or output."""
+    if isinstance(value, list):
+        return [_relative_to(folder, each) for each in value]
+    return os.path.join(folder, value) if isinstance(value, str) and value != "-" else value
 
 
 class Commands(TyperGroup):
@@ -101,3 +141,6 @@ class Commands(TyperGroup):
             code = error.exit_code
             Console(as_json=True).problem(error.format_message(), code)
         sys.exit(code or 0)
+
+
+_COMMON = {name: p for name, p in _parameters(_call).items() if name not in ("run", "options")}

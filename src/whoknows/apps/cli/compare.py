@@ -6,38 +6,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whoknows.apps.cli import inputs, models, options
+from whoknows.apps.cli import inputs, models
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import USAGE, CommandError
-from whoknows.apps.cli.output import check_table, write
+from whoknows.apps.cli.errors import UsageError
+from whoknows.apps.cli.output import OptionalTableOption, check_table, write
+from whoknows.apps.cli.source import FEATURE_OPTIONS, LABEL_OPTIONS, Source
 
 if TYPE_CHECKING:
     from whoknows.insight.compare import Comparison
 
 
-@command
+@command(*LABEL_OPTIONS, *FEATURE_OPTIONS)
 def compare(
     console: Console,
     settings: dict[str, Any],
-    labels: options.LabelsArgument,
-    features: options.FeaturesOption = None,
-    text: options.TextOption = None,
-    items: options.ItemsOption = None,
-    out: options.OptionalTableOption = None,
+    out: OptionalTableOption = None,
     model: models.ClassifierOption = "auto",
     levels: models.LevelsOption = None,
     folds: Annotated[int, typer.Option(metavar="N", min=2, help="Number of cross-validation folds.")] = 3,
     seed: models.SeedOption = 0,
     max_iter: models.IterationsOption = 200,
-    format: options.FormatOption = None,
-    column: options.ColumnOption = None,
-    duplicates: options.DuplicatesOption = None,
-    missing: options.MissingOption = None,
-    predictions: options.PredictionsOption = False,
-    id_column: options.IdColumnOption = None,
-    vector: options.VectorOption = None,
-    allow_missing: options.AllowMissingOption = False,
 ) -> None:
     """Compare the model with simpler methods on your own data.
 
@@ -53,13 +42,13 @@ def compare(
     """
     from whoknows.insight.compare import compare as cross_validate
 
-    source = inputs.Source.of(settings)
+    source = Source.of(settings)
     check_table(out, *source.files.values())
     crowd = inputs.load(source, console)
-    if source.is_labels_alone(crowd.labels):
-        raise CommandError("compare requires features: --features FILE or --text COLUMN.", USAGE)
+    if crowd.labels_alone:
+        raise UsageError("compare requires features: --features FILE or --text COLUMN.")
     annotations = crowd.dataset.annotations
-    estimator = models.build(model, levels, seed, max_iter, annotations.labels.tolist())
+    estimator = models.build(settings, annotations.labels.tolist())
     with console.progress("Cross-validating") as update:
         found = cross_validate(
             estimator, crowd.dataset.X, annotations, folds=folds, random_state=seed, progress=update

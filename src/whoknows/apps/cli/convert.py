@@ -7,32 +7,26 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from whoknows.apps.cli import inputs, options, output
+from whoknows.apps.cli import inputs, output
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError
+from whoknows.apps.cli.console import Console, count
+from whoknows.apps.cli.errors import CommandError, UsageError
 from whoknows.apps.cli.results import FitFolder
-from whoknows.apps.cli.words import count
+from whoknows.apps.cli.source import LABEL_OPTIONS, Source
 
 To = Literal["long", "wide", "crowdkit", "label-studio"]
 IN = "Labels in any format, or the folder of a fit."
 OUT = "Output table: .csv, .tsv, .parquet or .jsonl, for label-studio .json; - prints CSV."
 TO = "Layout of labels (default: long); label-studio: the consensus of a fit as predictions."
-BLOCK = 100_000  # rows of a large consensus in memory at a time
 
 
-@command
+@command(*LABEL_OPTIONS)
 def convert(
     console: Console,
     settings: dict[str, Any],
     labels: Annotated[Path, typer.Argument(metavar="IN", help=IN)],
     out: Annotated[Path, typer.Argument(metavar="OUT", help=OUT)],
     to: Annotated[To | None, typer.Option(help=TO)] = None,
-    format: options.FormatOption = None,
-    column: options.ColumnOption = None,
-    duplicates: options.DuplicatesOption = None,
-    missing: options.MissingOption = None,
-    predictions: options.PredictionsOption = False,
 ) -> None:
     """Convert labels to another format, or export the consensus of a fit.
 
@@ -51,7 +45,7 @@ def convert(
         written = _convert_fit(FitFolder(labels), out, to, console)
         what = f"the consensus of {count(written, 'item')}"
     else:
-        written = _convert_labels(inputs.Source.of(settings), out, to or "long", console)
+        written = _convert_labels(Source.of(settings), out, to or "long", console)
         what = count(written, "label")
     if out != output.STDOUT:
         console.tell(f"{out}: {what}.")
@@ -63,18 +57,18 @@ def _check(out: Path, to: To | None, labels: Path, console: Console) -> None:
     if to != "label-studio":
         output.check_table(out)
     elif out.suffix.lower() != ".json":
-        raise CommandError(f"{out}: expected a name that ends in .json, which Label Studio imports.", USAGE)
+        raise UsageError(f"{out}: expected a name that ends in .json, which Label Studio imports.")
     if out == output.STDOUT and console.as_json:
-        raise CommandError("OUT is -, but with --json standard output is for JSON: name a file.", USAGE)
-    output.refuse_to_replace_input([out], labels)
+        raise UsageError("OUT is -, but with --json standard output is for JSON: name a file.")
+    output.refuse_to_replace_inputs([out], [labels])
 
 
-def _convert_labels(source: inputs.Source, out: Path, to: To, console: Console) -> int:
+def _convert_labels(source: Source, out: Path, to: To, console: Console) -> int:
     """Write labels in another layout, with a note about what it cannot represent."""
     from whoknows.io.labels import write_labels
 
     if to == "label-studio":
-        raise CommandError("--to label-studio requires the folder of a fit as IN.", USAGE)
+        raise UsageError("--to label-studio requires the folder of a fit as IN.")
     annotations = inputs.read_annotations(source, console).annotations
     with output.destination(out, console) as path:
         console.all(write_labels(annotations, path, to))
@@ -88,15 +82,11 @@ def _convert_fit(fitted: FitFolder, out: Path, to: To | None, console: Console) 
     if to is None:
         return _write_consensus(fitted, out, console)
     if to != "label-studio":
-        raise CommandError(
-            f"--to {to} is a layout of labels; the consensus of a fit has one label per item.", USAGE
-        )
+        raise UsageError(f"--to {to} is a layout of labels; the consensus of a fit has one label per item.")
     if fitted.found.get("format") != "label-studio":
-        raise CommandError(
-            f"{fitted.path}: its labels did not come from Label Studio's JSON export.", BAD_INPUT
-        )
+        raise CommandError(f"{fitted.path}: its labels did not come from Label Studio's JSON export.")
     source, consensus = fitted.source, fitted.consensus()
-    output.refuse_to_replace_input([out], source.labels)
+    output.refuse_to_replace_inputs([out], [source.labels])
     columns = consensus["item"], consensus["consensus"], consensus["confidence"]
     return write_predictions(source.labels, out, *columns, columns=source.columns)
 
@@ -115,5 +105,5 @@ def _write_consensus(fitted: FitFolder, out: Path, console: Console) -> int:
     with parquet.ParquetFile(fitted.consensus_of_many) as table:
         kinds = {field.name: pa.array([], field.type) for field in table.schema_arrow}
         with output.destination(out, console) as path:
-            write_blocks((block.to_pydict() for block in table.iter_batches(BLOCK)), path, kinds)
+            write_blocks((block.to_pydict() for block in table.iter_batches(output.BLOCK)), path, kinds)
         return int(table.metadata.num_rows)

@@ -13,8 +13,7 @@ from typing import Any
 
 import typer
 
-from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.words import in_flags
+from whoknows.apps.cli.console import Console, in_flags
 
 FAILED = 1  # a bug, or a limit of the machine
 USAGE = 2  # wrong options
@@ -27,34 +26,40 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class CommandError(Exception):
-    """A message for the user with its exit code."""
+    """A message for the user about the content of a file; subclasses have other exit codes."""
 
-    def __init__(self, text: str, code: int) -> None:
-        super().__init__(text)
-        self.code = code
+    code = BAD_INPUT
+
+
+class UsageError(CommandError):
+    """Wrong options."""
+
+    code = USAGE
+
+
+class WriteError(CommandError):
+    """A place that cannot be written to."""
+
+    code = CANNOT_WRITE
 
 
 @contextmanager
-def told(console: Console, debug: bool) -> Iterator[None]:
+def as_messages(console: Console, debug: bool) -> Iterator[None]:
     """Turn errors inside into a message and an exit code, and warnings into messages."""
     try:
         with _warnings_to(console):
             yield
         sys.stdout.flush()
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         if debug or isinstance(error, (typer.Exit, typer.Abort, typer.BadParameter)):
             raise
         if isinstance(error, BrokenPipeError):
-            _mute_output()
+            # Nobody reads standard output any more; Python would fail to flush it when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(BROKEN_PIPE) from None
         text, code = describe(error)
         console.problem(text, code)
         raise typer.Exit(code) from None
-    except KeyboardInterrupt:
-        if debug:
-            raise
-        console.problem("Interrupted. No results were written.", INTERRUPTED)
-        raise typer.Exit(INTERRUPTED) from None
 
 
 @contextmanager
@@ -65,29 +70,28 @@ def writing(path: Any) -> Iterator[None]:
     try:
         yield
     except FileError as error:
-        raise CommandError(in_flags(error.message), CANNOT_WRITE) from None
+        raise WriteError(in_flags(error.message)) from None
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
         reason = "the disk is full" if error.errno in _NO_ROOM else error.strerror or str(error)
-        raise CommandError(f"{os.fspath(path)}: cannot be written ({reason}).", CANNOT_WRITE) from None
+        raise WriteError(f"{os.fspath(path)}: cannot be written ({reason}).") from None
 
 
-def describe(error: Exception) -> tuple[str, int]:
+def describe(error: BaseException) -> tuple[str, int]:
     """Return the message and the exit code of an error."""
     from whoknows.data.errors import InputError
 
     if isinstance(error, CommandError):
         return str(error), error.code
+    if isinstance(error, KeyboardInterrupt):
+        return "Interrupted. No results were written.", INTERRUPTED
     if isinstance(error, InputError):
         return in_flags(error.message), BAD_INPUT
     if isinstance(error, FloatingPointError):  # the fit diverged
         return str(error), BAD_INPUT
     if isinstance(error, MemoryError):
-        return (
-            "There is not enough memory. Close other programs, or use fewer features or items.",
-            FAILED,
-        )
+        return "There is not enough memory. Close other programs, or use fewer features or items.", FAILED
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"{error.filename}: "
         what = str(error.strerror or error).rstrip(".")
@@ -113,9 +117,3 @@ def _warnings_to(console: Console) -> Iterator[None]:
 
         warnings.showwarning = show
         yield
-
-
-def _mute_output() -> None:
-    """Redirect standard output, which nobody reads any more, so that Python does not fail when it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())

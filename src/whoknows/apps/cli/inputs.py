@@ -1,16 +1,17 @@
-"""Reading of labels, features, texts and true labels, with a note on everything that is read."""
+"""Reading of labels, features, texts, images and true labels, with a note on everything that is read."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from whoknows.apps.cli.console import Console, Update
-from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError
-from whoknows.apps.cli.memory import bytes_of
-from whoknows.apps.cli.words import OPTIONS, count
+from whoknows.apps.cli.console import OPTIONS, Console, count
+from whoknows.apps.cli.errors import CommandError, UsageError
+from whoknows.apps.cli.models import watch
+from whoknows.apps.cli.source import Source, bytes_of
 
 if TYPE_CHECKING:
     from whoknows.io import Dataset, Features, LabelFile, TextFeatures
@@ -18,78 +19,6 @@ if TYPE_CHECKING:
 MANY_LOST = 0.05  # share of labelled items without features that deserves a warning
 N_LABELLED, N_UNLABELLED = 200_000, 20_000  # items of the sample that stands for features out of core
 BY_POSITION = "Only .npy, .npz and the column of lists that --vector names are used by position."
-
-
-@dataclass(frozen=True)
-class Source:
-    """Which files to read, and how; each field is the option of the same name."""
-
-    labels: Path
-    features: Path | None = None
-    text: str | None = None
-    items: Path | None = None
-    gold: Path | None = None
-    format: str | None = None
-    column: list[str] | None = None
-    duplicates: Literal["error", "first", "last", "majority"] | None = None
-    missing: str | None = None
-    predictions: bool = False
-    id_column: str | None = None
-    vector: str | None = None
-    image: str | None = None
-    image_folder: list[Path] | None = None
-    memory: str | None = None
-    allow_missing: bool = False
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Source:
-        """Select the settings of a command that concern reading."""
-        return cls(**{field.name: settings[field.name] for field in fields(cls) if field.name in settings})
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """Columns of the labels by role."""
-        from whoknows.data.vocabulary import show
-        from whoknows.io.labels.format import ROLES
-
-        pairs = [given.partition("=") for given in self.column or []]
-        wrong = next((role for role, _, name in pairs if not name), None)
-        if wrong is not None:
-            raise CommandError(f"--column expects ROLE=NAME, such as label=severity; got {wrong!r}.", USAGE)
-        named = {role: name for role, _, name in pairs}
-        unknown = next((role for role in named if role not in ROLES), None)
-        if unknown is not None:
-            raise CommandError(f"--column expects the roles {show(ROLES)}; got {unknown!r}.", USAGE)
-        if self.text is not None and self.items is None and self.features is None:
-            named.setdefault("text", self.text)
-        return named
-
-    @property
-    def text_column(self) -> str:
-        """Column of the texts that features are computed from."""
-        named = self.columns.get("text") if self.items is None else None
-        return self.text or named or "text"
-
-    def is_labels_alone(self, labels: LabelFile) -> bool:
-        """Whether there are only labels, and no features or texts of the items."""
-        return self.features is None and self.text is None and self.items is None and not labels.text
-
-    @property
-    def has_names(self) -> bool:
-        """Whether features have names, as the columns of a table; those of arrays and lists are numbered."""
-        assert self.features is not None
-        if self.vector is not None:
-            return False
-        if not self.features.is_file():  # a pipe can be read only once; a folder holds tables
-            return True
-        with open(self.features, "rb") as file:
-            return not file.read(6).startswith((b"\x93NUMPY", b"PK"))
-
-    @property
-    def files(self) -> dict[str, Path]:
-        """Files that are read, by option."""
-        named = {name: getattr(self, name) for name in ("labels", "features", "items", "gold")}
-        return {name: path for name, path in named.items() if path is not None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +51,8 @@ class LoadedData:
 
     Parameters
     ----------
+    source : Source
+        Where it was read from.
     labels : LabelFile
     dataset : Dataset
         Labels and features of the same items.
@@ -131,6 +62,7 @@ class LoadedData:
         How features were computed.
     """
 
+    source: Source
     labels: LabelFile
     dataset: Dataset
     texts: Mapping[Hashable, str] | None
@@ -140,6 +72,11 @@ class LoadedData:
     def out_of_core(self) -> bool:
         """Whether features are read when they are used, as they may not fit into memory."""
         return not self.dataset.features.in_memory
+
+    @property
+    def labels_alone(self) -> bool:
+        """Whether there are no features or texts of the items."""
+        return self.source.features is None and self.texts is None
 
 
 def load(source: Source, console: Console, recipe: Recipe | None = None, sampled: bool = True) -> LoadedData:
@@ -153,11 +90,11 @@ def load(source: Source, console: Console, recipe: Recipe | None = None, sampled
     labels, texts, recipe = read_annotations(source, console), None, recipe or Recipe()
     if source.features is not None:
         features, recipe = read_numbers(source, recipe, console)
-    elif source.is_labels_alone(labels):
-        features = _no_features(labels.annotations.items, source.labels)
-    else:
+    elif source.text is not None or source.items is not None or labels.text:
         texts, path = _read_texts(source, labels)
         features, recipe = of_texts(texts, path, recipe, console)
+    else:
+        features = _no_features(labels.annotations.items, source.labels)
     allow_missing = source.allow_missing or (features.in_memory and not features.numbered)
     dataset = join(labels, features, allow_missing=allow_missing)
     for note in dataset.notes[: int(dataset.lost > MANY_LOST)]:
@@ -166,7 +103,7 @@ def load(source: Source, console: Console, recipe: Recipe | None = None, sampled
     if sampled and not features.in_memory:
         _, dataset, note = sample(dataset, console)
         console.note(f"  {note}")
-    return LoadedData(labels, dataset, texts, recipe)
+    return LoadedData(source, labels, dataset, texts, recipe)
 
 
 def sample(dataset: Dataset, console: Console) -> tuple[Any, Dataset, str]:
@@ -183,19 +120,13 @@ def sample(dataset: Dataset, console: Console) -> tuple[Any, Dataset, str]:
     return rows, some, note
 
 
-def watch(X: Any, update: Update) -> None:
-    """Report progress when features in files are read."""
-    if hasattr(X, "progress"):
-        X.progress = update
-
-
 def read_annotations(source: Source, console: Console) -> LabelFile:
     """Read labels, with a note on what was found."""
     from whoknows.data.vocabulary import show
     from whoknows.io import FORMATS, labels
 
     if source.format is not None and source.format not in FORMATS:
-        raise CommandError(f"--format must be one of {', '.join(FORMATS)}; got {source.format!r}.", USAGE)
+        raise UsageError(f"--format must be one of {', '.join(FORMATS)}; got {source.format!r}.")
     with console.progress(f"Reading {source.labels.name}"):
         read = labels.read_labels(
             source.labels,
@@ -235,7 +166,7 @@ def read_numbers(source: Source, recipe: Recipe, console: Console) -> tuple[Feat
                 raise
             wording = f"Expected the features of the fit: {show(recipe.features, 3)}."
             wording = wording.replace("{", "{{").replace("}", "}}")
-            raise CommandError(error.message.reworded({**OPTIONS, "text": wording}), BAD_INPUT) from None
+            raise CommandError(error.message.reworded({**OPTIONS, "text": wording})) from None
         if source.items is not None and features.numbered:
             features = features.with_ids(source.items)
     how = "" if features.in_memory else ", used out of core"
@@ -293,8 +224,7 @@ def in_order(features: Features, wanted: list[str], named: bool) -> Features:
         hint = f" {BY_POSITION}" if named and len(lacking) == len(wanted) else ""
         raise CommandError(
             f"{features.path}: lacks {len(lacking)} of the {len(wanted)} features of the fit: "
-            f"{show(lacking, 3)}. There are {show(names, 10)}.{hint}",
-            BAD_INPUT,
+            f"{show(lacking, 3)}. There are {show(names, 10)}.{hint}"
         )
     more = [name for name in names if name not in wanted]
     notes = [f"columns that the fit did not have are left out: {show(more)}"] if more else []
@@ -303,8 +233,6 @@ def in_order(features: Features, wanted: list[str], named: bool) -> Features:
 
 def _column_of_items(source: Source, path: Path) -> str | None:
     """Return the column of the items in the labels, as --column names it, if another table has it too."""
-    from whoknows.apps.cli.about import has_column
-
     name = source.columns.get("item")
     return name if name is not None and has_column(path, name) else None
 
@@ -317,31 +245,138 @@ def _read_texts(source: Source, labels: LabelFile) -> tuple[Mapping[Hashable, st
         return read_texts(source.items, source.text_column, source.id_column), source.items
     if labels.text:
         return labels.text, source.labels
-    raise CommandError(f"{source.labels}: holds no texts in {source.text!r}.", BAD_INPUT)
+    raise CommandError(f"{source.labels}: holds no texts in {source.text!r}.")
 
 
 # --- true labels ------------------------------------------------------------------------------------
 
 
-def read_truth(source: Source, data: LoadedData, console: Console) -> dict[Hashable, Hashable] | None:
+def read_truth(data: LoadedData, console: Console) -> dict[Hashable, Hashable] | None:
     """Return true labels by item id, from their own file or from that of the labels, with a note."""
     from whoknows.data.vocabulary import show
     from whoknows.io import read_gold
     from whoknows.io.labels.format import match_labels
 
-    path, known = source.labels, data.labels.gold
+    source, known = data.source, data.labels.gold
+    path = source.gold or source.labels
     if source.gold is not None:
         name = _column_of_items(source, source.gold)
-        path, known = source.gold, read_gold(source.gold, {} if name is None else {"item": name})
+        known = read_gold(source.gold, {} if name is None else {"item": name})
     if not known:
         return None
     n_used = len(data.dataset.by_item(known))
     if not n_used:
         ids = show(data.dataset.features.ids_at(slice(4)), 3)
         raise CommandError(
-            f"{path}: holds no true label of any item; it is about {show(known, 3)}, the items are {ids}.",
-            BAD_INPUT,
+            f"{path}: holds no true label of any item; it is about {show(known, 3)}, the items are {ids}."
         )
     unused = f"; {len(known) - n_used} more are of other items" if n_used < len(known) else ""
     console.note(f"{path}: the true labels of {count(n_used, 'item')} are used{unused}.")
     return match_labels(known, data.dataset.annotations)
+
+
+# --- texts and images for the report -------------------------------------------------------------------
+
+
+def texts_of(data: LoadedData) -> list[str | None] | None:
+    """Return the text of each item: that of its features, or a column named by the user or "text"."""
+    from whoknows.io import read_texts
+
+    if data.texts is not None:
+        return data.dataset.in_order(data.texts)
+    source = data.source
+    column = source.text or "text"
+    table = _table_with(column, source)
+    if table is None and source.text is not None:
+        table = source.items or source.features  # the error lists its columns
+    texts = data.labels.text if table is None else read_texts(table, column, source.id_column)
+    return data.dataset.in_order(texts)
+
+
+def images_of(data: LoadedData, console: Console) -> list[str | Path | None] | None:
+    """Return the image of each item, from a column named by the user or "image".
+
+    Files that may be read are paths; names that are only shown are strings.
+    """
+    from whoknows.io import read_texts
+
+    source, labels = data.source, data.labels
+    column = source.image or "image"
+    table = _table_with(column, source)
+    if table is not None:
+        found = read_texts(table, column, source.id_column)
+    elif source.image is None and (labels.text or labels.format in ("long", "wide", "crowdkit")):
+        return None
+    else:
+        table, found = source.labels, _of_labels(source, labels)
+    return data.dataset.in_order(_readable(found, table, source.image_folder or [], console))
+
+
+def _of_labels(source: Source, labels: LabelFile) -> Mapping[Hashable, str]:
+    """Read the names of images from the file of labels, as if they were texts."""
+    from whoknows.data.errors import InputError
+    from whoknows.io import read_labels
+
+    columns = {**source.columns, "text": source.image or "image"}
+    try:
+        found = read_labels(source.labels, labels.format, columns, source.duplicates or "last").text
+    except InputError:
+        found = None
+    if not found and source.image is not None:
+        raise CommandError(f"There is no column {source.image!r} for the image in any file.")
+    return found or {}
+
+
+def _readable(
+    found: Mapping[Hashable, str], table: Path, folders: list[Path], console: Console
+) -> Mapping[Hashable, str | Path]:
+    """Replace names of images by paths, if the files are in a folder that the user named.
+
+    A file from someone else must not choose which files of this machine go into the report.
+    """
+    allowed = [Path(folder).resolve() for folder in folders]
+    shown: dict[Hashable, str | Path] = {}
+    refused = []
+    for item, name in found.items():
+        paths = _files_called(name, [table.parent, *folders])
+        inside = [path for path in paths if any(map(path.resolve().is_relative_to, allowed))]
+        shown[item] = inside[0] if inside else name
+        refused += [name] if paths and not inside else []
+    if refused:
+        console.warn(
+            f"{table}: refers to {count(len(refused), 'image file')} outside the folders given with "
+            f"--image-folder, such as {refused[0]!r}. The report shows names instead. If you trust this "
+            "file, name the folder that holds the images: --image-folder FOLDER."
+        )
+    return shown
+
+
+def _files_called(name: str, folders: list[Path]) -> list[Path]:
+    """Return the existing files of this name, relative to each of the folders."""
+    paths = [os.path.join(folder, name) for folder in folders]
+    return [Path(path) for path in paths if os.path.isfile(path)]
+
+
+def _table_with(column: str, source: Source) -> Path | None:
+    """Return the table of items, or of features, that has a column of this name.
+
+    A file is read only if its beginning or end contains the name, as features can be large.
+    """
+    return next((path for path in (source.items, source.features) if path and has_column(path, column)), None)
+
+
+def has_column(path: Path, name: str) -> bool:
+    """Whether a regular file is a table with a column of this name."""
+    from whoknows.io.containers import open_content
+
+    return path.is_file() and _mentions(path, name) and name in open_content(path).names
+
+
+def _mentions(path: Path, word: str, size: int = 1 << 16) -> bool:
+    """Whether a word occurs where a table has its names: at the beginning or, in Parquet, at the end."""
+    with open(path, "rb") as file:
+        head = file.read(size)
+        if head.startswith((b"\x93NUMPY", b"PK")):
+            return False
+        file.seek(max(os.path.getsize(path) - size, 0))
+        return word.encode() in head + file.read(size)

@@ -1,18 +1,28 @@
-"""The estimator that --model names, and its fit with progress."""
+"""The estimator that --model names, and its fit with progress and checkpoints."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from whoknows.apps.cli.console import Console, Update
-from whoknows.apps.cli.errors import USAGE, CommandError
+from whoknows.apps.cli.errors import UsageError
+from whoknows.apps.cli.source import bytes_of
+
+if TYPE_CHECKING:
+    from whoknows.apps.cli.inputs import LoadedData
 
 Classifier = Literal["auto", "lgp", "id", "gp", "ordered"]
 Name = Literal[Classifier, "regression"]
+CHECKPOINT = "checkpoint"  # folder in that of the results, removed when they are complete
+DRAFTS = f".{8 * '[0-9a-f]'}.part"  # draft folders of killed fits
+IN_MEMORY = ("gp", "regression")  # models that need all items at once
 CLASSIFIERS = (
     "auto: several models, weighted by the held-out log-likelihood of the labels. lgp, id, gp: one model of "
     "the paper. ordered: ordinal labels."
@@ -29,26 +39,24 @@ SeedOption = Annotated[int, typer.Option(metavar="N", min=0, help="Random seed."
 IterationsOption = Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of iterations.")]
 
 
-def build(
-    model: Name, levels: list[str] | None, seed: int, max_iter: int, labels: list[Any], alone: bool = False
-) -> Any:
-    """Return the estimator, not fitted yet.
+def build(settings: Mapping[str, Any], labels: list[Any], alone: bool = False) -> Any:
+    """Return the estimator that the settings name, not fitted yet.
 
     ``labels`` are the label values in the data. With ``alone`` there are no features: "auto" is then a single
     model in which nothing depends on them.
     """
     from whoknows import AutoCrowdClassifier, ConfusionAnnotators, CrowdClassifier, CrowdRegressor
 
-    common: dict[str, Any] = {"max_iter": max_iter, "random_state": seed}
-    order = in_order(levels, labels)
+    model, order = settings["model"], in_order(settings["levels"], labels)
+    common: dict[str, Any] = {"max_iter": settings["max_iter"], "random_state": settings["seed"]}
     if order is not None and model not in ("auto", "ordered"):
-        raise CommandError(f"--levels requires --model ordered; got --model {model}.", USAGE)
+        raise UsageError(f"--levels requires --model ordered; got --model {model}.")
     if order is not None or model == "ordered":
         return CrowdClassifier("ordered", levels=order, **common)
     if model == "regression":
         return CrowdRegressor(**common, **({"map": "linear"} if alone else {}))
     if alone and model in ("lgp", "gp"):
-        raise CommandError(f"--model {model} requires features of the items: --features or --text.", USAGE)
+        raise UsageError(f"--model {model} requires features of the items: --features or --text.")
     if alone:  # the model of Dawid and Skene, with a prior shared by the annotators
         return CrowdClassifier("id", ConfusionAnnotators(varies_with_x=False), "linear", **common)
     return AutoCrowdClassifier(**common) if model == "auto" else CrowdClassifier(model, **common)
@@ -64,9 +72,10 @@ def in_order(levels: list[str] | None, labels: list[Any]) -> list[Any] | None:
     return [known.get(word, word) for word in words]
 
 
-def hint(labels: list[Any], model: Name, levels: list[str] | None) -> str | None:
+def hint(settings: Mapping[str, Any], labels: list[Any]) -> str | None:
     """Return which --model suits labels that are many integers, if none was chosen."""
-    if model != "auto" or levels or len(labels) < 4 or not all(type(label) is int for label in labels):
+    chosen = settings["model"] != "auto" or settings["levels"]
+    if chosen or len(labels) < 4 or not all(type(label) is int for label in labels):
         return None
     found = f"Labels are {len(labels)} different numbers, {min(labels)} to {max(labels)}."
     if len(labels) > 20:
@@ -74,19 +83,36 @@ def hint(labels: list[Any], model: Name, levels: list[str] | None) -> str | None
     return f"{found} If they are ordinal, use --model ordered."
 
 
-def fit(model: Any, X: Any, annotations: Any, gold: Any, console: Console) -> Any:
-    """Fit with a progress bar."""
-    with console.progress(f"Fitting {annotations.n_items} items") as update:
-        return model.fit(X, annotations, callback(model, update), gold=gold)
+# --- fits ------------------------------------------------------------------------------------------------
 
 
-def callback(model: Any, update: Update) -> Callable[[int, float, float], None]:
-    """Return a callback for the fit of a model that reports its progress."""
-    from whoknows import AutoCrowdClassifier
+def fit(
+    model: Any, data: LoadedData, gold: Any, settings: Mapping[str, Any], checkpoint: Path, console: Console
+) -> None:
+    """Fit with one progress bar for each pass over features out of core, and one for the fit.
 
-    if isinstance(model, AutoCrowdClassifier):
-        return lambda done, of, seconds: update(done, of)
-    return by_rise(update, model.tol, model.max_iter)
+    The state of an out-of-core fit is kept in the folder ``checkpoint``, except for regression.
+    """
+    from whoknows import AutoCrowdClassifier, CrowdRegressor
+
+    X, Y = data.dataset.X, data.dataset.annotations
+    options: dict[str, Any] = {"gold": data.dataset.by_item(gold) or None}
+    if data.out_of_core:
+        X = as_needed(X, settings["model"], settings["memory"])
+        options |= {} if isinstance(model, CrowdRegressor) else {"checkpoint": checkpoint}
+    with Stages(console, Y.n_items) as stages:
+        watch(X, stages.reading)
+        stages.fitting(0, 1)
+        if isinstance(model, AutoCrowdClassifier):
+            model.fit(X, Y, lambda done, of, seconds: stages.fitting(done, of), **options)
+        else:
+            model.fit(X, Y, by_rise(stages.fitting, model.tol, model.max_iter), **options)
+
+
+def watch(X: Any, update: Update) -> None:
+    """Report progress when features out of core are read."""
+    if hasattr(X, "progress"):
+        X.progress = update
 
 
 def by_rise(update: Update, tol: float, max_iter: int) -> Callable[[int, float, float], None]:
@@ -105,3 +131,81 @@ def by_rise(update: Update, tol: float, max_iter: int) -> Callable[[int, float, 
         last = bound
 
     return report
+
+
+class Stages(ExitStack):
+    """One progress bar at a time: for each pass over the files, and for the fit between them."""
+
+    def __init__(self, console: Console, n_items: int) -> None:
+        super().__init__()
+        self.console, self.n_items, self.passes = console, n_items, 0
+        self._stage, self._last = "", 0.0
+        self._update: Update = lambda done, of: None
+
+    def reading(self, row: float, n_rows: float) -> None:
+        """Report progress of a pass over the files; a row before the last one begins another pass."""
+        if self._stage != "reading" or row <= self._last:
+            self.passes += 1
+            self._begin("reading", f"Pass {self.passes} over {self.n_items} items")
+        self._last = row
+        self._update(row, n_rows)
+
+    def fitting(self, done: float, of: float) -> None:
+        """Report progress of the fit."""
+        if self._stage != "fitting":
+            self._begin("fitting", f"Fitting {self.n_items} items")
+        self._update(done, of)
+
+    def _begin(self, stage: str, what: str) -> None:
+        self.close()
+        self._stage, self._update = stage, self.enter_context(self.console.progress(what))
+
+
+def as_needed(X: Any, model: str, memory: str | None) -> Any:
+    """Return features out of core, or in memory for models that need all items at once."""
+    if model not in IN_MEMORY:
+        return X
+    needs, allowed = X.shape[0] * X.shape[1] * 8, bytes_of(memory)
+    if needs > allowed:
+        raise UsageError(
+            f"--model {model} needs all features in memory: {needs / 1e9:.3g} GB, but --memory allows "
+            f"{allowed / 1e9:.3g} GB. Use --model auto, id or lgp."
+        )
+    return X[:]
+
+
+@contextmanager
+def checkpoint_folder(out: Path, resume: bool, console: Console) -> Iterator[Path]:
+    """Yield the checkpoint folder of a fit; it is removed once the results are complete.
+
+    ``resume`` requires the checkpoint of an interrupted fit. A run that fails deletes nothing.
+    """
+    from whoknows.estimators.persistence.checkpoint import forget, is_checkpoint
+
+    checkpoint = out / CHECKPOINT
+    if resume and not is_checkpoint(checkpoint):
+        raise UsageError(
+            f"{out}: there is nothing to resume: it has no {CHECKPOINT} of an interrupted fit. "
+            "Without --resume a fit starts from the beginning."
+        )
+    try:
+        yield checkpoint
+    except BaseException:
+        if is_checkpoint(checkpoint):
+            console.note(f"The state of the fit is kept in {checkpoint}: repeat the command with --resume.")
+        raise
+    for draft in out.glob(DRAFTS) if resume else ():  # now that the results are complete
+        shutil.rmtree(draft)
+    if is_checkpoint(checkpoint):
+        forget(checkpoint)
+
+
+def announce(checkpoint: Path, resume: bool, console: Console) -> None:
+    """Say whether an interrupted fit is resumed; otherwise remove its checkpoint."""
+    from whoknows.estimators.persistence.checkpoint import forget, is_checkpoint
+
+    if resume:
+        console.note(f"{checkpoint}: resuming the interrupted fit.")
+    elif is_checkpoint(checkpoint):
+        console.note(f"{checkpoint}: removed, with the state of an interrupted fit; see --resume.")
+        forget(checkpoint)

@@ -1,4 +1,4 @@
-"""Output tables, and output folders whose files appear together or not at all.
+"""Output tables, settings, and output folders whose files appear together or not at all.
 
 A run writes into a draft folder. Once the draft is complete, it is renamed to ``FINISHED``. Moving the files
 from there into the output folder can be repeated from any point, so a run that finds ``FINISHED``, left by a
@@ -13,18 +13,22 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from whoknows.apps.cli.config import FOUND, read_toml, write_toml
-from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import USAGE, CommandError, writing
+import tomli_w
+import typer
+
+from whoknows.apps.cli.console import Console, Update
+from whoknows.apps.cli.errors import CommandError, UsageError, writing
 
 SETTINGS = "settings.toml"  # moved last: a folder without it is not complete
 FINISHED = ".whoknows-finished"  # complete results that are being moved into the folder that holds it
 OUTDATED = ".outdated"  # suffix of an empty file in it: the file of that name is to be deleted
+FOUND = "found"  # table of the settings that holds facts about the data, not options
 FILES = "files"  # where the settings list what was written
 STDOUT = Path("-")
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
@@ -50,8 +54,7 @@ def folder(out: Path, names: Collection[str], inputs: Iterable[Path]) -> Iterato
         Files that must not be replaced.
     """
     complete_move(out)
-    for path in inputs:
-        refuse_to_replace_input([out / name for name in names], path)
+    refuse_to_replace_inputs([out / name for name in names], inputs)
     refuse_to_replace_other_files(out, names)
     fresh = not out.exists()
     draft = out / f".{secrets.token_hex(4)}.part"
@@ -85,13 +88,12 @@ def complete_move(out: Path) -> bool:
     return True
 
 
-def refuse_to_replace_input(outputs: Iterable[Path], source: Path) -> None:
+def refuse_to_replace_inputs(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> None:
     """Raise if an output would replace an input."""
+    read = [path for path in inputs if path is not None and path.exists()]
     for path in outputs:
-        if path.exists() and source.exists() and os.path.samefile(path, source):
-            raise CommandError(
-                f"{path}: is an input, so it cannot be an output too. Choose another --out.", USAGE
-            )
+        if path.exists() and any(os.path.samefile(path, each) for each in read):
+            raise UsageError(f"{path}: is an input, so it cannot be an output too. Choose another --out.")
 
 
 def refuse_to_replace_other_files(out: Path, names: Collection[str]) -> None:
@@ -100,10 +102,9 @@ def refuse_to_replace_other_files(out: Path, names: Collection[str]) -> None:
     written = _written_before(out / SETTINGS) if existing else ()
     for name in existing:
         if name not in written:
-            raise CommandError(
+            raise UsageError(
                 f"{out}: already contains {name!r}, which no {SETTINGS} of whoknows lists. "
-                "Choose another --out, or delete the file.",
-                USAGE,
+                "Choose another --out, or delete the file."
             )
 
 
@@ -166,15 +167,19 @@ def _undisturbed() -> Iterator[None]:
 
 # --- tables ------------------------------------------------------------------------------------------
 
+BLOCK = 100_000  # rows of a large table in memory at a time
+_Table = typer.Option(metavar="FILE", help="Output table: .csv, .tsv, .parquet or .jsonl; - prints CSV.")
+TableOption = Annotated[Path, _Table]
+OptionalTableOption = Annotated[Path | None, _Table]
 
-def check_table(out: Path | None, *inputs: Path) -> None:
+
+def check_table(out: Path | None, *inputs: Path | None) -> None:
     """Raise if no table can be written to ``out``, or if it would replace an input."""
     if out is None:
         return
     if out != STDOUT and out.suffix.lower() not in TABLES:
-        raise CommandError(f"{out}: expected a name that ends in {', '.join(TABLES)}.", USAGE)
-    for path in inputs:
-        refuse_to_replace_input([out], path)
+        raise UsageError(f"{out}: expected a name that ends in {', '.join(TABLES)}.")
+    refuse_to_replace_inputs([out], inputs)
 
 
 def write(columns: Mapping[str, Any], out: Path | None, console: Console) -> None:
@@ -184,6 +189,33 @@ def write(columns: Mapping[str, Any], out: Path | None, console: Console) -> Non
     if out is not None:
         with destination(out, console) as path:
             write_table(columns, path)
+
+
+def write_and_answer(
+    columns: Mapping[str, Any], out: Path, console: Console, lines: Iterable[str], **facts: Any
+) -> None:
+    """Write a table that is the result of a command; print lines about it, or with --json facts."""
+    write(columns, out, console)
+    if out == STDOUT:
+        console.answer({**facts, "table": columns})
+    else:
+        console.tell(*lines)
+        console.answer({"out": str(out.absolute()), **facts})
+
+
+def write_items(
+    table: Callable[[slice], Mapping[str, Any]], n_items: int, out: Path, update: Update, types: Any = None
+) -> None:
+    """Write a table of many items block by block; ``table`` returns the columns of some of them."""
+    from whoknows.io.tables import write_blocks
+
+    def blocks() -> Iterator[Mapping[str, Any]]:
+        for start in range(0, n_items, BLOCK):
+            rows = slice(start, min(start + BLOCK, n_items))
+            yield table(rows)
+            update(rows.stop, n_items)
+
+    write_blocks(blocks(), out, types)
 
 
 @contextmanager
@@ -200,3 +232,46 @@ def destination(out: Path, console: Console) -> Iterator[Path]:
             sys.stdout.flush()
             sys.stdout.buffer.write(path.read_bytes())
             sys.stdout.buffer.flush()
+
+
+# --- settings ------------------------------------------------------------------------------------------
+
+
+def read_toml(path: Path, error_type: type[CommandError] = UsageError) -> dict[str, Any]:
+    """Read a TOML file; errors are of this type."""
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise error_type(f"{path}: cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError:
+        raise error_type(f"{path}: is not UTF-8 text, which TOML must be.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise error_type(f"{path}: is not TOML. {error}.") from None
+
+
+def write_toml(settings: Mapping[str, Any], found: Mapping[str, Any], heading: str) -> str:
+    """Return settings and facts as TOML that --config reads; None is left out, and paths are absolute.
+
+    >>> found = {"items": 3, "medians": {"size": 1.5}}
+    >>> print(write_toml({"labels": Path("/a.csv"), "seed": 0, "gold": None}, found, "whoknows fit"))
+    # whoknows fit
+    labels = "/a.csv"
+    seed = 0
+    <BLANKLINE>
+    [found]
+    items = 3
+    <BLANKLINE>
+    [found.medians]
+    size = 1.5
+    <BLANKLINE>
+    """
+    return f"# {heading}\n{tomli_w.dumps(_toml({**settings, FOUND: found}))}"
+
+
+def _toml(value: Any) -> Any:
+    """Return a value in types of TOML, without what is empty."""
+    if isinstance(value, Mapping):
+        return {name: _toml(each) for name, each in value.items() if each not in (None, [], {})}
+    if isinstance(value, (list, tuple)):
+        return [_toml(each) for each in value]
+    return os.fspath(value.absolute()) if isinstance(value, Path) else value

@@ -8,41 +8,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whoknows.apps.cli import inputs, options
+from whoknows.apps.cli import inputs
 from whoknows.apps.cli.command import command
-from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import BAD_INPUT, USAGE, CommandError, writing
-from whoknows.apps.cli.fit import FILES
-from whoknows.apps.cli.inputs import BY_POSITION, of_texts
-from whoknows.apps.cli.memory import item_blocks
-from whoknows.apps.cli.output import STDOUT, check_table, refuse_to_replace_input, write
-from whoknows.apps.cli.results import FitFolder, ModelArgument
-from whoknows.apps.cli.words import count
+from whoknows.apps.cli.console import Console, count
+from whoknows.apps.cli.errors import CommandError, UsageError, writing
+from whoknows.apps.cli.output import STDOUT, TableOption, check_table, write_and_answer, write_items
+from whoknows.apps.cli.results import FILES, FitFolder, ModelArgument
+from whoknows.apps.cli.source import Source
 
 if TYPE_CHECKING:
     from whoknows.io import Features
 
-FeaturesArgument = Annotated[
-    Path,
-    typer.Argument(metavar="FILE", help="Features or texts of the new items, as in the fit."),
-]
-TextOption = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Column of the texts, if its name is not the same as in the fit."),
-]
 
-
-@command
+@command("items", "id_column", "vector", "memory")
 def predict(
     console: Console,
+    settings: dict[str, Any],
     model: ModelArgument,
-    features: FeaturesArgument,
-    text: TextOption = None,
-    items: options.ItemsOption = None,
-    out: options.TableOption = Path("predictions.csv"),
-    id_column: options.IdColumnOption = None,
-    vector: options.VectorOption = None,
-    memory: options.MemoryOption = None,
+    features: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Features or texts of the new items, as in the fit.")
+    ],
+    text: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of the texts, if its name is not the same as in the fit."
+        ),
+    ] = None,
+    out: TableOption = Path("predictions.csv"),
 ) -> None:
     """Predict the labels of new items.
 
@@ -56,70 +48,53 @@ def predict(
 
     whoknows predict whoknows-out new_texts.csv --text body
     """
-    check_table(out)
-    for read in filter(None, (features, items)):
-        refuse_to_replace_input([out], read)
+    source = Source.of({"labels": model, **settings})
+    check_table(out, features, source.items)
     fitted = FitFolder(model)
     if out.exists() and out.absolute() in {fitted.folder.absolute() / name for name in FILES}:
-        raise CommandError(f"{out}: is a file of the fit. Choose another --out.", USAGE)
+        raise UsageError(f"{out}: is a file of the fit. Choose another --out.")
     loaded = fitted.model()
     # Columns are ordered here. The model gets arrays, and would warn that they have no names.
     names = tuple(map(str, vars(loaded).pop("feature_names_in_", ())))
-    source = inputs.Source(model, features, text, items, id_column=id_column, vector=vector, memory=memory)
-    read = _read(source, fitted, names, console)
-    if not read.in_memory:
-        _predict_blocks(loaded, read, out, console)
+    new = _read(source, fitted, names, console)
+    lines = [f"{out}: the labels of {count(len(new), 'item')}."]
+    if new.in_memory:
+        with console.progress(f"Predicting {len(new)} items"):
+            columns = _table(loaded, new)
+        write_and_answer(columns, out, console, lines, items=len(new))
         return
-    with console.progress(f"Predicting {len(read)} items"):
-        columns = _table(loaded, read)
-    write(columns, out, console)
-    if out != STDOUT:
-        console.tell(f"{out}: the labels of {count(len(read), 'item')}.")
-        console.answer({"out": str(out.absolute()), "items": len(read)})
-    else:
-        console.answer({"items": len(read), "table": columns})
+    if out == STDOUT:
+        raise UsageError("--out - prints a table; features out of core need a file: --out FILE.")
+    with writing(out), console.progress(f"Predicting {len(new)} items") as update:
+        write_items(
+            lambda rows: _table(loaded, replace(new, X=new.X[rows], ids=new.ids_at(rows))),
+            len(new),
+            out,
+            update,
+        )
+    console.tell(*lines)
+    console.answer({"out": str(out.absolute()), "items": len(new)})
 
 
-def _read(source: inputs.Source, fitted: FitFolder, names: tuple[str, ...], console: Console) -> Features:
+def _read(source: Source, fitted: FitFolder, names: tuple[str, ...], console: Console) -> Features:
     """Read features of new items as in the fit; ``names`` are those stored in the model."""
     from whoknows.io import read_texts
 
     assert source.features is not None
     if fitted.recipe.words is None:
         if fitted.has_settings and "features" not in fitted.settings:
-            raise CommandError(f"{fitted.path}: {_NOTHING}", BAD_INPUT)
+            raise CommandError(f"{fitted.path}: {_NOTHING}")
         if source.text is not None:
-            raise CommandError(f"{fitted.path}: was fitted to numbers: --text does not apply.", USAGE)
+            raise UsageError(f"{fitted.path}: was fitted to numbers: --text does not apply.")
         recipe = replace(fitted.recipe, names=names or fitted.recipe.names)
         if not recipe.features and source.features.exists() and source.has_names:
-            raise CommandError(
-                f"{source.features}: {_NO_NAMES.format(fitted.folder)} {BY_POSITION}", BAD_INPUT
-            )
+            raise CommandError(f"{source.features}: {_NO_NAMES.format(fitted.folder)} {inputs.BY_POSITION}")
         return inputs.read_numbers(source, recipe, console)[0]
     if source.items is not None or source.vector is not None:
-        raise CommandError(
-            f"{fitted.path}: was fitted to texts; --items and --vector are for numbers.", USAGE
-        )
+        raise UsageError(f"{fitted.path}: was fitted to texts; --items and --vector are for numbers.")
     column = source.text or (fitted.source.text_column if fitted.has_settings else source.text_column)
     texts = read_texts(source.features, column, source.id_column)
-    return of_texts(texts, source.features, fitted.recipe, console)[0]
-
-
-def _predict_blocks(model: Any, features: Features, out: Path, console: Console) -> None:
-    """Predict and write the items block by block."""
-    from whoknows.io.tables import write_blocks
-
-    if out == STDOUT:
-        raise CommandError("--out - prints a table; features out of core need a file: --out FILE.", USAGE)
-    n_items = len(features)
-    with writing(out), console.progress(f"Predicting {n_items} items") as update:
-        blocks = (
-            _table(model, replace(features, X=features.X[rows], ids=features.ids_at(rows)))
-            for rows in item_blocks(n_items, update)
-        )
-        write_blocks(blocks, out)
-    console.tell(f"{out}: the labels of {count(n_items, 'item')}.")
-    console.answer({"out": str(out.absolute()), "items": n_items})
+    return inputs.of_texts(texts, source.features, fitted.recipe, console)[0]
 
 
 def _table(model: Any, features: Features) -> dict[str, Any]:

@@ -9,12 +9,12 @@ import typer
 
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import USAGE, CommandError, writing
-from whoknows.apps.cli.output import refuse_to_replace_input
+from whoknows.apps.cli.errors import UsageError, writing
+from whoknows.apps.cli.output import refuse_to_replace_inputs
 from whoknows.apps.cli.results import REPORT, FitFolder, ModelArgument
 
 
-@command
+@command()
 def report(
     console: Console,
     model: ModelArgument,
@@ -46,7 +46,6 @@ def report(
 def _check(path: Path, fitted: FitFolder) -> None:
     """Raise if the file is not HTML, or would replace the model or an input of the fit."""
     if path.suffix.lower() not in (".html", ".htm"):
-        raise CommandError(f"{path}: expected a name that ends in .html or .htm.", USAGE)
+        raise UsageError(f"{path}: expected a name that ends in .html or .htm.")
     known = fitted.has_settings and "labels" in fitted.settings
-    for read in (fitted.path, *(fitted.source.files.values() if known else ())):
-        refuse_to_replace_input([path], read)
+    refuse_to_replace_inputs([path], [fitted.path, *(fitted.source.files.values() if known else ())])

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
-from whoknows.apps.cli.config import FOUND, read_toml
-from whoknows.apps.cli.errors import BAD_INPUT, CommandError
-from whoknows.apps.cli.inputs import Recipe, Source
-from whoknows.apps.cli.output import SETTINGS
+from whoknows.apps.cli.errors import CommandError
+from whoknows.apps.cli.inputs import Recipe
+from whoknows.apps.cli.output import FOUND, SETTINGS, read_toml
+from whoknows.apps.cli.source import Source
 
 MODEL, SUMMARY, REPORT = "model.whoknows", "summary.json", "report.html"
 CONSENSUS, ANNOTATORS = "consensus.csv", "annotators.csv"
 CONSENSUS_OF_MANY = "consensus.parquet"  # instead of the other for features out of core
-ENDS = 1 << 16  # bytes of a large file that enter its checksum
 TEXT = "text.npz"  # exists only if features were computed from texts
+FILES = {
+    REPORT: "the report, for a browser",
+    CONSENSUS: "the estimated label of every item, with its probability",
+    CONSENSUS_OF_MANY: "the estimated label of every item, with its probability",
+    ANNOTATORS: "the accuracy of each annotator",
+    MODEL: "for whoknows predict, report and ask",
+    TEXT: "how features are computed from texts; belongs to the model",
+    SUMMARY: "all numbers of the report",
+    SETTINGS: "the settings, for whoknows fit --config",
+}
+ENDS = 1 << 16  # bytes of a large file that enter its checksum
 
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="The folder that a fit has written, or the model file in it.")
@@ -42,15 +53,11 @@ class FitFolder:
     def __post_init__(self) -> None:
         if not self.path.exists():
             raise CommandError(
-                f"{self.path}: there is no such folder or file. Fit a model first: whoknows fit --help",
-                BAD_INPUT,
+                f"{self.path}: there is no such folder or file. Fit a model first: whoknows fit --help"
             )
         lacking = [name for name in (MODEL, SETTINGS) if not (self.path / name).is_file()]
         if self.path.is_dir() and lacking:
-            raise CommandError(
-                f"{self.path}: is not the folder of a complete fit; it has no {lacking[0]}.",
-                BAD_INPUT,
-            )
+            raise CommandError(f"{self.path}: is not the folder of a complete fit; it has no {lacking[0]}.")
 
     @property
     def folder(self) -> Path:
@@ -71,7 +78,7 @@ class FitFolder:
         try:
             return Summary.from_json(path.read_text("utf-8"))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CommandError(f"{path}: cannot be read ({error}).", BAD_INPUT) from None
+            raise CommandError(f"{path}: cannot be read ({error}).") from None
 
     @property
     def consensus_of_many(self) -> Path | None:
@@ -81,17 +88,15 @@ class FitFolder:
 
     def consensus(self) -> Mapping[str, Any]:
         """Read the consensus of all items, as columns."""
-        many = self.consensus_of_many
-        if many is None:
-            return cast("Mapping[str, Any]", self.summary().consensus)
         from whoknows.io.arrow import read_arrow
 
-        return cast("Mapping[str, Any]", read_arrow(many.read_bytes(), many).to_pydict())
+        path = self.consensus_of_many
+        return self.summary().consensus if path is None else read_arrow(path.read_bytes(), path).to_pydict()
 
     @cached_property
     def settings(self) -> dict[str, Any]:
         """Settings of the fit."""
-        return read_toml(self._beside(SETTINGS), BAD_INPUT)
+        return read_toml(self._beside(SETTINGS), CommandError)
 
     @property
     def found(self) -> dict[str, Any]:
@@ -116,41 +121,31 @@ class FitFolder:
     @property
     def source(self) -> Source:
         """Files of the fit, and how they were read."""
-        settings = {
-            k: Path(v) if k in ("labels", "features", "items", "gold") else v
-            for k, v in self.settings.items()
-        }
-        if "labels" not in settings:
-            raise CommandError(f"{self.folder / SETTINGS}: does not name the file of the labels.", BAD_INPUT)
-        return Source.of(settings)
+        if "labels" not in self.settings:
+            raise CommandError(f"{self.folder / SETTINGS}: does not name the file of the labels.")
+        source = Source.of(self.settings)
+        return replace(source, **{name: Path(path) for name, path in source.files.items()})
 
     def _beside(self, name: str) -> Path:
         path = self.folder / name
         if not path.is_file():
-            raise CommandError(f"{path}: there is no such file. A fit writes it to this folder.", BAD_INPUT)
+            raise CommandError(f"{path}: there is no such file. A fit writes it to this folder.")
         return path
 
 
-def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the files of a folder."""
-    total = hashlib.sha256()
-    for each in sorted(path.iterdir()) if path.is_dir() else [path]:
-        if each.is_file():
-            with open(each, "rb") as file:
-                total.update(hashlib.file_digest(file, "sha256").digest())
-    return total.hexdigest()
+def checksum(path: Path, ends: bool = False) -> str:
+    """Return the SHA-256 of a file, or of the files of a folder.
 
-
-def quick_checksum(path: Path) -> str:
-    """Return the SHA-256 of the lengths and ends of files, without reading them whole.
-
-    Parquet describes its content at the end.
+    With ``ends``, only names, sizes and ends of the files enter it: Parquet describes its content at the end.
     """
     total = hashlib.sha256()
     for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if each.is_file():
-            size = each.stat().st_size
             with open(each, "rb") as file:
-                file.seek(max(size - ENDS, 0))
-                total.update(f"{each.name} {size} ".encode() + file.read(ENDS))
+                if ends:
+                    size = file.seek(0, os.SEEK_END)
+                    file.seek(max(size - ENDS, 0))
+                    total.update(f"{each.name} {size} ".encode() + file.read())
+                else:
+                    total.update(hashlib.file_digest(file, "sha256").digest())
     return total.hexdigest()

@@ -1,4 +1,4 @@
-"""`whoknows simulate`: items with known true labels, and simulated annotators."""
+"""`whoknows simulate`: items with known true labels, and simulated annotators; `whoknows demo`: a fit."""
 
 from __future__ import annotations
 
@@ -9,30 +9,37 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from whoknows.apps.cli import output, results
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import USAGE, CommandError, writing
-from whoknows.apps.cli.output import SETTINGS, folder, write_settings
+from whoknows.apps.cli.errors import UsageError, writing
+from whoknows.apps.cli.fit import files_in, fit_files, tell_files
 
 if TYPE_CHECKING:
     from whoknows.data.annotations import Annotations
 
-FILES = ("labels.csv", "features.csv", "truth.csv", SETTINGS)
+FILES = ("labels.csv", "features.csv", "truth.csv", output.SETTINGS)
+DEMO_ANNOTATORS = ["anna", "bruno", "chloe", "dmitri", "emeka"]
+DEMO_SHARE_LABELLED = 0.3
+
+FolderOption = Annotated[Path, typer.Option(metavar="DIR", help="Output folder.")]
 _Number = partial(typer.Option, metavar="N", min=0)
 _Share = partial(typer.Option, metavar="SHARE", min=0.0, max=1.0)
 
 
-@command
+@command()
 def simulate(
     console: Console,
     settings: dict[str, Any],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder.")] = Path("simulated"),
+    out: FolderOption = Path("simulated"),
     items: Annotated[int, _Number(min=20, max=1_000_000, help="Number of items.")] = 500,
     classes: Annotated[int, _Number(min=2, max=8, help="Number of classes.")] = 2,
-    experts: Annotated[int, _Number(min=1, help="Annotators, each always right on one cluster.")] = 5,
+    experts: Annotated[
+        int, _Number(min=1, help="Number of experts, each always right on one cluster of items.")
+    ] = 5,
     error: Annotated[float, _Share(help="Error rate of the experts on other items.")] = 0.35,
-    spammers: Annotated[int, _Number(help="Annotators who label at random.")] = 0,
-    adversaries: Annotated[int, _Number(help="Annotators who are nearly always wrong.")] = 0,
+    spammers: Annotated[int, _Number(help="Number of annotators who label at random.")] = 0,
+    adversaries: Annotated[int, _Number(help="Number of annotators who are nearly always wrong.")] = 0,
     labelled: Annotated[float, _Share(help="Share of the items that have labels.")] = 0.3,
     per_item: Annotated[int | None, _Number(min=1, help="Maximum number of labels per item.")] = None,
     seed: Annotated[int, _Number(help="Random seed.")] = 0,
@@ -50,19 +57,17 @@ def simulate(
     from whoknows.data.simulate import hide
 
     if round(labelled * items) < 1:
-        raise CommandError(f"--labelled {labelled} leaves none of {items} items with a label.", USAGE)
+        raise UsageError(f"--labelled {labelled} leaves none of {items} items with a label.")
     if experts > items:
-        raise CommandError(
-            f"--experts {experts} is more than one expert per item; --items is {items}.", USAGE
-        )
-    with folder(out, FILES, ()) as draft:
+        raise UsageError(f"--experts {experts} is more than one expert per item; --items is {items}.")
+    with output.folder(out, FILES, ()) as draft:
         X, truth = _items(items, classes, seed)
         complete = _annotate(X, truth, experts, error, spammers, adversaries, seed)
         annotations = hide(complete, items=labelled, per_item=per_item, random_state=seed)
         with writing(out):
             write_crowd(draft, annotations, {f"x{j}": X[:, j] for j in range(X.shape[1])}, truth)
-            heading = f"Options of the simulation. To repeat it: whoknows simulate --config {SETTINGS}"
-            write_settings(draft, settings, {}, heading)
+            heading = f"Options of the simulation. To repeat it: whoknows simulate --config {output.SETTINGS}"
+            output.write_settings(draft, settings, {}, heading)
     some = f"{annotations.labelled.sum()} of {items} items"
     console.tell(
         f"{out}: {annotations.n_annotations} labels of {annotations.n_annotators} annotators on {some}.",
@@ -110,3 +115,77 @@ def write_crowd(draft: Path, annotations: Annotations, features: Mapping[str, An
     write_labels(annotations, draft / "labels.csv")
     write_table({"item": items, **features}, draft / "features.csv")
     write_table({"item": items, "truth": truth}, draft / "truth.csv")
+
+
+@command()
+def demo(
+    console: Console,
+    out: FolderOption = Path("whoknows-demo"),
+) -> None:
+    """Run a demonstration on bundled data.
+
+    569 tumours and five simulated annotators; 70 % of the items have no label. As in the paper, each
+    annotator is always right on one cluster of items and wrong on about a third of the others. Writes the
+    data to files, fits --model lgp, and compares the consensus with the true labels.
+
+    For example:
+
+    whoknows demo
+    """
+    data = out / "data"
+    output.complete_move(out)
+    output.refuse_to_replace_other_files(out, results.FILES)
+    with output.folder(data, FILES, ()) as draft, writing(data):
+        truth = _write_demo_data(draft)
+        output.write_settings(draft, {}, {}, "Written by whoknows demo")
+    files = {"labels": data / "labels.csv", "features": data / "features.csv", "out": out}
+    settings = {**files, "model": "lgp", "levels": None, "seed": 0, "max_iter": 200}
+    summary = fit_files(settings, console)
+    accuracy = _accuracy(summary.consensus, truth)
+    console.tell("", *summary.lines(), "", *_accuracy_lines(**accuracy), "")
+    tell_files(out, console)
+    console.answer({"out": str(out.absolute()), "files": list(files_in(out)), "right": accuracy})
+
+
+def _write_demo_data(draft: Path) -> dict[str, str]:
+    """Write labels, features and true labels; return the true label of each item."""
+    import numpy as np
+    from sklearn.datasets import load_breast_cancer
+
+    from whoknows import Annotations
+    from whoknows.data.simulate import cluster_experts
+
+    tumours = load_breast_cancer()
+    X, truth = tumours.data, tumours.target_names[tumours.target]
+    labels = cluster_experts(X, truth, n_annotators=len(DEMO_ANNOTATORS), random_state=0)
+    labelled = np.random.default_rng(0).random(len(X)) < DEMO_SHARE_LABELLED
+    items = [f"tumour {i:03d}" for i in range(1, len(X) + 1)]
+    labels = np.where(labelled[:, None], labels, None)
+    annotations = Annotations.from_matrix(labels, items=items, annotators=DEMO_ANNOTATORS)
+    write_crowd(draft, annotations, dict(zip(tumours.feature_names.tolist(), X.T, strict=True)), truth)
+    return dict(zip(items, truth.tolist(), strict=True))
+
+
+def _accuracy(consensus: Mapping[str, list[Any]], truth: Mapping[str, str]) -> dict[str, float]:
+    """Return the accuracy of the majority vote and of the consensus."""
+    import numpy as np
+
+    right = np.array([truth[item] for item in consensus["item"]])
+    vote, answer = (np.array(consensus[name]) == right for name in ("vote", "consensus"))
+    labelled = np.array(consensus["n_labels"]) > 0
+    return {
+        "vote_labelled": float(vote[labelled].mean()),
+        "consensus_labelled": float(answer[labelled].mean()),
+        "consensus_unlabelled": float(answer[~labelled].mean()),
+    }
+
+
+def _accuracy_lines(
+    vote_labelled: float, consensus_labelled: float, consensus_unlabelled: float
+) -> list[str]:
+    return [
+        "Accuracy, by the true labels, which the model has not seen:",
+        f"{'':<20}{'majority vote':>15}{'whoknows':>12}",
+        f"{'labelled items':<20}{vote_labelled:>15.1%}{consensus_labelled:>12.1%}",
+        f"{'unlabelled items':<20}{'—':>15}{consensus_unlabelled:>12.1%}",
+    ]

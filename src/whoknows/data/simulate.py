@@ -1,4 +1,10 @@
-"""Simulated annotators: experts, adversaries, spammers, copiers, scores and real values; and `hide`."""
+"""Simulated annotators for items whose true label is known, to evaluate a method.
+
+Every function returns a complete matrix (n_items, n_annotators). A mixed crowd is ``np.column_stack`` of
+several, and `hide` removes labels, as in real data. ``random_state`` is a seed, or one
+``np.random.Generator`` passed from call to call. With equal seeds, two calls of one function draw the same
+numbers, two functions do not.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +16,11 @@ from numpy.typing import NDArray
 
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
-from whoknows.data.simulate.arguments import (
-    Codes,
-    Floats,
-    Labels,
-    classes_of,
-    finite_numbers,
-    one_each,
-    refuse_unless_count,
-    refuse_unless_share,
-    seed_of,
-    stream,
-)
-from whoknows.data.vocabulary import elements, show
+from whoknows.data.vocabulary import elements, factorize, show, sorted_if_possible, tight_array
 
+Labels = NDArray[Any]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
 Kind = Literal["uniform", "prior", "constant"]
 
 
@@ -54,9 +51,9 @@ def cluster_experts(
     from sklearn.cluster import KMeans
     from sklearn.preprocessing import StandardScaler
 
-    classes, codes = classes_of(z)
-    refuse_unless_count(n_annotators, "n_annotators=")
-    refuse_unless_share(error, "error=")
+    classes, codes = _classes_of(z)
+    _refuse_unless_count(n_annotators, "n_annotators=")
+    _refuse_unless_share(error, "error=")
     if len(X) != len(codes):
         raise InputError(f"Expected a row of X for each item of z, got {len(X)} rows and {len(codes)} items.")
     if len(X) < n_annotators:
@@ -64,7 +61,7 @@ def cluster_experts(
             f"Expected at least one item per annotator, got {len(X)} items and {n_annotators} annotators. "
             "Pass a smaller n_annotators=."
         )
-    rng = np.random.default_rng(seed_of(random_state))
+    rng = _stream("", random_state)
     seed = int(rng.integers(2**31 - 1))
     cluster = KMeans(n_annotators, n_init=10, random_state=seed).fit_predict(
         StandardScaler().fit_transform(X)
@@ -97,10 +94,10 @@ def constant_accuracies(z: Any, accuracies: Any, random_state: Any = 0) -> Label
            ['dog', 'cat'],
            ['cat', 'dog']], dtype='<U3')
     """
-    classes, codes = classes_of(z)
-    right = one_each(accuracies, "accuracies=")
-    refuse_unless_share(right, "accuracies=")
-    rng = stream("constant_accuracies", random_state)
+    classes, codes = _classes_of(z)
+    right = _one_each(accuracies, "accuracies=")
+    _refuse_unless_share(right, "accuracies=")
+    rng = _stream("constant_accuracies", random_state)
     return _with_errors(classes, codes, rng.random((len(codes), len(right))) >= right, rng)
 
 
@@ -123,13 +120,13 @@ def class_experts(
     -------
     (n_items, n_annotators)
     """
-    classes, codes = classes_of(z)
-    refuse_unless_share(right, "right=")
-    refuse_unless_share(elsewhere, "elsewhere=")
+    classes, codes = _classes_of(z)
+    _refuse_unless_share(right, "right=")
+    _refuse_unless_share(elsewhere, "elsewhere=")
     if not len(knows):
         raise InputError("knows= must hold the classes of each annotator, got none.")
     known = np.column_stack([_is_known(classes, each) for each in knows])
-    rng = stream("class_experts", random_state)
+    rng = _stream("class_experts", random_state)
     accuracy = np.where(known, right, elsewhere)[codes]
     return _with_errors(classes, codes, rng.random(accuracy.shape) >= accuracy, rng)
 
@@ -157,10 +154,10 @@ def adversaries(z: Any, n_annotators: int = 1, error: float = 0.95, random_state
     >>> adversaries([0, 1, 1], error=1.0).ravel()
     array([1, 0, 0])
     """
-    classes, codes = classes_of(z)
-    refuse_unless_count(n_annotators, "n_annotators=")
-    refuse_unless_share(error, "error=")
-    rng = stream("adversaries", random_state)
+    classes, codes = _classes_of(z)
+    _refuse_unless_count(n_annotators, "n_annotators=")
+    _refuse_unless_share(error, "error=")
+    rng = _stream("adversaries", random_state)
     shift = rng.integers(1, len(classes), n_annotators)
     wrong = rng.random((len(codes), n_annotators)) < error
     labels: Labels = classes[(codes[:, None] + shift * wrong) % len(classes)]
@@ -184,9 +181,9 @@ def spammers(z: Any, n_annotators: int = 1, kind: Kind = "uniform", random_state
     -------
     (n_items, n_annotators)
     """
-    classes, codes = classes_of(z)
-    refuse_unless_count(n_annotators, "n_annotators=")
-    rng = stream("spammers", random_state)
+    classes, codes = _classes_of(z)
+    _refuse_unless_count(n_annotators, "n_annotators=")
+    rng = _stream("spammers", random_state)
     shape = len(codes), n_annotators
     if kind == "uniform":
         labels = rng.integers(len(classes), size=shape)
@@ -235,15 +232,15 @@ def ordered_scores(z: Any, severity: Any, spread: Any, n_levels: int = 5, random
     (n_items, n_annotators)
         Integers.
     """
-    refuse_unless_count(n_levels, "n_levels=")
-    levels = finite_numbers(z, "z")
+    _refuse_unless_count(n_levels, "n_levels=")
+    levels = _finite_numbers(z, "z")
     if levels.size and not (levels.min() >= 1 and levels.max() <= n_levels):
         raise InputError(
             f"Expected true scores between 1 and n_levels={n_levels}, got values from {levels.min():g} "
             f"to {levels.max():g}. Shift them, or pass n_levels=."
         )
-    severity = one_each(severity, "severity=")
-    noisy = _noisy(levels, severity, spread, stream("ordered_scores", random_state))
+    severity = _one_each(severity, "severity=")
+    noisy = _noisy(levels, severity, spread, _stream("ordered_scores", random_state))
     return np.clip(np.rint(noisy), 1, n_levels).astype(np.intp)
 
 
@@ -262,8 +259,8 @@ def real_values(z: Any, bias: Any, spread: Any, random_state: Any = 0) -> Floats
     -------
     (n_items, n_annotators)
     """
-    bias = one_each(bias, "bias=")
-    return _noisy(finite_numbers(z, "z"), bias, spread, stream("real_values", random_state))
+    bias = _one_each(bias, "bias=")
+    return _noisy(_finite_numbers(z, "z"), bias, spread, _stream("real_values", random_state))
 
 
 def _noisy(z: Floats, bias: Floats, spread: Any, rng: np.random.Generator) -> Floats:
@@ -311,8 +308,8 @@ def copycats(own: Any, copied: Any, share: float = 0.7, random_state: Any = 0) -
             "Expected own and copied of one shape (n_items, n_annotators), or one column of copied; "
             f"got {own.shape} and {copied.shape}. Take columns as labels[:, [0]]."
         )
-    refuse_unless_share(share, "share=")
-    copies = stream("copycats", random_state).random(own.shape) < share
+    _refuse_unless_share(share, "share=")
+    copies = _stream("copycats", random_state).random(own.shape) < share
     return np.asarray(np.where(copies, copied, own))
 
 
@@ -346,27 +343,27 @@ def hide(
     Annotations(n_items=100, n_annotators=4, n_classes=2, n_annotations=60)
     """
     Y = labels if isinstance(labels, Annotations) else Annotations.from_matrix(labels)
-    refuse_unless_share(items, "items=")
+    _refuse_unless_share(items, "items=")
     shares = _shares(seen, Y.n_annotators)
-    rng = stream("hide", random_state)
+    rng = _stream("hide", random_state)
     labelled = np.flatnonzero(Y.labelled)
     kept = np.isin(Y.item, rng.permutation(labelled)[: round(items * len(labelled))])
     n_labels = np.bincount(Y.annotator[kept], minlength=Y.n_annotators)
     kept[kept] = _draw(Y.annotator[kept], np.rint(shares * n_labels), rng)
     if per_item is not None:
-        refuse_unless_count(per_item, "per_item=")
+        _refuse_unless_count(per_item, "per_item=")
         kept[kept] = _draw(Y.item[kept], np.full(Y.n_items, float(per_item)), rng)
     return Y.only(kept)
 
 
 def _shares(seen: Any, n_annotators: int) -> Floats:
     """Return one share per annotator, from one for all or one for each."""
-    shares = one_each(np.atleast_1d(seen), "seen=")
+    shares = _one_each(np.atleast_1d(seen), "seen=")
     if len(shares) not in (1, n_annotators):
         raise InputError(
             f"seen= must be one share, or one for each of {n_annotators} annotators; got {len(shares)}."
         )
-    refuse_unless_share(shares, "seen=")
+    _refuse_unless_share(shares, "seen=")
     return np.broadcast_to(shares, n_annotators)
 
 
@@ -377,3 +374,74 @@ def _draw(group: NDArray[np.int32], most: Floats, rng: np.random.Generator) -> N
     keep = np.empty(len(group), dtype=np.bool_)
     keep[order] = np.arange(len(group)) - np.searchsorted(ordered, ordered) < most[ordered]
     return keep
+
+
+# --- checks of arguments ---------------------------------------------------------------------------------
+
+
+def _stream(kind: str, random_state: Any) -> np.random.Generator:
+    """Return a generator for one kind of annotator: with one seed, two kinds must err on different items."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):  # as in scikit-learn
+        random_state = random_state.randint(2**31 - 1)
+    if random_state is None:
+        return np.random.default_rng()
+    if not isinstance(random_state, (int, np.integer)) or random_state < 0:
+        raise InputError(
+            f"random_state must be an integer of 0 or more, a Generator, a RandomState or None; got "
+            f"{random_state!r}."
+        )
+    return np.random.default_rng([int(random_state), *kind.encode()])
+
+
+def _classes_of(z: Any) -> tuple[Labels, Codes]:
+    """Return the sorted classes, and the code of each item's true class."""
+    truth = factorize(z, "z")
+    missing = np.flatnonzero(truth.codes < 0)
+    if missing.size:
+        raise InputError(
+            f"Expected the true label of every item in z, got none in row {missing[0]} "
+            f"(counting from 0; {missing.size} in total). Leave such items out."
+        )
+    values = sorted_if_possible(truth.values)
+    if len(values) < 2:
+        raise InputError(f"Expected two classes or more in z, got {show(values) or 'no items'}.")
+    place = {value: code for code, value in enumerate(values)}
+    return tight_array(values), np.array([place[value] for value in truth.values])[truth.codes]
+
+
+def _finite_numbers(values: Any, name: str) -> Floats:
+    """Return a list of finite numbers, one per item or annotator."""
+    numbers = np.asarray(values, dtype=float)
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise InputError(
+            f"{name} must be a list of finite numbers, got "
+            f"{'NaN or inf in it' if numbers.ndim == 1 else f'an array of shape {numbers.shape}'}."
+        )
+    return numbers
+
+
+def _one_each(values: Any, name: str) -> Floats:
+    """Return one finite number per annotator, for one annotator or more."""
+    numbers = _finite_numbers(values, name)
+    if not len(numbers):
+        raise InputError(f"{name} must hold a number for each annotator, got none.")
+    return numbers
+
+
+def _refuse_unless_share(share: Any, name: str) -> None:
+    """Refuse a probability or a share outside of 0 to 1."""
+    try:
+        share = np.asarray(share, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be between 0 and 1; got {share!r}.") from None
+    bad = share[~((share >= 0) & (share <= 1))]
+    if bad.size:
+        raise InputError(f"{name} must be between 0 and 1; got {bad[0]:g}.")
+
+
+def _refuse_unless_count(count: Any, name: str) -> None:
+    """Refuse a count that is not an integer of at least 1."""
+    if not isinstance(count, (int, np.integer)) or count < 1:
+        raise InputError(f"{name} must be an integer of at least 1; got {count!r}.")
