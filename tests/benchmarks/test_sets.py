@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from whoknows.io import benchmark_sets as sets
-from whoknows.io.benchmark_sets import (
+from benchmarks.common import sets
+from benchmarks.common.sets import (
     CROWDS,
     PAPER,
     class_in_last_cell,
