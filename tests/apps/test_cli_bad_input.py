@@ -325,7 +325,7 @@ def test_a_bug_is_said_to_be_one(files, monkeypatch):
     def wrong(*args, **options):
         raise error
 
-    monkeypatch.setattr("whoknows.io.labels.read_labels", wrong)
+    monkeypatch.setattr("whoknows.io.read_labels", wrong)
     error = KeyError("oops")
     message = failure("agreement", files / "labels.csv", code=1)
     assert (

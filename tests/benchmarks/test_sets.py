@@ -24,7 +24,7 @@ from benchmarks.common.sets import (
     numbers_checksum,
     wpbc,
 )
-from whoknows.io.labels import FileError
+from whoknows.io import FileError
 
 SET_FOLDER = r"Set WHOKNOWS_DATA to a folder that holds uci/ionosphere\.csv\."
 

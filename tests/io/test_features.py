@@ -12,8 +12,7 @@ import pytest
 from whoknows import CrowdClassifier
 from whoknows._array import LARGEST
 from whoknows.data import Annotations
-from whoknows.io import Features, impute_median, join, read_features
-from whoknows.io.labels import FileError, LabelFile
+from whoknows.io import Features, FileError, LabelFile, impute_median, join, read_features
 
 X = np.array([[0.5, 1.0], [2.0, -3.0], [0.0, 4.5]])
 

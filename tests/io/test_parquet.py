@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from whoknows._array import LARGEST
 from whoknows.data import Annotations
 from whoknows.io import Features, FileError, ParquetFeatures, join, read_features
-from whoknows.io.parquet.blocks import Cursor
+from whoknows.io.parquet import Cursor
 
 N, D = 60, 3
 X = np.arange(N * D, dtype=np.float32).reshape(N, D) / 7
@@ -300,7 +300,7 @@ def test_an_id_that_is_there_twice_is_refused(folder, tmp_path, text):
 
 
 def test_texts_of_one_hash_are_two_ids(tmp_path, monkeypatch):
-    monkeypatch.setattr("whoknows.io.parquet.blocks.hash", lambda text: 7, raising=False)
+    monkeypatch.setattr("whoknows.io.parquet.hash", lambda text: 7, raising=False)
     features = ParquetFeatures(save(tmp_path / "X.parquet", table(ids=np.array([f"i{n}" for n in IDS]))))
     assert len(features.ids) == N
 

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from whoknows.data.dataframes import ALIASES
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Factor, factorize, show
-from whoknows.io.arrow import MAGIC, factorize_column, read_arrow
+from whoknows.io.binary import ARROW, factorize_column, read_arrow
 from whoknows.io.delimited import later_header, parse_ids, parse_labels, read_columns, unescaped
-from whoknows.io.encoding import ZIP, allowed_size, decode, read_bytes, size_limit, unzip
+from whoknows.io.encoding import (
+    ZIP,
+    allowed_size,
+    decode,
+    read_bytes,
+    refuse_large_json,
+    refuse_long_lines,
+    size_limit,
+    unzip,
+)
 from whoknows.io.errors import FileError, Path
-from whoknows.io.json_records import Record, as_scalar, looks_like_json, read_records
+
+Record = dict[str, Any]
 
 _MAX_MEMBERS = 10_000  # files in a bundle
 
@@ -115,7 +128,7 @@ def open_content(path: Path) -> Content:
 
 def open_data(data: bytes, path: Path) -> Content:
     """Parse the bytes of a file of any kind."""
-    if data.startswith(MAGIC):
+    if data.startswith(ARROW):
         return _of_arrow(read_arrow(data, path), path)
     if data.startswith(ZIP):
         return _open_zip(data, path)
@@ -182,3 +195,144 @@ def _bundle(path: Path, container: str, files: Mapping[str, bytes]) -> Content:
     if not members:
         raise FileError(path, f"is a {container} without a file of labels.")
     return Content(path, container, members=members)
+
+
+# --- names of columns -------------------------------------------------------------------------------
+
+
+def must_have(names: Sequence[str], wanted: str, what: str, path: Path) -> str:
+    """Return the wanted name if it exists; else raise an error that lists the existing names."""
+    if wanted in names:
+        return wanted
+    near = difflib.get_close_matches(wanted, names[:1000], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    seen = f"There are {show(names, 20)}." if names else "There is none."
+    raise FileError(path, f"has no {what} {wanted!r}.{hint} {seen}")
+
+
+def item_column(names: Sequence[str]) -> str | None:
+    """Return the column of ids: item, an alias of it, or the index as pandas writes it."""
+    bare = {name.strip().lower(): name for name in reversed(names)}
+    index = "__index_level_0__" if "__index_level_0__" in names else None
+    index = names[0] if names and names[0] in ("", "Unnamed: 0") else index
+    return next((bare[name] for name in ("item", *ALIASES["item"]) if name in bare), index)
+
+
+def find_id(names: Sequence[str], given: str | None, path: Path) -> str | None:
+    """Return the column of the ids: the given one, else that of `item_column`; None if there is none."""
+    return item_column(names) if given is None else must_have(names, given, "column for the item", path)
+
+
+# --- JSON: records, and checked access to their values ----------------------------------------------
+
+
+def looks_like_json(text: str) -> bool:
+    """Whether a text starts as JSON or JSONL does."""
+    return text.lstrip()[:1] in ("[", "{")
+
+
+def read_records(text: str, path: Path) -> tuple[str, list[Record]]:
+    """Return the name of the container, JSON or JSONL, and the objects in it.
+
+    A file that starts with an object is JSONL if its first line is a complete object.
+    """
+    refuse_large_json(text, path)
+    first = text.lstrip().partition("\n")[0]
+    if first.startswith("{") and _is_json(first):
+        return "JSONL", _read_lines(text, path)
+    content = _parse(text, path)
+    records = content if isinstance(content, list) else [content]
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            raise FileError(path, f"expected a list of objects, got {kind_of(record)} at position {number}.")
+    if not records:
+        raise FileError(path, "holds an empty list.")
+    return "JSON", records
+
+
+def as_object(value: Any, what: str, number: int, path: Path) -> Record:
+    """Return the value if it is an object, {} if it is null; else raise an error that names the record."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise FileError(path, f"expected {what} of record {number} to be an object, got {kind_of(value)}.")
+    return value
+
+
+def as_list(value: Any, what: str, number: int, path: Path) -> list[Any]:
+    """Return the value if it is a list, [] if it is null; else raise an error that names the record."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise FileError(path, f"expected {what} of record {number} to be a list, got {kind_of(value)}.")
+    return value
+
+
+def as_scalar(value: Any, what: str, number: int, path: Path) -> Hashable:
+    """Return the value if it is text, a number or null; else raise an error that names the record."""
+    if isinstance(value, (dict, list)):
+        raise FileError(
+            path, f"expected {what} of record {number} to be text or a number, got {kind_of(value)}."
+        )
+    return value
+
+
+def single(value: Any, number: int, path: Path) -> Hashable:
+    """Return the only answer in a value: text, a number, or the only entry of a list."""
+    if isinstance(value, list) and len(value) > 1:
+        raise FileError(
+            path,
+            f"has several labels in one answer ({show(value)} in record {number}). Expected questions with "
+            "one answer: turn each label into a question with the answers yes and no.",
+        )
+    if isinstance(value, list):
+        value = value[0] if value else None
+    return as_scalar(value, "the answer", number, path)
+
+
+def kind_of(value: Any) -> str:
+    """Return the JSON type of a value, for a message."""
+    if value is None:
+        return "null"
+    kinds = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
+    return kinds.get(type(value), "a number")
+
+
+def _read_lines(text: str, path: Path) -> list[Record]:
+    """Parse the lines of a JSONL file. Only a line feed ends a line: text may hold other line ends."""
+    refuse_long_lines(text, path)
+    records: list[Record] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        record = _parse(line, path, number)
+        if not isinstance(record, dict):
+            raise FileError(path, f"expected an object in line {number}, got {kind_of(record)}.")
+        records.append(record)
+    return records
+
+
+def _parse(text: str, path: Path, line: int | None = None) -> Any:
+    """Parse one JSON text; ``line`` is its line number in a JSONL file."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        raise FileError(
+            path,
+            f"is not valid JSON at line {line or error.lineno}, character {error.colno} ({error.msg})."
+            + (" It seems to be cut off: export or download it again." if cut else ""),
+        ) from None
+    except RecursionError:
+        raise FileError(path, "is nested too deeply to be an export of labels.") from None
+    except ValueError as error:  # a number with more digits than Python accepts
+        raise FileError(path, f"holds a number that cannot be read ({error}).") from None
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text is valid JSON."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whoknows.data.errors import Advice
 from whoknows.data.vocabulary import show
-from whoknows.io import arrow, npy
-from whoknows.io.arrow import is_list, is_number
+from whoknows.io.binary import ARROW, NUMPY, is_list, is_number, read_arrow, read_npy, read_npz
+from whoknows.io.containers import Record, find_id, kind_of, looks_like_json, must_have, read_records
 from whoknows.io.delimited import blocks, is_missing_text, later_header, parse_ids, read_header, unescaped
 from whoknows.io.encoding import decode
 from whoknows.io.errors import FileError, Path
-from whoknows.io.json_records import Record, kind_of, looks_like_json, read_records
-from whoknows.io.labels.format import item_column, must_have
 
 
 @dataclass
@@ -80,23 +79,86 @@ class Numbers:
             self.non_numeric[name] = others
 
 
-def read_numbers(data: bytes, path: Path, id_column: str | None) -> Numbers:
+def read_matrix(
+    data: bytes, path: Path, id_column: str | None, vector: str | None
+) -> tuple[Sequence[Any] | None, NDArray[Any], tuple[str, ...], list[str]]:
+    """Read a file of features: ids or None, features, their names, and notes on what was left out."""
+    numbers = _read_numbers(data, path, id_column)
+    others = {name: f"such as {str(value)[:40]!r}" for name, value in numbers.left_out.items()}
+    chosen, notes = choose_columns(list(numbers.columns), list(numbers.vectors), others, vector, path)
+    if not chosen:
+        raise FileError(path, "has no column of numbers.", *_why_not(numbers.left_out))
+    if any(map(has_comma, numbers.left_out.values())):
+        notes[0] += "; use a decimal point"
+    if chosen[0] in numbers.vectors:
+        X = numbers.vectors[chosen[0]]()
+        check_matrix(X, path)
+        X = X.astype(np.float32 if X.dtype in (np.float16, np.float32) else np.float64)
+        return numbers.ids, X, tuple(f"{chosen[0]}{place}" for place in range(X.shape[1])), notes
+    notes += [f"{column}: {cells}" for column, cells in numbers.non_numeric.items()]
+    return numbers.ids, np.column_stack(list(numbers.columns.values())), tuple(chosen), notes
+
+
+def choose_columns(
+    numbers: Sequence[str], lists: Sequence[str], others: Mapping[str, str], vector: str | None, path: Path
+) -> tuple[Sequence[str], list[str]]:
+    """Return the columns to use as features, and notes on the other ones.
+
+    Parameters
+    ----------
+    numbers, lists : sequence of str
+        Columns of numbers, and of lists of numbers: one of these is used, if there is any.
+    others : mapping from column to what it holds
+    vector : str or None
+        Which column of lists to use.
+    """
+    if vector is not None:
+        must_have(lists, vector, "column of lists", path)
+    elif len(lists) > 1:
+        advice = Advice("vector", "vector=...")
+        raise FileError(path, f"has several columns of lists: {show(lists)}. Choose one: ", advice)
+    chosen = [vector] if vector is not None else lists or numbers
+    notes = []
+    if others and chosen:
+        shown = ", ".join(f"{name!r} ({what})" for name, what in list(others.items())[:5])
+        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+        notes.append(f"columns left out, as they hold no numbers: {shown}{more}")
+    unused = [name for name in (*numbers, *lists) if name not in chosen]
+    return chosen, [*notes, f"columns left out: {show(unused)}"] if unused else notes
+
+
+def _why_not(left_out: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a column without numbers holds, and what to do about it."""
+    if not left_out:
+        return ()
+    name, value = next(iter(left_out.items()))
+    return f" Column {name!r} holds {str(value)[:40]!r}. ", (
+        "Use a decimal point." if has_comma(value) else Advice("text", "For text, see TextFeatures.")
+    )
+
+
+def check_matrix(X: NDArray[Any], path: Path) -> None:
+    """Refuse an array that is not a matrix of numbers."""
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
+        raise FileError(
+            path,
+            f"holds an array of shape {X.shape} and type {X.dtype}; expected numbers, one row per item "
+            "and one column per feature.",
+        )
+
+
+def _read_numbers(data: bytes, path: Path, id_column: str | None) -> Numbers:
     """Read a file of features by its content."""
-    if data.startswith(npy.MAGIC):
-        return Numbers(vectors={"f": partial(npy.read_npy, data, path)})
+    if data.startswith(NUMPY):
+        return Numbers(vectors={"f": partial(read_npy, data, path)})
     if data.startswith(b"PK"):
-        return _of_npz(npy.read_npz(data, path), path)
-    if data.startswith(arrow.MAGIC):
-        return _of_arrow(arrow.read_arrow(data, path), path, id_column)
+        return _of_npz(read_npz(data, path), path)
+    if data.startswith(ARROW):
+        return _of_arrow(read_arrow(data, path), path, id_column)
     text = decode(data, path)
     if looks_like_json(text):
         return _of_records(read_records(text, path)[1], path, id_column)
     return _of_csv(text, path, id_column)
-
-
-def find_id(names: Sequence[str], given: str | None, path: Path) -> str | None:
-    """Return the column of the ids: the given one, else item or an alias of it; None if there is none."""
-    return item_column(names) if given is None else must_have(names, given, "column for the item", path)
 
 
 def _of_npz(members: dict[str, NDArray[Any]], path: Path) -> Numbers:

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import show, tight_array
-from whoknows.io import atomic, npy
-from whoknows.io.containers import open_content
+from whoknows.io.binary import read_npz
+from whoknows.io.containers import find_id, must_have, open_content
 from whoknows.io.encoding import MAX_FEATURES, read_bytes
 from whoknows.io.errors import FileError, Path
-from whoknows.io.feature_files import find_id
 from whoknows.io.features import Features
-from whoknows.io.labels.format import must_have
+from whoknows.io.writing import replace_file
 
 MANY = 100  # texts from which a word that occurs in only one of them is ignored
 MOST_TERMS = 100_000  # words and word pairs to keep, the most frequent ones; 40 MB in a file
@@ -104,7 +103,7 @@ class TextFeatures:
             with open(temporary, "xb") as file:
                 np.savez(file, terms=lines, idf=self.idf, components=self.components)
 
-        atomic.replace(path, write)
+        replace_file(path, write)
 
     @classmethod
     def load(cls, path: Path) -> TextFeatures:
@@ -112,7 +111,7 @@ class TextFeatures:
         data = read_bytes(path, MAX_FEATURES)
         if not data.startswith(b"PK"):
             raise FileError(path, "is not a file of text features. Save it again.")
-        arrays = npy.read_npz(data, path)
+        arrays = read_npz(data, path)
         for name in ("terms", "idf", "components"):
             must_have(list(arrays), name, "array", path)
         terms = _terms(arrays["terms"], path)

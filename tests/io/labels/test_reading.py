@@ -12,9 +12,8 @@ import pytest
 
 from tests.io.labels.samples import LABELS, LONG, jsonl, npy, parquet, rows, zipped
 from whoknows.data import Annotations
-from whoknows.io import delimited, encoding
+from whoknows.io import FORMATS, FileError, delimited, encoding, read_labels
 from whoknows.io import labels as formats
-from whoknows.io.labels import FORMATS, FileError, read_labels
 from whoknows.io.labels.format import Format
 
 CSV = "item,annotator,label\na,x,0\na,y,1\nb,x,1\n"

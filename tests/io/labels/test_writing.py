@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.io.labels.samples import TASK, TASK_2
 from whoknows.data import Annotations
-from whoknows.io.labels import (
+from whoknows.io import (
     FileError,
     read_labels,
     write_consensus,
@@ -179,7 +179,7 @@ def test_the_old_file_stays_if_writing_fails(tmp_path):
         yield "a"
         raise OSError(28, "No space left on device")
 
-    from whoknows.io.atomic import write_lines
+    from whoknows.io.writing import write_lines
 
     with pytest.raises(FileError, match=r"cannot be written \(No space left on device\)"):
         write_lines(broken(), path)

@@ -220,7 +220,7 @@ def _write(draft: Path, model: Any, data: inputs.LoadedData, summary: Summary, c
     """Write everything but the settings."""
     from whoknows.apps.report import write
     from whoknows.io import write_table
-    from whoknows.io.atomic import write_lines
+    from whoknows.io.writing import write_lines
 
     if data.out_of_core:
         _write_consensus(draft / CONSENSUS_OF_MANY, model, data, console)
@@ -237,7 +237,7 @@ def _write(draft: Path, model: Any, data: inputs.LoadedData, summary: Summary, c
 
 def _write_consensus(path: Path, model: Any, data: inputs.LoadedData, console: Console) -> None:
     """Write the consensus of all items, block by block."""
-    from whoknows.io.tables import write_blocks
+    from whoknows.io.writing import write_blocks
 
     Y = data.dataset.annotations
     with console.progress(f"Writing the consensus of {Y.n_items} items") as update:

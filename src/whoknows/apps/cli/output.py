@@ -179,7 +179,7 @@ def check_table(out: Path | None, *inputs: Path) -> None:
 
 def write(columns: Mapping[str, Any], out: Path | None, console: Console) -> None:
     """Write a table, if it has a destination."""
-    from whoknows.io.labels import write_table
+    from whoknows.io import write_table
 
     if out is not None:
         with destination(out, console) as path:

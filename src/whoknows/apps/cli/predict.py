@@ -107,7 +107,7 @@ def _read(source: inputs.Source, fitted: FitFolder, names: tuple[str, ...], cons
 
 def _predict_blocks(model: Any, features: Features, out: Path, console: Console) -> None:
     """Predict and write the items block by block."""
-    from whoknows.io.tables import write_blocks
+    from whoknows.io.writing import write_blocks
 
     if out == STDOUT:
         raise CommandError("--out - prints a table; features out of core need a file: --out FILE.", USAGE)

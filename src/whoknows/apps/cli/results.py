@@ -84,7 +84,7 @@ class FitFolder:
         many = self.consensus_of_many
         if many is None:
             return cast("Mapping[str, Any]", self.summary().consensus)
-        from whoknows.io.arrow import read_arrow
+        from whoknows.io.binary import read_arrow
 
         return cast("Mapping[str, Any]", read_arrow(many.read_bytes(), many).to_pydict())
 

@@ -16,8 +16,8 @@ from whoknows.apps.report.items import questions, review
 from whoknows.apps.report.overview import overview
 from whoknows.apps.report.scales import scale_of
 from whoknows.insight.summary import Summary
-from whoknows.io.atomic import replace
 from whoknows.io.errors import Path
+from whoknows.io.writing import replace_file
 
 CAVEATS = (
     "No true labels were used unless gold labels were given: expertise is what best explains who disagrees "
@@ -91,7 +91,7 @@ def write(summary: Summary, path: Path, title: str | None = None) -> None:
         with open(temporary, "x", encoding="utf-8", errors="replace", newline="\n") as file:
             file.write(text)
 
-    replace(path, save)
+    replace_file(path, save)
 
 
 def page(summary: Summary, title: str | None = None) -> Html:

@@ -12,9 +12,8 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 from whoknows.data.vocabulary import show
-from whoknows.io.containers import Content
+from whoknows.io.containers import Content, Record, as_list, as_object, as_scalar, single
 from whoknows.io.errors import FileError, Path
-from whoknows.io.json_records import Record, as_list, as_object, as_scalar, single
 from whoknows.io.labels.format import Format, Options, RawLabels
 
 _LABEL = ("label", "labels", "cats")

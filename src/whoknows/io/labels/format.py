@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whoknows.data.annotations import Annotations, Duplicates
-from whoknows.data.dataframes import ALIASES
 from whoknows.data.errors import Advice, InputError, Message
 from whoknows.data.triples import triples
 from whoknows.data.vocabulary import Factor, Ids, factorize, plain_labels, show
-from whoknows.io.containers import Content
+from whoknows.io.containers import Content, must_have
 from whoknows.io.delimited import is_missing_text
 from whoknows.io.errors import FileError, Path
 
@@ -139,26 +137,6 @@ class Format:
     recognise: Callable[[Content, Options], bool]
     read: Callable[[Content, Options], RawLabels]
     columns: Callable[[Annotations], Mapping[Any, Ids]] | None = None
-
-
-# --- names of columns and questions ------------------------------------------------------------------
-
-
-def must_have(names: Sequence[str], wanted: str, what: str, path: Path) -> str:
-    """Return the wanted name if it exists; else raise an error that lists the existing names."""
-    if wanted in names:
-        return wanted
-    near = difflib.get_close_matches(wanted, names[:1000], n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    seen = f"There are {show(names, 20)}." if names else "There is none."
-    raise FileError(path, f"has no {what} {wanted!r}.{hint} {seen}")
-
-
-def item_column(names: Sequence[str]) -> str | None:
-    """Return the column of ids: item, an alias of it, or a first column without a name, as pandas writes."""
-    bare = {name.strip().lower(): name for name in reversed(names)}
-    found = next((bare[name] for name in ("item", *ALIASES["item"]) if name in bare), None)
-    return names[0] if found is None and names and names[0] in ("", "Unnamed: 0") else found
 
 
 def choose(names: Sequence[str], given: str | None, what: str, path: Path) -> str:

@@ -12,10 +12,9 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
-from whoknows.io.containers import Content
+from whoknows.io.containers import Content, Record, as_list, as_object, as_scalar, must_have, single
 from whoknows.io.errors import FileError, Path
-from whoknows.io.json_records import Record, as_list, as_object, as_scalar, single
-from whoknows.io.labels.format import OF_MODELS, Format, Options, RawLabels, choose, must_have
+from whoknows.io.labels.format import OF_MODELS, Format, Options, RawLabels, choose
 from whoknows.io.labels.long import add_true_label
 
 KINDS = ("choices", "rating", "number", "taxonomy")

@@ -14,9 +14,9 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import ALIASES, CONFIDENCE, match_columns
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Factor, Ids, show
-from whoknows.io.containers import Content, Table
+from whoknows.io.containers import Content, Table, must_have
 from whoknows.io.errors import FileError, Path
-from whoknows.io.labels.format import Format, Options, RawLabels, must_have
+from whoknows.io.labels.format import Format, Options, RawLabels
 
 TRUTH = ("truth", "true_label", "gold_label")
 _YES = ("true", "1", "yes")

@@ -13,10 +13,9 @@ from collections.abc import Hashable
 from itertools import takewhile
 
 from whoknows.data.errors import Advice
-from whoknows.io.containers import Content
+from whoknows.io.containers import Content, Record, as_list, as_scalar, must_have, single
 from whoknows.io.errors import FileError, Path
-from whoknows.io.json_records import Record, as_list, as_scalar, single
-from whoknows.io.labels.format import Format, Options, RawLabels, choose, must_have
+from whoknows.io.labels.format import Format, Options, RawLabels, choose
 
 _WHO = ("_annotator_id", "_session_id")
 _TIME = re.compile(r"(^|-)\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d$", re.ASCII)

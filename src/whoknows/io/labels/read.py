@@ -10,11 +10,11 @@ from whoknows.data.dataframes import ALIASES
 from whoknows.data.errors import Advice, InputError
 from whoknows.data.triples import DUPLICATES
 from whoknows.data.vocabulary import show
-from whoknows.io.containers import Content, Table, open_content
+from whoknows.io.containers import Content, Table, item_column, must_have, open_content
 from whoknows.io.errors import FileError, Path
 from whoknows.io.id_matching import match_ids
 from whoknows.io.labels import argilla, doccano, label_studio, long, prodigy, wide
-from whoknows.io.labels.format import Format, LabelFile, Options, item_column, make, match_labels, must_have
+from whoknows.io.labels.format import Format, LabelFile, Options, make, match_labels
 
 # In the order in which they are tried: the most specific first.
 FORMATS: dict[str, Format] = {

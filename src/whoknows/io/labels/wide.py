@@ -10,10 +10,10 @@ import numpy as np
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Factor, Ids, factorize
-from whoknows.io.containers import Content, Table
+from whoknows.io.containers import Content, Table, item_column, must_have
 from whoknows.io.delimited import parse_ids, parse_labels, unescaped
 from whoknows.io.errors import FileError, Path
-from whoknows.io.labels.format import Format, Options, RawLabels, item_column, must_have
+from whoknows.io.labels.format import Format, Options, RawLabels
 from whoknows.io.labels.long import TRUTH, is_close, read_truth_column, text_by_item
 
 _RESERVED = ("item", "text")

@@ -11,14 +11,12 @@ import numpy as np
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, same_ids, show
-from whoknows.io.atomic import write_lines
-from whoknows.io.containers import open_content
+from whoknows.io.containers import Record, open_content
 from whoknows.io.delimited import escape, parse_ids, parse_labels, unescaped
 from whoknows.io.errors import FileError, Path
-from whoknows.io.json_records import Record
 from whoknows.io.labels.label_studio import answers_of, item_of, tasks_of
 from whoknows.io.labels.read import FORMATS
-from whoknows.io.tables import DELIMITERS, check_suffix, to_list, write_table
+from whoknows.io.writing import DELIMITERS, check_suffix, to_list, write_lines, write_table
 
 
 def write_labels(annotations: Annotations, path: Path, format: str = "long") -> tuple[str, ...]:
