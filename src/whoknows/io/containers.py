@@ -5,14 +5,13 @@ from __future__ import annotations
 import difflib
 import json
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from whoknows.data.dataframes import ALIASES
-from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Factor, factorize, show
 from whoknows.io.binary import ARROW, factorize_column, read_arrow
 from whoknows.io.delimited import later_header, parse_ids, parse_labels, read_columns, unescaped
@@ -26,11 +25,10 @@ from whoknows.io.encoding import (
     size_limit,
     unzip,
 )
-from whoknows.io.errors import FileError, Path
-
-Record = dict[str, Any]
+from whoknows.io.errors import FileError, Path, naming
 
 _MAX_MEMBERS = 10_000  # files in a bundle
+_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class Table:
         values = [*(unescaped(column.values) if self.is_text else column.values), None]
         return [values[code] for code in column.codes]
 
-    def records(self, ids: Sequence[str]) -> list[Record]:
+    def records(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         """Return rows as records; columns named in ``ids`` hold ids, the others labels or text."""
         parsed = {name: self.ids(name) if name in ids else self.labels(name) for name in self.names}
         values = [[*column.values, None] for column in parsed.values()]
@@ -111,6 +109,20 @@ class Content:
         """Names of the columns, or keys of the records; none for a bundle."""
         return self.table.names if self.table else ()
 
+    def table_of(self, expected: str) -> Table:
+        """Return the table; if there is none, an error says what was expected."""
+        if self.table is None:
+            raise FileError(self.path, f"is {self}; expected {expected}.")
+        return self.table
+
+    def records(self, expected: str, ids: Sequence[str] = ()) -> list[Record]:
+        """Return the records, or rows of CSV if columns named in ``ids`` hold ids; else raise an error."""
+        if self.rows is None and not ids:
+            raise FileError(self.path, f"is {self}; expected {expected}.")
+        if self.rows is not None:
+            return self.rows()
+        return _numbered(self.table_of(expected).records(ids), self.path)
+
     def __str__(self) -> str:
         """Describe the content, for a message."""
         if self.members is not None:
@@ -135,29 +147,26 @@ def open_data(data: bytes, path: Path) -> Content:
     text = decode(data, path)
     if looks_like_json(text):
         container, records = read_records(text, path)
-        return Content(path, container, table_of_records(records, path), lambda: records)
+        return Content(path, container, _of_records(records, path), lambda: records)
     columns = read_columns(text, path)
     table = Table(list(columns), columns.__getitem__, is_text=True, hint=later_header(text))
     return Content(path, "CSV", table)
 
 
-def table_of_records(records: list[Record], path: Path) -> Table:
+def _of_records(records: list[Record], path: Path) -> Table:
     """Return records as a table; keys that a record does not have are missing values."""
     names = list(dict.fromkeys(key for record in records for key in record))
 
     def column(name: str) -> Factor:
-        values = [as_scalar(r.get(name), repr(name), n, path) for n, r in enumerate(records, 1)]
-        try:
-            return factorize(values, name)
-        except InputError as error:  # true next to 1
-            raise FileError(path, error.message) from None
+        with naming(path):  # true next to 1
+            return factorize([record.scalar(name) for record in records], name)
 
     return Table(names, column, is_text=False)
 
 
 def _of_arrow(table: Any, path: Path) -> Content:
     columns = Table(table.column_names, lambda name: factorize_column(table, name, path), is_text=False)
-    return Content(path, "Parquet", columns, table.to_pylist)
+    return Content(path, "Parquet", columns, lambda: _numbered(table.to_pylist(), path))
 
 
 def _open_folder(path: Path) -> Content:
@@ -239,7 +248,7 @@ def read_records(text: str, path: Path) -> tuple[str, list[Record]]:
     refuse_large_json(text, path)
     first = text.lstrip().partition("\n")[0]
     if first.startswith("{") and _is_json(first):
-        return "JSONL", _read_lines(text, path)
+        return "JSONL", _numbered(_read_lines(text, path), path)
     content = _parse(text, path)
     records = content if isinstance(content, list) else [content]
     for number, record in enumerate(records, 1):
@@ -247,69 +256,92 @@ def read_records(text: str, path: Path) -> tuple[str, list[Record]]:
             raise FileError(path, f"expected a list of objects, got {kind_of(record)} at position {number}.")
     if not records:
         raise FileError(path, "holds an empty list.")
-    return "JSON", records
+    return "JSON", _numbered(records, path)
 
 
-def as_object(value: Any, what: str, number: int, path: Path) -> Record:
-    """Return the value if it is an object, {} if it is null; else raise an error that names the record."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise FileError(path, f"expected {what} of record {number} to be an object, got {kind_of(value)}.")
-    return value
+def _numbered(records: Iterable[dict[str, Any]], path: Path) -> list[Record]:
+    return [Record(record, number, path) for number, record in enumerate(records, 1)]
 
 
-def as_list(value: Any, what: str, number: int, path: Path) -> list[Any]:
-    """Return the value if it is a list, [] if it is null; else raise an error that names the record."""
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise FileError(path, f"expected {what} of record {number} to be a list, got {kind_of(value)}.")
-    return value
+class Record(dict[str, Any]):
+    """An object of a JSON file, with checked access to its values; errors name the record by its number.
 
+    Parameters
+    ----------
+    values : dict
+    number : int
+        Position of the record in the file, counting from 1.
+    path : str or path
+    """
 
-def as_scalar(value: Any, what: str, number: int, path: Path) -> Hashable:
-    """Return the value if it is text, a number or null; else raise an error that names the record."""
-    if isinstance(value, (dict, list)):
-        raise FileError(
-            path, f"expected {what} of record {number} to be text or a number, got {kind_of(value)}."
+    def __init__(self, values: dict[str, Any], number: int, path: Path) -> None:
+        super().__init__(values)
+        self.number, self.path = number, path
+
+    def scalar(self, key: str) -> Hashable:
+        """Return a value that is text, a number or null."""
+        return self.as_scalar(self.get(key), repr(key))
+
+    def entries(self, key: str) -> list[Any]:
+        """Return a value that is a list; [] if it is null."""
+        return list(self._expect(list, self.get(key), repr(key)))
+
+    def inner(self, key: str) -> Record:
+        """Return a value that is an object; {} if it is null."""
+        return self.as_object(self.get(key), repr(key))
+
+    def objects(self, key: str) -> list[Record]:
+        """Return a value that is a list of objects."""
+        return [self.as_object(entry, f"an entry of {key!r}") for entry in self.entries(key)]
+
+    def as_object(self, value: Any, what: str) -> Record:
+        """Return an object in this record; {} if it is null."""
+        return Record(self._expect(dict, value, what), self.number, self.path)
+
+    def as_scalar(self, value: Any, what: str) -> Hashable:
+        """Return a value that is text, a number or null."""
+        if isinstance(value, (dict, list)):
+            raise self._unexpected("text or a number", value, what)
+        return value
+
+    def answer(self, value: Any) -> Hashable:
+        """Return the only answer in a value: text, a number, or the only entry of a list."""
+        if isinstance(value, list) and len(value) > 1:
+            raise FileError(
+                self.path,
+                f"has several labels in one answer ({show(value)} in record {self.number}). Expected "
+                "questions with one answer: turn each label into a question with the answers yes and no.",
+            )
+        if isinstance(value, list):
+            value = value[0] if value else None
+        return self.as_scalar(value, "the answer")
+
+    def _expect(self, kind: type, value: Any, what: str) -> Any:
+        """Return a value of this type, an empty one if it is null."""
+        if value is not None and not isinstance(value, kind):
+            raise self._unexpected(_KINDS[kind], value, what)
+        return kind() if value is None else value
+
+    def _unexpected(self, expected: str, value: Any, what: str) -> FileError:
+        return FileError(
+            self.path, f"expected {what} of record {self.number} to be {expected}, got {kind_of(value)}."
         )
-    return value
-
-
-def single(value: Any, number: int, path: Path) -> Hashable:
-    """Return the only answer in a value: text, a number, or the only entry of a list."""
-    if isinstance(value, list) and len(value) > 1:
-        raise FileError(
-            path,
-            f"has several labels in one answer ({show(value)} in record {number}). Expected questions with "
-            "one answer: turn each label into a question with the answers yes and no.",
-        )
-    if isinstance(value, list):
-        value = value[0] if value else None
-    return as_scalar(value, "the answer", number, path)
 
 
 def kind_of(value: Any) -> str:
     """Return the JSON type of a value, for a message."""
-    if value is None:
-        return "null"
-    kinds = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
-    return kinds.get(type(value), "a number")
+    return _KINDS.get(type(value), "a number")
 
 
-def _read_lines(text: str, path: Path) -> list[Record]:
+def _read_lines(text: str, path: Path) -> Iterator[dict[str, Any]]:
     """Parse the lines of a JSONL file. Only a line feed ends a line: text may hold other line ends."""
     refuse_long_lines(text, path)
-    records: list[Record] = []
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        record = _parse(line, path, number)
-        if not isinstance(record, dict):
-            raise FileError(path, f"expected an object in line {number}, got {kind_of(record)}.")
-        records.append(record)
-    return records
+        if line.strip():
+            record = _parse(line, path, number)
+            if not isinstance(record, dict):
+                raise FileError(path, f"expected an object in line {number}, got {kind_of(record)}.")
+            yield record
 
 
 def _parse(text: str, path: Path, line: int | None = None) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike, fspath
 
 from whoknows.data.errors import InputError, Message
@@ -37,3 +39,14 @@ class FileError(InputError):
     def message(self) -> Message:
         """The message with its parts."""
         return Message(f"{self.path}: ", self.problem)
+
+
+@contextmanager
+def naming(path: Path, *words: str) -> Iterator[None]:
+    """Turn an error about the data into one that names the file that they are from."""
+    try:
+        yield
+    except FileError:
+        raise
+    except InputError as error:
+        raise FileError(path, *words, error.message) from None

@@ -278,11 +278,10 @@ def read_ids(path: Path) -> list[Any]:
         lines = decode(data, path).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
         return unescaped(parse_ids(lines))
     content = open_content(path)
-    if content.table is None:
-        raise FileError(path, f"is {content}; expected a list of ids.")
+    table = content.table_of("a list of ids")
     only = content.names[0] if len(content.names) == 1 else "item"
     name = find_id(content.names, None, path) or only
-    ids = content.table.ids(must_have(content.names, name, "column", path))
+    ids = table.ids(must_have(content.names, name, "column", path))
     values = [*ids.values, None]
     return [values[code] for code in ids.codes]
 

@@ -26,12 +26,11 @@ FLAT = 1e-3  # singular values below this share of the first are negligible
 def read_texts(path: Path, column: str = "text", id_column: str | None = None) -> dict[Hashable, str]:
     """Read the texts of items from a table (CSV, Parquet, JSON or JSONL) with an id column."""
     content = open_content(path)
-    if content.table is None:
-        raise FileError(path, f"is {content}; expected a table of items and texts.")
+    table = content.table_of("a table of items and texts")
     names = content.names
     name = find_id(names, id_column, path) or "item"
-    ids = content.table.ids(must_have(names, name, "column for the item", path))
-    words = content.table.values(must_have(names, column, "column for the text", path))
+    ids = table.ids(must_have(names, name, "column for the item", path))
+    words = table.values(must_have(names, column, "column for the text", path))
     texts: dict[Hashable, str] = {}
     for code, text in zip(ids.codes, words, strict=True):
         if code >= 0:

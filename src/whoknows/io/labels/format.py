@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,17 @@ class RawLabels:
     notes: list[str] = field(default_factory=list)
     gaps: bool = False
     duplicates: Duplicates = "error"
+
+    def add_item(self, item: Hashable, text: Any) -> None:
+        """Add an item, labelled or not, and its text if it is one."""
+        self.rows.append((item, None, None))
+        if isinstance(text, str):
+            self.text[item] = text
+
+    def add_in_order(self, labels: Iterable[tuple[Any, Hashable, Hashable, Hashable]]) -> None:
+        """Add labels, given as (time, item, annotator, label), in order of time."""
+        in_order = sorted(labels, key=itemgetter(0))
+        self.rows += [(item, annotator, label) for _, item, annotator, label in in_order]
 
     def note(self, count: int, one: str, several: str, *rest: str) -> None:
         """Add a note on how many there are of something, if there are any."""
@@ -159,7 +171,8 @@ def make(raw: RawLabels, path: Path, format: str, duplicates: Duplicates | None,
     if raw.columns is None:
         raw.columns = _columns(_attributed_rows(raw))
     columns = raw.columns
-    label = _without(columns[2], missing)
+    given = [code for code, value in enumerate(columns[2].values) if not _is_marker(value, missing)]
+    label = keep_values(columns[2], given)
     keep = label.codes >= 0
     _check_rows(columns, label, path)
     if raw.gaps:
@@ -209,12 +222,11 @@ def _columns(rows: Sequence[tuple[Hashable, Hashable, Hashable]]) -> tuple[Facto
     return factorize(item, "item"), factorize(annotator, "annotator"), factorize(label, "label")
 
 
-def _without(label: Factor, missing: Any) -> Factor:
-    """Return labels without the value that stands for a missing label, compared as text or as a number."""
-    kept = [place for place, value in enumerate(label.values) if not _is_marker(value, missing)]
-    code = np.full(len(label.values) + 1, -1, dtype=np.int32)
+def keep_values(column: Factor, kept: list[int]) -> Factor:
+    """Return a column with only some of its values, given by code; the others are missing."""
+    code = np.full(len(column.values) + 1, -1, dtype=np.int32)
     code[kept] = np.arange(len(kept), dtype=np.int32)
-    return Factor(code[label.codes], [label.values[place] for place in kept])
+    return Factor(code[column.codes], [column.values[place] for place in kept])
 
 
 def _is_marker(value: Any, marker: Any) -> bool:

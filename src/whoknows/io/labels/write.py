@@ -13,7 +13,7 @@ from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, same_ids, show
 from whoknows.io.containers import Record, open_content
 from whoknows.io.delimited import escape, parse_ids, parse_labels, unescaped
-from whoknows.io.errors import FileError, Path
+from whoknows.io.errors import FileError, Path, naming
 from whoknows.io.labels.label_studio import answers_of, item_of, tasks_of
 from whoknows.io.labels.read import FORMATS
 from whoknows.io.writing import DELIMITERS, check_suffix, to_list, write_lines, write_table
@@ -48,10 +48,8 @@ def write_labels(annotations: Annotations, path: Path, format: str = "long") -> 
             f"{unknown} labels are by annotators outside the vocabulary, who have no id to write."
         )
     suffix = check_suffix(path)
-    try:
+    with naming(path):
         columns = tool.columns(annotations)
-    except InputError as error:
-        raise FileError(path, error.message) from None
     write_table(columns, path)
     notes = [] if format == "wide" else _left_out(annotations)
     return (*notes, *_changed(annotations)) if suffix in DELIMITERS else tuple(notes)
@@ -138,17 +136,12 @@ def write_predictions(
         item: (label, float(score))
         for item, label, score in zip(to_list(items), to_list(labels), to_list(scores), strict=True)
     }
-    content = open_content(export)
-    tasks, question = tasks_of(content, columns or {})
-    template = next(
-        answer
-        for number, task in tasks
-        for answer in answers_of(task, number, export)
-        if answer["from_name"] == question
-    )
+    tasks, question = tasks_of(open_content(export), columns or {})
+    answers = (answer for task in tasks for answer in answers_of(task))
+    template = next(answer for answer in answers if answer["from_name"] == question)
     written = []
-    for number, task in tasks:
-        item = item_of(task, columns or {}, number, export)
+    for task in tasks:
+        item = item_of(task, columns or {})
         if item in guesses:
             label, score = guesses[item]
             guess = {"model_version": model_version, "score": score, "result": [_result(template, label)]}
@@ -159,7 +152,7 @@ def write_predictions(
     return len(written)
 
 
-def _result(template: Record, label: Any) -> Record:
+def _result(template: Record, label: Any) -> dict[str, Any]:
     """Return an answer to a question as Label Studio stores it."""
     kind = template["type"]
     value = {"choices": [label], "taxonomy": [str(label).split(" / ")]}.get(kind, label)
