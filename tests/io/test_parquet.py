@@ -250,6 +250,8 @@ def test_what_pandas_leaves_as_its_index_is_the_id(tmp_path):
     path = save(tmp_path / "X.parquet", pa.table({"f": [1.0, 2.0], "__index_level_0__": ["b", "a"]}))
     features = ParquetFeatures(path)
     assert (features.columns, features.ids.to_pylist()) == (("f",), ["b", "a"])
+    in_memory = read_features(path)
+    assert (in_memory.names, in_memory.ids.tolist()) == (("f",), ["b", "a"])
 
 
 # --- ids ------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from whoknows.io.errors import FileError
 from whoknows.io.features import Features, impute_median, read_features
 from whoknows.io.labels.format import LabelFile
 from whoknows.io.labels.read import FORMATS, read_gold, read_labels
-from whoknows.io.labels.write import write_consensus, write_labels, write_predictions
+from whoknows.io.labels.write import write_labels, write_predictions
 from whoknows.io.parquet import ParquetFeatures
 from whoknows.io.texts import TextFeatures, read_texts
 from whoknows.io.writing import write_table
@@ -28,7 +28,6 @@ __all__ = [
     "read_labels",
     "read_texts",
     "size_limit",
-    "write_consensus",
     "write_labels",
     "write_predictions",
     "write_table",

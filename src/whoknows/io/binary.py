@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whoknows.data.vocabulary import Factor
+from whoknows.io.delimited import refuse_repeated
 from whoknows.io.encoding import CELL, allowed_size, refuse_expansion, unzip
 from whoknows.io.errors import FileError, Path
 
@@ -94,9 +95,7 @@ def read_arrow(data: bytes, path: Path) -> Any:
         table = (_read_parquet if what == "Parquet" else _read_ipc)(data, limit, path)
         table.validate(full=True)
         refuse_expansion(sum(map(_text_size, table.columns)), limit, path)
-    repeated = [name for name in table.column_names if table.column_names.count(name) > 1]
-    if repeated:
-        raise FileError(path, f"has several columns named {repeated[0]!r}. Rename all but one.")
+    refuse_repeated(table.column_names, path)
     return table
 
 

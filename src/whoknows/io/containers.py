@@ -62,18 +62,12 @@ class Table:
     def values(self, name: str) -> list[Any]:
         """Return the values of a column as in the file, None if missing."""
         column = self.column(name)
-        values = [*(unescaped(column.values) if self.is_text else column.values), None]
-        return [values[code] for code in column.codes]
+        return by_row(Factor(column.codes, unescaped(column.values)) if self.is_text else column)
 
     def records(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         """Return rows as records; columns named in ``ids`` hold ids, the others labels or text."""
-        parsed = {name: self.ids(name) if name in ids else self.labels(name) for name in self.names}
-        values = [[*column.values, None] for column in parsed.values()]
-        codes = [column.codes.tolist() for column in parsed.values()]
-        return [
-            dict(zip(parsed, (known[code] for known, code in zip(values, row, strict=True)), strict=True))
-            for row in zip(*codes, strict=True)
-        ]
+        columns = [by_row(self.ids(name) if name in ids else self.labels(name)) for name in self.names]
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _parsed(self, name: str, parse: Callable[[list[Any]], list[Any]]) -> Factor:
         """Return a column with its distinct values parsed."""
@@ -81,6 +75,12 @@ class Table:
         parsed = factorize(unescaped(parse(column.values)) if self.is_text else column.values, name)
         codes = np.append(parsed.codes, np.int32(-1))[column.codes]
         return Factor(codes, parsed.values)
+
+
+def by_row(column: Factor) -> list[Any]:
+    """Return the value of each row of a column, None if missing."""
+    values = [*column.values, None]
+    return [values[code] for code in column.codes.tolist()]
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,10 @@ class Content:
 
     def records(self, expected: str, ids: Sequence[str] = ()) -> list[Record]:
         """Return the records, or rows of CSV if columns named in ``ids`` hold ids; else raise an error."""
-        if self.rows is None and not ids:
-            raise FileError(self.path, f"is {self}; expected {expected}.")
         if self.rows is not None:
             return self.rows()
+        if not ids:
+            raise FileError(self.path, f"is {self}; expected {expected}.")
         return _numbered(self.table_of(expected).records(ids), self.path)
 
     def __str__(self) -> str:
@@ -230,6 +230,16 @@ def item_column(names: Sequence[str]) -> str | None:
 def find_id(names: Sequence[str], given: str | None, path: Path) -> str | None:
     """Return the column of the ids: the given one, else that of `item_column`; None if there is none."""
     return item_column(names) if given is None else must_have(names, given, "column for the item", path)
+
+
+def refuse_repeated_ids(ids: Factor, path: Path) -> None:
+    """Refuse rows without an id, and ids of several rows."""
+    if (ids.codes < 0).any():
+        row = int(np.argmin(ids.codes)) + 1
+        raise FileError(path, f"has no id in row {row}, not counting a header; expected one in every row.")
+    if len(ids.values) < len(ids.codes):
+        twice = ids.values[int(np.argmax(np.bincount(ids.codes) > 1))]
+        raise FileError(path, f"has item {twice!r} more than once; expected one row per item.")
 
 
 # --- JSON: records, and checked access to their values ----------------------------------------------

@@ -160,19 +160,15 @@ def decode(data: bytes, path: Path) -> str:
 
 def refuse_long_lines(text: str, path: Path) -> None:
     """Refuse a line of more than `MAX_LINE` characters: one record cannot be that long."""
-    if "\n" not in text:
-        text = text.replace("\r", "\n")
-    start, number = 0, 1
-    while len(text) - start > MAX_LINE:
-        end = text.find("\n", start, start + MAX_LINE)
-        if end < 0:
-            raise FileError(
-                path,
-                f"has more than {MAX_LINE >> 20} MiB in line {number}. Expected one row or record per line.",
-            )
-        end = text.rfind("\n", start, start + MAX_LINE)
-        number += text.count("\n", start, end + 1)
-        start = end + 1
+    if len(text) <= MAX_LINE:
+        return
+    lines = io.StringIO(text, newline="\n" if "\n" in text else "\r")
+    number = next((number for number, line in enumerate(lines, 1) if len(line) > MAX_LINE), None)
+    if number is not None:
+        raise FileError(
+            path,
+            f"has more than {MAX_LINE >> 20} MiB in line {number}. Expected one row or record per line.",
+        )
 
 
 def _encoding(data: bytes) -> tuple[str, int]:

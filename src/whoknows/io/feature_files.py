@@ -21,21 +21,41 @@ from whoknows.io.errors import FileError, Path
 
 
 @dataclass
-class NonNumericCells:
-    """Cells of a column that are neither numbers nor blank: their count, and the first with its row."""
+class Cells:
+    """Numbers of a column, NaN for blank and other cells; how many others there are, and the first one.
 
+    Parameters
+    ----------
+    parse : function from cell to number
+        NaN for a blank cell, ValueError for one that is neither blank nor a number.
+    """
+
+    parse: Callable[[Any], float]
+    numbers: list[NDArray[np.float64]] = field(default_factory=list)
+    n_rows: int = 0
     count: int = 0
     value: Any = None
     row: int = 0
 
-    def add(self, value: Any, row: int) -> None:
-        """Count one more; a number with a decimal comma takes precedence as the example."""
-        if not self.count or (has_comma(value) and not has_comma(self.value)):
-            self.value, self.row = value, row
-        self.count += 1
+    def extend(self, cells: Sequence[Any]) -> None:
+        """Add cells; a number with a decimal comma takes precedence as the example of other cells."""
+        numbers = np.full(len(cells), np.nan)
+        for place, cell in enumerate(cells):
+            try:
+                numbers[place] = self.parse(cell)
+            except ValueError:
+                if not self.count or (has_comma(cell) and not has_comma(self.value)):
+                    self.value, self.row = cell, self.n_rows + place + 1
+                self.count += 1
+        self.add(numbers)
+
+    def add(self, numbers: NDArray[np.float64]) -> None:
+        """Add numbers."""
+        self.numbers.append(numbers)
+        self.n_rows += len(numbers)
 
     def __str__(self) -> str:
-        """Return a note for the user."""
+        """Return a note on the other cells for the user."""
         value = repr(str(self.value)[:40])
         if self.count == 1:
             return f"1 cell is not a number ({value}, row {self.row}): treated as missing"
@@ -59,24 +79,24 @@ class Numbers:
         Read only when called, as a file may hold several.
     left_out : dict from name to a value
         Columns that are not numeric, and the first value that is not a number.
-    non_numeric : dict from name to NonNumericCells
-        Other cells of numeric columns; they are NaN.
+    notes : list of str
+        On other cells of numeric columns; they are NaN.
     """
 
     ids: Sequence[Any] | None = None
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     vectors: dict[str, Callable[[], NDArray[Any]]] = field(default_factory=dict)
     left_out: dict[str, Any] = field(default_factory=dict)
-    non_numeric: dict[str, NonNumericCells] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
-    def add(self, name: str, numbers: NDArray[Any], others: NonNumericCells) -> None:
+    def add(self, name: str, cells: Cells) -> None:
         """Add a column, with NaN for other cells, if at least half of its non-blank cells are numbers."""
-        if others.count > np.count_nonzero(~np.isnan(numbers)) or has_comma(others.value):
-            self.left_out[name] = others.value
+        numbers = np.concatenate(cells.numbers)
+        if cells.count > np.count_nonzero(~np.isnan(numbers)) or has_comma(cells.value):
+            self.left_out[name] = cells.value
             return
         self.columns[name] = numbers
-        if others.count:
-            self.non_numeric[name] = others
+        self.notes += [f"{name}: {cells}"] if cells.count else []
 
 
 def read_matrix(
@@ -95,8 +115,7 @@ def read_matrix(
         check_matrix(X, path)
         X = X.astype(np.float32 if X.dtype in (np.float16, np.float32) else np.float64)
         return numbers.ids, X, tuple(f"{chosen[0]}{place}" for place in range(X.shape[1])), notes
-    notes += [f"{column}: {cells}" for column, cells in numbers.non_numeric.items()]
-    return numbers.ids, np.column_stack(list(numbers.columns.values())), tuple(chosen), notes
+    return numbers.ids, np.column_stack(list(numbers.columns.values())), tuple(chosen), notes + numbers.notes
 
 
 def choose_columns(
@@ -177,45 +196,31 @@ def _of_csv(text: str, path: Path, id_column: str | None) -> Numbers:
     delimiter, header = read_header(text, path)
     name = find_id(header, id_column, path)
     place = None if name is None else header.index(name)
-    table = Numbers()
-    parts: dict[int, list[NDArray[Any]]] = {c: [] for c in range(len(header)) if c != place}
-    others = {column: NonNumericCells() for column in parts}
-    cells: list[str] = []
-    n_rows = 0
+    columns = {column: Cells(_number_in_text) for column in range(len(header)) if column != place}
+    ids: list[str] = []
     for block in blocks(text, delimiter, path):
-        cells += () if place is None else block[place]
-        for column in parts:
+        ids += () if place is None else block[place]
+        for column, cells in columns.items():
             if not header[column] and any(map(str.strip, block[column])):
                 raise FileError(
                     path,
                     f"has no name for column {column + 1}. Write one in the first row.{later_header(text)}",
                 )
-            parts[column].append(_floats(block[column], others[column], n_rows))
-        n_rows += len(block[0])
-    for column, floats in parts.items():
-        if floats and header[column]:
-            table.add(header[column], np.concatenate(floats), others[column])
-    table.ids = None if place is None else unescaped(parse_ids(cells))
+            try:
+                cells.add(np.array(block[column], dtype=float))
+            except ValueError:
+                cells.extend(block[column])
+    table = Numbers(None if place is None else unescaped(parse_ids(ids)))
+    for column, cells in columns.items():
+        if cells.n_rows and header[column]:
+            table.add(header[column], cells)
     return table
 
 
-def _floats(cells: Sequence[str], others: NonNumericCells, start: int) -> NDArray[np.float64]:
-    """Return cells as numbers, NaN for blank and other cells; the first cell is in row start + 1."""
-    try:
-        return np.array(cells, dtype=float)
-    except ValueError:
-        numbers = np.full(len(cells), np.nan)
-    for place, cell in enumerate(cells):
-        if not is_missing_text(cell):
-            try:
-                numbers[place] = _number(cell)
-            except ValueError:
-                others.add(cell, start + place + 1)
-    return numbers
-
-
-def _number(cell: str) -> float:
+def _number_in_text(cell: str) -> float:
     """Return the number in a cell; true and false are 1 and 0, as in other kinds of files."""
+    if is_missing_text(cell):
+        return np.nan
     truth = {"true": 1.0, "false": 0.0}
     word = cell.strip().lower()
     return truth[word] if word in truth else float(cell)
@@ -276,15 +281,12 @@ def _of_records(records: list[Record], path: Path, id_column: str | None) -> Num
         values = [record.get(other) for record in records]
         if other == name:
             continue
-        cells = NonNumericCells()
-        for row, value in enumerate(values, 1):
-            if not (value is None or isinstance(value, (int, float))):
-                cells.add(value, row)
+        cells = Cells(_number_in_json)
+        cells.extend(values)
         if isinstance(cells.value, list):
             table.vectors[other] = partial(_stack, values, other, path)
         else:
-            numbers = [_float(v) if isinstance(v, (int, float)) else np.nan for v in values]
-            table.add(other, np.array(numbers), cells)
+            table.add(other, cells)
     return table
 
 
@@ -298,12 +300,14 @@ def _stack(rows: Sequence[Any], name: str, path: Path) -> NDArray[np.float64]:
         odd = [value for value in row if not isinstance(value, (int, float))]
         if odd:
             raise FileError(path, f"expected numbers in {name!r} of record {number}, got {show(odd, 1)}.")
-    return np.array([[_float(value) for value in row] for row in rows])
+    return np.array([[_number_in_json(value) for value in row] for row in rows])
 
 
-def _float(value: float) -> float:
-    """Return a number as a float, infinite if it has too many digits."""
+def _number_in_json(value: Any) -> float:
+    """Return a number of a record, infinite if it has too many digits; NaN if it is null."""
+    if not (value is None or isinstance(value, (int, float))):
+        raise ValueError(f"{value!r} is not a number")
     try:
-        return float(value)
+        return np.nan if value is None else float(value)
     except OverflowError:
         return float("inf")

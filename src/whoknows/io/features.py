@@ -12,7 +12,7 @@ import numpy as np
 from whoknows._array import LARGEST, too_large
 from whoknows.data.vocabulary import Ids, factorize, show, tight_array
 from whoknows.io.binary import NUMPY, PARQUET, is_list, is_number, read_npy
-from whoknows.io.containers import find_id, must_have, open_content
+from whoknows.io.containers import by_row, find_id, must_have, open_content, refuse_repeated_ids
 from whoknows.io.delimited import parse_ids, unescaped
 from whoknows.io.encoding import MAX_FEATURES, decode, read_bytes
 from whoknows.io.errors import FileError, Path
@@ -122,7 +122,8 @@ def read_features(
     """
     limit = MEMORY if memory is None else min(memory, MEMORY)
     if os.path.isdir(path) or (memory is not None and bytes_needed(path) > memory):
-        features = _map_npy(path) if is_npy(path) else _open_parquet(path, id_column, vector, limit)
+        is_npy = _starts_with(path, NUMPY)
+        features = _map_npy(path) if is_npy else _open_parquet(path, id_column, vector, limit)
     else:
         features = _read_into_memory(path, id_column, vector)
     ids = ids_file(path) if ids is None and features.numbered else ids
@@ -135,11 +136,10 @@ def bytes_needed(path: Path) -> int:
     A file that is missing or damaged needs 0: the error is raised when it is read.
     """
     try:
-        if is_npy(path):
+        if _starts_with(path, NUMPY):
             return int(_map_npy(path).X.size) * 8
-        with open(path, "rb") as file:
-            if file.read(len(PARQUET)) != PARQUET:
-                return 0
+        if not _starts_with(path, PARQUET):
+            return 0
         metadata = open_file(os.fspath(path)).metadata
     except (FileError, OSError):
         return 0
@@ -181,10 +181,7 @@ def impute_median(
 
 
 def _refuse_huge(features: Features) -> None:
-    infinite = np.isinf(features.X).any(axis=0)
-    if infinite.any():
-        names = [name for name, some in zip(features.names, infinite, strict=True) if some]
-        raise FileError(features.path, f"holds infinite numbers in {show(names, 3)}. Leave such cells blank.")
+    """Refuse numbers that are infinite or too large to be squared."""
     place = too_large(features.X)
     if place is not None:
         row, column = place
@@ -241,12 +238,12 @@ def _open_parquet(path: Path, id_column: str | None, vector: str | None, memory:
     return replace(features, notes=tuple(notes), path=path)
 
 
-def is_npy(path: Path) -> bool:
-    """Whether a file is a .npy file."""
+def _starts_with(path: Path, magic: bytes) -> bool:
+    """Whether a path is that of a file that starts with some bytes."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
-        return file.read(len(NUMPY)) == NUMPY
+        return file.read(len(magic)) == magic
 
 
 def _map_npy(path: Path) -> Features:
@@ -281,9 +278,7 @@ def read_ids(path: Path) -> list[Any]:
     table = content.table_of("a list of ids")
     only = content.names[0] if len(content.names) == 1 else "item"
     name = find_id(content.names, None, path) or only
-    ids = table.ids(must_have(content.names, name, "column", path))
-    values = [*ids.values, None]
-    return [values[code] for code in ids.codes]
+    return by_row(table.ids(must_have(content.names, name, "column", path)))
 
 
 def check_ids(ids: Sequence[Any] | None, n_rows: int, path: Path) -> Ids:
@@ -296,9 +291,5 @@ def check_ids(ids: Sequence[Any] | None, n_rows: int, path: Path) -> Ids:
         factor = factorize(list(ids), "item")
     except (TypeError, ValueError) as error:
         raise FileError(path, str(error)) from None
-    if (factor.codes < 0).any():
-        raise FileError(path, f"has no id in row {int(np.argmin(factor.codes)) + 1} of the features.")
-    if len(factor.values) < n_rows:
-        twice = factor.values[int(np.argmax(np.bincount(factor.codes) > 1))]
-        raise FileError(path, f"has item {twice!r} more than once; expected one row per item.")
+    refuse_repeated_ids(factor, path)
     return tight_array(factor.values)

@@ -133,6 +133,9 @@ class ParquetFeatures:
 
     def __getitem__(self, rows: Any) -> NDArray[Any]:
         """Read items by position: a slice, integers in any order or a mask; one integer is one item."""
+        if isinstance(rows, slice) and rows.step in (None, 1):
+            start, stop, _ = rows.indices(len(self))
+            return self._between(start, max(stop, start))
         wanted = row_numbers(rows, len(self))
         order = np.argsort(wanted, kind="stable")
         X, done = np.empty((len(wanted), self.shape[1]), dtype=self.dtype), 0
@@ -178,6 +181,16 @@ class ParquetFeatures:
         """
         return find_ids(ids.tolist() if isinstance(ids, np.ndarray) else ids, self.ids)
 
+    def _between(self, start: int, stop: int) -> NDArray[Any]:
+        """Read consecutive rows, without a further copy of them."""
+        X, row = np.empty((stop - start, self.shape[1]), dtype=self.dtype), start
+        while row < stop:
+            first, block = self._block_at(row)
+            last = min(first + len(block), stop)
+            X[row - start : last - start] = block[row - first : last - first]
+            row = last
+        return X
+
     def _block_at(self, row: int) -> tuple[int, NDArray[Any]]:
         """Return the first row of the block of a row, and the block; the last block is kept."""
         with self._lock:
@@ -216,14 +229,18 @@ class Cursor:
 
     def batch_at(self, row: int) -> tuple[int, Any]:
         """Return the first row of the batch of a row, and the batch; a group read in order is read once."""
-        group = self.layout.group_of(row)
+        group, batch = self.layout.group_of(row), None
         if group != self._group or row < self._next:
             self._start(group)
-        while True:
-            start, batch = self._next, self._read()
+        while row >= self._next:
+            with readable(self._file[0]):
+                batch = next(self._batches, None)
+            if batch is None:
+                raise FileError(
+                    self._file[0], "is cut off: it has fewer rows than it declares. Write it again."
+                )
             self._next += batch.num_rows
-            if row < self._next:
-                return start, batch
+        return self._next - len(batch), batch  # type: ignore[arg-type]
 
     def _start(self, place: int) -> None:
         """Begin to read a row group; its file stays open, as reading the footer may take long."""
@@ -238,15 +255,6 @@ class Cursor:
         self._group, self._next = place, int(self.layout.bounds[place])
         with readable(group.path):
             self._batches = file.iter_batches(self.most, row_groups=[group.number], columns=self.columns)
-
-    def _read(self) -> Any:
-        """Return the next batch of the row group."""
-        path = self._file[0]
-        with readable(path):
-            batch = next(self._batches, None)
-        if batch is None:
-            raise FileError(path, "is cut off: it has fewer rows than it declares. Write it again.")
-        return batch
 
 
 def to_array(batch: Any, start: int, layout: Layout) -> NDArray[Any]:
@@ -289,16 +297,15 @@ def _numbers(values: Any, column: Column, start: int, layout: Layout) -> NDArray
 def _check(X: NDArray[Any], start: int, layout: Layout) -> None:
     """Refuse features that are missing, infinite or too large to be squared."""
     finite = np.isfinite(X)
-    place = None if finite.all() else np.argwhere(~finite)[0]
-    large = too_large(X) if place is None and X.dtype == np.float64 else None
-    if place is None and large is None:
+    place: Any = too_large(X) if X.dtype == np.float64 else None
+    expected, advice = f"a number up to {LARGEST:g}", "Use another unit"
+    if not finite.all():
+        place, expected, advice = np.argwhere(~finite)[0], "a finite number", "Fill it in"
+    if place is None:
         return
-    row, column = map(int, place if place is not None else large)  # type: ignore[arg-type]
-    value = X[row, column]
-    expected = f"a number up to {LARGEST:g}" if large else "a finite number"
-    got = "none (null or NaN)" if np.isnan(value) else f"{value:g}"
+    row, column = map(int, place)
+    got = "none (null or NaN)" if np.isnan(X[row, column]) else f"{X[row, column]:g}"
     name = [name for each in layout.columns for name in each.features][column]
-    advice = "Use another unit" if large else "Fill it in"
     raise _problem(
         f"expected {expected} in every feature, got {got}",
         name,

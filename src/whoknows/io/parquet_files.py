@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path as LocalPath
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import show
 from whoknows.io.binary import import_pyarrow, is_list, is_number, readable
 from whoknows.io.containers import find_id, must_have
+from whoknows.io.delimited import refuse_repeated
 from whoknows.io.errors import FileError, Path
 
 ENDINGS = (".parquet", ".pq")
@@ -128,9 +130,7 @@ def _groups(path: str, metadata: Any) -> Iterator[Group]:
 
 def _chosen(schema: Any, item: str | None, columns: Sequence[str] | None, path: str) -> list[str]:
     """Return the columns of features; refuse one without numbers."""
-    twice = [name for name in schema.names if schema.names.count(name) > 1]
-    if twice:
-        raise FileError(path, f"has several columns named {twice[0]!r}. Rename all but one.")
+    refuse_repeated(schema.names, path)
     if columns is None:
         chosen = [name for name in schema.names if name != item]
     else:
@@ -159,11 +159,9 @@ def _check_same(schema: Any, wanted: dict[str, Any], all_of_them: bool, path: st
         if name in there and there[name] != kind
     ]
     more = [name for name in there if name not in wanted] if all_of_them else []
-    differ = [
-        *([f"it lacks {show(missing)}"] if missing else []),
-        *([f"it has {show(more)} in addition"] if more else []),
-        *others[:5],
-    ]
+    differ = [f"it lacks {show(missing)}"] if missing else []
+    differ += [f"it has {show(more)} in addition"] if more else []
+    differ += others[:5]
     if differ:
         raise FileError(
             path,
@@ -202,9 +200,7 @@ def find_files(path: Path | Sequence[Path]) -> tuple[str, ...]:
         return (os.fspath(path),)
     folder = LocalPath(path)
     inside = (each.relative_to(folder) for each in folder.rglob("*") if each.suffix.lower() in ENDINGS)
-    files = tuple(
-        str(folder / each) for each in sorted(inside, key=lambda each: each.parts) if _is_data(each)
-    )
+    files = tuple(str(folder / each) for each in sorted(filter(_is_data, inside), key=attrgetter("parts")))
     if not files:
         seen = sorted(each.name for each in folder.iterdir())[:5]
         found = f"there are {', '.join(map(repr, seen))}" if seen else "it is empty"

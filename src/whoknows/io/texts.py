@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import show, tight_array
 from whoknows.io.binary import read_npz
-from whoknows.io.containers import find_id, must_have, open_content
+from whoknows.io.containers import by_row, find_id, must_have, open_content
 from whoknows.io.encoding import MAX_FEATURES, read_bytes
 from whoknows.io.errors import FileError, Path
 from whoknows.io.features import Features
@@ -32,9 +32,9 @@ def read_texts(path: Path, column: str = "text", id_column: str | None = None) -
     ids = table.ids(must_have(names, name, "column for the item", path))
     words = table.values(must_have(names, column, "column for the text", path))
     texts: dict[Hashable, str] = {}
-    for code, text in zip(ids.codes, words, strict=True):
-        if code >= 0:
-            texts.setdefault(ids.values[code], "" if text is None else str(text))
+    for item, text in zip(by_row(ids), words, strict=True):
+        if item is not None:
+            texts.setdefault(item, "" if text is None else str(text))
     if not texts:
         raise FileError(path, "holds no texts.")
     return texts

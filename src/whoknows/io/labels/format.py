@@ -168,9 +168,7 @@ def choose(names: Sequence[str], given: str | None, what: str, path: Path) -> st
 
 def make(raw: RawLabels, path: Path, format: str, duplicates: Duplicates | None, missing: Any) -> LabelFile:
     """Check raw labels and return a `LabelFile`."""
-    if raw.columns is None:
-        raw.columns = _columns(_attributed_rows(raw))
-    columns = raw.columns
+    columns = raw.columns or _columns(raw)
     given = [code for code, value in enumerate(columns[2].values) if not _is_marker(value, missing)]
     label = keep_values(columns[2], given)
     keep = label.codes >= 0
@@ -208,16 +206,11 @@ def _distinct(columns: tuple[Factor, Factor, Factor], confidence: NDArray[Any] |
     return np.sort(order[np.append(True, ~again)])
 
 
-def _attributed_rows(raw: RawLabels) -> list[tuple[Hashable, Hashable, Hashable]]:
-    """Return the rows without labels whose annotator (a deleted account) or item is missing."""
+def _columns(raw: RawLabels) -> tuple[Factor, Factor, Factor]:
+    """Return the columns of the rows, without labels of no item or of no annotator (a deleted account)."""
     rows = [row for row in raw.rows if row[2] is None or (row[0] is not None and row[1] is not None)]
     n_lost = len(raw.rows) - len(rows)
     raw.note(n_lost, "label left out", "labels left out", ", as the annotator or the item is missing")
-    return rows
-
-
-def _columns(rows: Sequence[tuple[Hashable, Hashable, Hashable]]) -> tuple[Factor, Factor, Factor]:
-    """Return the three columns of the rows."""
     item, annotator, label = zip(*rows, strict=True) if rows else ((), (), ())
     return factorize(item, "item"), factorize(annotator, "annotator"), factorize(label, "label")
 

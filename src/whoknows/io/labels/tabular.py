@@ -19,7 +19,7 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import ALIASES, CONFIDENCE, match_columns
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Factor, Ids, factorize, show
-from whoknows.io.containers import Content, Table, item_column, must_have
+from whoknows.io.containers import Content, Table, by_row, item_column, must_have, refuse_repeated_ids
 from whoknows.io.delimited import parse_ids, parse_labels, unescaped
 from whoknows.io.errors import FileError, Path
 from whoknows.io.labels.format import Format, Options, RawLabels, keep_values
@@ -83,9 +83,9 @@ def find_columns(table: Table, options: Options, path: Path) -> dict[str, str]:
 def text_by_item(item: Factor, text: list[Any]) -> dict[Hashable, str]:
     """Return the first text of each item."""
     first: dict[Hashable, str] = {}
-    for code, words in zip(item.codes, text, strict=True):
-        if code >= 0 and isinstance(words, str) and words.strip():
-            first.setdefault(item.values[code], words)
+    for name, words in zip(by_row(item), text, strict=True):
+        if name is not None and isinstance(words, str) and words.strip():
+            first.setdefault(name, words)
     return first
 
 
@@ -110,13 +110,11 @@ def _roles(options: Options) -> dict[str, str]:
     return {role: name for role, name in options.columns.items() if role in ALIASES}
 
 
-def add_true_labels(
-    gold: dict[Hashable, Hashable], item: Factor, label: Factor, path: Path, rows: Any = slice(None)
-) -> None:
+def add_true_labels(gold: dict[Hashable, Hashable], item: Factor, label: Factor, path: Path) -> None:
     """Store the true labels of rows that have an item and a label."""
-    for place, code in zip(item.codes[rows], label.codes[rows], strict=True):
-        if place >= 0 and code >= 0:
-            add_true_label(gold, item.values[place], label.values[code], path)
+    for name, value in zip(by_row(item), by_row(label), strict=True):
+        if name is not None and value is not None:
+            add_true_label(gold, name, value, path)
 
 
 def read_truth_column(raw: RawLabels, item: Factor, table: Table, path: Path) -> None:
@@ -135,7 +133,7 @@ def _read_gold_rows(raw: RawLabels, table: Table, path: Path) -> None:
     if not marks:
         return
     is_gold = np.array([str(value).strip().lower() in _YES for value in table.values(marks[0])])
-    add_true_labels(raw.gold, item, label, path, is_gold)
+    add_true_labels(raw.gold, item, Factor(np.where(is_gold, label.codes, -1), label.values), path)
     raw.note(int(is_gold.sum()), "row is marked as gold", "rows are marked as gold")
     label = Factor(np.where(is_gold & (item.codes >= 0), np.int32(-1), label.codes), label.values)
     people = np.unique(annotator.codes[~is_gold & (annotator.codes >= 0)])
@@ -235,7 +233,7 @@ def read_wide(content: Content, options: Options) -> RawLabels:
         raw.notes.append("no column for the item: items are numbered 0, 1, 2, … by row")
     else:
         items = table.ids(item)
-    _refuse_repeated(items, path)
+    refuse_repeated_ids(items, path)
     raw.columns = _melt(table, items, people)
     raw.note_spaces([cell for name in people for cell in table.column(name).values])
     if text is not None and text != item:
@@ -278,16 +276,6 @@ def wide_columns(Y: Annotations) -> Mapping[Hashable, Ids]:
     cells = np.full(Y.shape, None, dtype=object)
     cells[Y.item, Y.annotator] = Y.labels[Y.label].tolist()
     return {"item": Y.items} | {name: cells[:, t] for t, name in enumerate(Y.annotators.tolist())}
-
-
-def _refuse_repeated(items: Factor, path: Path) -> None:
-    """Refuse items with two rows, and rows without an item."""
-    if (items.codes < 0).any():
-        row = int(np.argmin(items.codes)) + 1
-        raise FileError(path, f"has no item in row {row} below the header.")
-    if len(items.values) < len(items.codes):
-        twice = items.values[int(np.argmax(np.bincount(items.codes) > 1))]
-        raise FileError(path, f"has several rows for item {twice!r}; expected one row per item.")
 
 
 def _melt(table: Table, items: Factor, people: list[str]) -> tuple[Factor, Factor, Factor]:

@@ -1,4 +1,4 @@
-"""Labels, and the consensus of a fit, written as tables or as predictions for Label Studio."""
+"""Labels written as tables, and predictions for Label Studio."""
 
 from __future__ import annotations
 
@@ -51,55 +51,11 @@ def write_labels(annotations: Annotations, path: Path, format: str = "long") -> 
     with naming(path):
         columns = tool.columns(annotations)
     write_table(columns, path)
-    notes = [] if format == "wide" else _left_out(annotations)
+    notes = []
+    n_unlabelled = int((~annotations.labelled).sum())
+    if n_unlabelled and format != "wide":
+        notes.append(f"{n_unlabelled} items without a label are not in a long table; a wide table holds them")
     return (*notes, *_changed(annotations)) if suffix in DELIMITERS else tuple(notes)
-
-
-def write_consensus(
-    path: Path,
-    items: Sequence[Hashable] | Ids,
-    probability: Any,
-    classes: Sequence[Hashable] | Ids,
-    *,
-    n_labels: Any = None,
-    more: Mapping[str, Any] | None = None,
-) -> None:
-    """Write the consensus, one row per item: label, confidence, and the probability of every class.
-
-    Parameters
-    ----------
-    path : str or path
-        Ends in .csv, .tsv, .parquet or .jsonl.
-    items : (n_items,)
-    probability : (n_items, n_classes)
-        p(z | x, labels).
-    classes : (n_classes,)
-        Labels, in the order of the columns of ``probability``.
-    n_labels : (n_items,), optional
-        Number of labels of each item.
-    more : mapping from name to (n_items,), optional
-        Further columns.
-    """
-    p = np.asarray(probability, dtype=float)
-    values = list(classes.tolist() if isinstance(classes, np.ndarray) else classes)
-    if p.shape != (len(items), len(values)):
-        raise InputError(
-            f"Expected probability of shape ({len(items)}, {len(values)}), one row per item and one "
-            f"column per class; got {p.shape}."
-        )
-    columns: dict[str, Any] = {
-        "item": items,
-        "label": [values[place] for place in p.argmax(axis=1)],
-        "confidence": p.max(axis=1),
-        **{f"p_{value}": p[:, place] for place, value in enumerate(values)},
-        **({} if n_labels is None else {"n_labels": np.asarray(n_labels)}),
-        **(more or {}),
-    }
-    if len(columns) < 3 + len(values) + (n_labels is not None) + len(more or {}):
-        raise InputError(
-            f"Expected columns of distinct names; got {list(columns)} and others of the same names."
-        )
-    write_table(columns, path)
 
 
 def write_predictions(
@@ -162,14 +118,6 @@ def _result(template: Record, label: Any) -> dict[str, Any]:
         "type": kind,
         "value": {kind: value},
     }
-
-
-def _left_out(Y: Annotations) -> list[str]:
-    """Return a note on items that a long table does not hold."""
-    unlabelled = int((~Y.labelled).sum())
-    if not unlabelled:
-        return []
-    return [f"{unlabelled} items without a label are not in a long table; a wide table holds them"]
 
 
 def _changed(Y: Annotations) -> list[str]:
