@@ -10,8 +10,7 @@ import math
 import struct
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from tokenize import TokenError
 from typing import Any
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from whoknows.data.vocabulary import Factor
 from whoknows.io.delimited import refuse_repeated
 from whoknows.io.encoding import CELL, allowed_size, refuse_expansion, unzip
-from whoknows.io.errors import FileError, Path
+from whoknows.io.errors import FileError, Path, reading
 
 NUMPY = b"\x93NUMPY"
 PARQUET = b"PAR1"
@@ -29,6 +28,8 @@ _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 ARROW = (PARQUET, _ARROW_FILE, _ARROW_STREAM)
 _FILE_HEADER = 8  # bytes of the magic number of Arrow's file format and its padding
 _ROWS = 1 << 16  # rows of Parquet read at a time
+_DAMAGED = "is cut off or damaged, or is not a Parquet file ({}). Write or download it again."
+NOT_NUMPY = "is damaged, or is not a NumPy file ({}). Save it again."
 _BROKEN = (
     *(ValueError, TypeError, EOFError, OverflowError),
     *(SyntaxError, TokenError, RecursionError, MemoryError),  # the header of .npy is a Python expression
@@ -39,28 +40,23 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 def read_npy(data: bytes, path: Path, name: str = "the array") -> NDArray[Any]:
     """Read one array from the bytes of a .npy file."""
     source = io.BytesIO(data)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # headers written by Python 2 are valid
-            version = np.lib.format.read_magic(source)
-            if version not in _HEADERS:
-                raise ValueError(f"version {version} of the format")
-            shape, _, dtype = _HEADERS[version](source)
-            if dtype.hasobject:
-                raise FileError(
-                    path, f"holds {name} as Python objects, which are not loaded. Save it as numbers or text."
-                )
-            n_values: int = math.prod(shape)
-            if dtype.itemsize == 0 and n_values:  # any number of them fits into no bytes at all
-                raise ValueError(f"{n_values:,} values of {dtype}, which have no bytes")
-            if min(shape, default=0) < 0 or n_values * dtype.itemsize > len(data) - source.tell():
-                raise ValueError(f"too short for an array of shape {shape}")
-            source.seek(0)
-            array = np.lib.format.read_array(source, allow_pickle=False)
-    except FileError:
-        raise
-    except _BROKEN as error:
-        raise FileError(path, f"is damaged, or is not a NumPy file ({error}). Save it again.") from None
+    with reading(path, NOT_NUMPY, *_BROKEN), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # headers written by Python 2 are valid
+        version = np.lib.format.read_magic(source)
+        if version not in _HEADERS:
+            raise ValueError(f"version {version} of the format")
+        shape, _, dtype = _HEADERS[version](source)
+        if dtype.hasobject:
+            raise FileError(
+                path, f"holds {name} as Python objects, which are not loaded. Save it as numbers or text."
+            )
+        n_values: int = math.prod(shape)
+        if dtype.itemsize == 0 and n_values:  # any number of them fits into no bytes at all
+            raise ValueError(f"{n_values:,} values of {dtype}, which have no bytes")
+        if min(shape, default=0) < 0 or n_values * dtype.itemsize > len(data) - source.tell():
+            raise ValueError(f"too short for an array of shape {shape}")
+        source.seek(0)
+        array = np.lib.format.read_array(source, allow_pickle=False)
     if array.dtype.kind == "U":
         codes = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).reshape(-1).view(np.uint32)
         if codes.max(initial=0) > sys.maxunicode:
@@ -219,25 +215,11 @@ def import_pyarrow(path: Path) -> Any:
     return pyarrow
 
 
-@contextmanager
-def readable(
-    path: Path,
-    problem: str = "is cut off or damaged, or is not a Parquet file ({}). Write or download it again.",
-) -> Iterator[None]:
-    """Turn errors of pyarrow and of the system into a `FileError`; ``problem`` says it with the reason."""
+def readable(path: Path, problem: str = _DAMAGED) -> AbstractContextManager[None]:
+    """Return a context in which errors of pyarrow and of the system are turned into a `FileError`."""
     import pyarrow as pa
 
-    try:
-        yield
-    except FileError:
-        raise
-    except FileNotFoundError:
-        raise FileError(path, "there is no such file.") from None
-    except PermissionError:
-        raise FileError(path, "cannot be read (permission denied).") from None
-    except (pa.ArrowException, OSError, ValueError, struct.error) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")[:200]
-        raise FileError(path, problem.format(reason)) from None
+    return reading(path, problem, pa.ArrowException, ValueError, struct.error)
 
 
 def factorize_column(table: Any, name: str, path: Path) -> Factor:

@@ -13,19 +13,11 @@ import numpy as np
 
 from whoknows.data.dataframes import ALIASES
 from whoknows.data.vocabulary import Factor, factorize, show
+from whoknows.io import encoding
 from whoknows.io.binary import ARROW, factorize_column, read_arrow
 from whoknows.io.delimited import later_header, parse_ids, parse_labels, read_columns, unescaped
-from whoknows.io.encoding import (
-    ZIP,
-    allowed_size,
-    decode,
-    read_bytes,
-    refuse_large_json,
-    refuse_long_lines,
-    size_limit,
-    unzip,
-)
-from whoknows.io.errors import FileError, Path, naming
+from whoknows.io.encoding import ZIP, allowed_size, decode, read_bytes, unzip
+from whoknows.io.errors import FileError, Path, naming, reading
 
 _MAX_MEMBERS = 10_000  # files in a bundle
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
@@ -171,12 +163,9 @@ def _of_arrow(table: Any, path: Path) -> Content:
 
 def _open_folder(path: Path) -> Content:
     """Read every file of a folder that is not hidden."""
-    try:
-        names = sorted(
-            entry.name for entry in os.scandir(path) if entry.is_file() and _is_visible(entry.name)
-        )
-    except OSError as error:
-        raise FileError(path, f"cannot be read ({error.strerror}).") from None
+    with reading(path, "cannot be read ({})."):
+        files = [entry.name for entry in os.scandir(path) if entry.is_file()]
+    names = sorted(filter(_is_visible, files))
     if len(names) > _MAX_MEMBERS:
         raise FileError(path, f"holds {len(names)} files; expected at most {_MAX_MEMBERS}.")
     return _bundle(path, "folder", {name: read_bytes(os.path.join(path, name)) for name in names})
@@ -185,7 +174,7 @@ def _open_folder(path: Path) -> Content:
 def _open_zip(data: bytes, path: Path) -> Content:
     """Read every file of a zip archive that is not hidden, within the size limit of the archive."""
     limit = allowed_size(len(data))
-    with size_limit(limit):
+    with encoding.size_limit(limit):
         return _bundle(path, "zip", unzip(data, path, limit, _is_visible))
 
 
@@ -255,7 +244,7 @@ def read_records(text: str, path: Path) -> tuple[str, list[Record]]:
 
     A file that starts with an object is JSONL if its first line is a complete object.
     """
-    refuse_large_json(text, path)
+    encoding.refuse_large_json(text, path)
     first = text.lstrip().partition("\n")[0]
     if first.startswith("{") and _is_json(first):
         return "JSONL", _numbered(_read_lines(text, path), path)
@@ -345,7 +334,7 @@ def kind_of(value: Any) -> str:
 
 def _read_lines(text: str, path: Path) -> Iterator[dict[str, Any]]:
     """Parse the lines of a JSONL file. Only a line feed ends a line: text may hold other line ends."""
-    refuse_long_lines(text, path)
+    encoding.refuse_long_lines(text, path)
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             record = _parse(line, path, number)

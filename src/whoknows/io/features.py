@@ -11,11 +11,11 @@ import numpy as np
 
 from whoknows._array import LARGEST, too_large
 from whoknows.data.vocabulary import Ids, factorize, show, tight_array
-from whoknows.io.binary import NUMPY, PARQUET, is_list, is_number, read_npy
+from whoknows.io.binary import NOT_NUMPY, NUMPY, PARQUET, is_list, is_number, read_npy
 from whoknows.io.containers import by_row, find_id, must_have, open_content, refuse_repeated_ids
 from whoknows.io.delimited import parse_ids, unescaped
 from whoknows.io.encoding import MAX_FEATURES, decode, read_bytes
-from whoknows.io.errors import FileError, Path
+from whoknows.io.errors import FileError, Path, reading
 from whoknows.io.feature_files import check_matrix, choose_columns, read_matrix
 from whoknows.io.parquet import MEMORY, ParquetFeatures
 from whoknows.io.parquet_files import find_files, open_file
@@ -248,10 +248,8 @@ def _starts_with(path: Path, magic: bytes) -> bool:
 
 def _map_npy(path: Path) -> Features:
     """Open a .npy file through a memory map."""
-    try:
+    with reading(path, NOT_NUMPY, ValueError, EOFError):
         X = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise FileError(path, f"is damaged, or is not a NumPy file ({error}). Save it again.") from None
     check_matrix(X, path)
     names = tuple(f"f{place}" for place in range(X.shape[1]))
     return Features(np.arange(len(X)), X, names, (), path, numbered=True)

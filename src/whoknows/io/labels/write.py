@@ -6,11 +6,9 @@ import json
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import Ids, same_ids, show
+from whoknows.data.vocabulary import Ids, show
 from whoknows.io.containers import Record, open_content
 from whoknows.io.delimited import escape, parse_ids, parse_labels, unescaped
 from whoknows.io.errors import FileError, Path, naming
@@ -129,15 +127,10 @@ def _changed(Y: Annotations) -> list[str]:
         (Y.labels, "labels", parse_labels),
     ):
         cells = [escape(value) if isinstance(value, str) else str(value) for value in ids.tolist()]
-        again: list[Hashable] = unescaped(parse(cells))
-        if not same_ids(ids, np.fromiter(again, object, len(again))):
-            odd = next(pair for pair in zip(ids.tolist(), again, strict=True) if not _same(*pair))
+        pairs = zip(ids.tolist(), unescaped(parse(cells)), strict=True)
+        odd = next(((value, again) for value, again in pairs if repr(value) != repr(again)), None)
+        if odd is not None:
             notes.append(
                 f"{what} such as {odd[0]!r} are read back as {odd[1]!r}; Parquet and JSONL preserve them"
             )
     return notes
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Whether two values are equal and of the same type."""
-    return type(left) is type(right) and bool(left == right)
