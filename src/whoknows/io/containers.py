@@ -273,13 +273,16 @@ class Record(dict[str, Any]):
     path : str or path
     """
 
+    __slots__ = ("number", "path")  # there may be millions
+
     def __init__(self, values: dict[str, Any], number: int, path: Path) -> None:
         super().__init__(values)
         self.number, self.path = number, path
 
     def scalar(self, key: str) -> Hashable:
         """Return a value that is text, a number or null."""
-        return self.as_scalar(self.get(key), repr(key))
+        value = self.get(key)
+        return self.as_scalar(value, repr(key)) if isinstance(value, (dict, list)) else value
 
     def entries(self, key: str) -> list[Any]:
         """Return a value that is a list; [] if it is null."""
