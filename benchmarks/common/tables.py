@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from whoknows.io.benchmark_sets import EXPECTED
+from benchmarks.common.sets import EXPECTED
 
 TEXT = {"warnings": str, "error": str, "order": str}
 LARGER = "majority class"

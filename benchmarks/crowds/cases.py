@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import f1_score, roc_auc_score
 
+from benchmarks.common import sets
 from whoknows import Annotations
-from whoknows.io import benchmark_sets as sets
 
 KEY = ("set", "share", "repeat", "method")  # identifies a row of the results
 SETS = ("labelme", "sentiment_polarity", "product_matching", "colposcopy_green")

@@ -18,7 +18,7 @@ from itertools import product
 
 from joblib import Parallel, delayed
 
-from benchmarks.common import machine
+from benchmarks.common import machine, sets
 from benchmarks.common.cells import Table
 from benchmarks.common.command import choice, parser
 from benchmarks.common.timings import ONE_THREAD
@@ -26,7 +26,6 @@ from benchmarks.crowds.cases import DRAWS, KEY, SCORES, SETS, SHARES, make_case,
 from benchmarks.crowds.measure import ABSENT, measure
 from benchmarks.crowds.methods import METHODS
 from benchmarks.crowds.summary import page
-from whoknows.io import benchmark_sets as sets
 
 COST = ("seconds", "cpu_seconds", "peak_mb")
 VALUES = ("n_labelled", "n_test", *SCORES, *COST, "version", "error")

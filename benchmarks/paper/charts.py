@@ -11,14 +11,13 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from benchmarks.common import charts
+from benchmarks.common import charts, sets
 from benchmarks.common.charts import Look
 from benchmarks.common.command import RESULTS
 from benchmarks.common.tables import read
 from benchmarks.paper import figure3, figures45, roc, unlabelled
 from benchmarks.paper.methods import NAMES
 from benchmarks.paper.summary import MEASURES, gains, study_curves, with_annotators
-from whoknows.io import benchmark_sets as sets
 
 # The paper's methods and ours; then our own variants.
 AGAINST = {

@@ -11,14 +11,13 @@ before the second, so an interrupted run is smaller but balanced. Results: figur
 from functools import lru_cache
 from itertools import product
 
-from benchmarks.common import machine
+from benchmarks.common import machine, sets
 from benchmarks.common.cells import Table, run
 from benchmarks.common.command import choice, parser
 from benchmarks.paper import figure3
 from benchmarks.paper.methods import KINDS, METHODS, methods_for
 from benchmarks.paper.protocol import FOLDS, PROPORTIONS, SEED, VALUES, evaluate, split
 from whoknows.data.simulate import cluster_experts
-from whoknows.io import benchmark_sets as sets
 
 KEY = ("set", "repeat", "fold", "proportion", "method")
 N_ANNOTATORS, REPEATS = 5, 8

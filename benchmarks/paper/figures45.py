@@ -16,13 +16,12 @@ Results: figures45.csv, one row per cell. ``order`` holds the ROC curve at 20, 5
 from functools import lru_cache
 from itertools import product
 
-from benchmarks.common import machine
+from benchmarks.common import machine, sets
 from benchmarks.common.cells import Table, run
 from benchmarks.common.command import choice, parser
 from benchmarks.paper import figures45, simulated_study
 from benchmarks.paper.methods import KINDS, METHODS, methods_for
 from benchmarks.paper.protocol import FOLDS, PROPORTIONS, VALUES, evaluate, split
-from whoknows.io import benchmark_sets as sets
 
 KEY = ("study", "problem", "repeat", "fold", "proportion", "method")
 ROC_AT = (0.2, 0.5, 1.0)

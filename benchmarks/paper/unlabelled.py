@@ -20,14 +20,13 @@ import numpy as np
 from sklearn.datasets import load_digits, make_moons
 from sklearn.model_selection import train_test_split
 
-from benchmarks.common import machine
+from benchmarks.common import machine, sets
 from benchmarks.common.cells import Table, run
 from benchmarks.common.command import choice, parser
 from benchmarks.paper import figure3, unlabelled
 from benchmarks.paper.protocol import FOLDS, SEED, VALUES, Draw, evaluate
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
 from whoknows.data.simulate import constant_accuracies, hide
-from whoknows.io import benchmark_sets as sets
 
 KEY = ("set", "repeat", "labelled", "unlabelled", "method")
 MODELS = {

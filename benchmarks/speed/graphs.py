@@ -19,6 +19,7 @@ import numpy as np
 import scipy
 from sklearn.datasets import load_digits
 
+from benchmarks.common.sets import load
 from whoknows import (
     AnchorGraph,
     Annotations,
@@ -29,7 +30,6 @@ from whoknows import (
     LogisticTruth,
     SpectralMap,
 )
-from whoknows.io.benchmark_sets import load
 
 GRAPHS = {"exact": KnnGraph(), "faiss": KnnGraph(search="faiss"), "anchors": AnchorGraph()}
 ACCURACIES = (0.9, 0.8, 0.7, 0.7, 0.6)  # of the simulated annotators

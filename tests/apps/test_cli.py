@@ -24,8 +24,7 @@ from whoknows.apps.cli.errors import (
     USAGE,
 )
 from whoknows.apps.cli.models import by_rise
-from whoknows.io import read_features
-from whoknows.io.labels import read_labels
+from whoknows.io import read_features, read_labels
 
 COMMANDS = ("demo", "fit", "predict", "report", "ask", "agreement", "compare", "convert", "simulate")
 

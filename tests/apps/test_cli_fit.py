@@ -13,8 +13,7 @@ import pytest
 
 import whoknows
 from tests.apps.cli import ALL_FILES, as_json, contents, failure, run, table, write
-from whoknows.io import TextFeatures, read_features
-from whoknows.io.labels import read_labels
+from whoknows.io import TextFeatures, read_features, read_labels
 
 PIXEL = "iVBORw0KGgo="  # how a PNG begins
 

@@ -14,7 +14,7 @@ from whoknows.apps.cli import inputs, models, source
 from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import CommandError
 from whoknows.io import read_features
-from whoknows.io.tables import write_blocks
+from whoknows.io.writing import write_blocks
 
 
 def rows_of(path):

@@ -16,7 +16,7 @@ from tests.insight.summary_worlds import KINDS, fitted, split_crowd, summary_of
 from whoknows import BernoulliAnnotators, CrowdClassifier
 from whoknows.apps.report import page, write
 from whoknows.insight.summary import Summary, summarize
-from whoknows.io.labels import FileError
+from whoknows.io import FileError
 
 STORED = Path(__file__).parents[1] / "insight" / "summaries_format_1.json.gz"
 HOSTILE = "<script>window.pwned = 1</script><img src=x onerror=alert(1)>\"'&"

@@ -11,12 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.common.sets import DataSet
 from benchmarks.common.tables import read
 from benchmarks.crowds import charts, measure, methods, summary
 from benchmarks.crowds.cases import KEY, Answer, make_case, read_given, score
 from benchmarks.crowds.run import cells, compute, installed_since, table
 from whoknows import Annotations
-from whoknows.io.benchmark_sets import DataSet
 
 
 def small_set(n_classes=2, split=None):

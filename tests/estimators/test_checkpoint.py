@@ -18,7 +18,7 @@ from whoknows.estimators.persistence.checkpoint import ABOUT, forget
 from whoknows.fit import solve, variational
 from whoknows.fit.monitor import DidNotConverge
 from whoknows.fit.solve import parameters_of
-from whoknows.io.labels import FileError
+from whoknows.io import FileError
 from whoknows.model import distances
 
 MEMBERS = [Member("linear", 3.0, True), Member("rbf 2", 10.0, False), Member("spectral", 3.0, False)]

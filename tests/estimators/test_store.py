@@ -42,7 +42,7 @@ from whoknows import (
 )
 from whoknows.estimators.persistence import model_file as archive
 from whoknows.estimators.persistence.model_file import save
-from whoknows.io.labels import FileError
+from whoknows.io import FileError
 
 ROOT = Path(__file__).parents[2]
 every_model = pytest.mark.parametrize("name", MODELS)

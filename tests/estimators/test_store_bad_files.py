@@ -18,7 +18,7 @@ import whoknows
 from tests.estimators.store_models import X, answers, assert_same, expected, fitted
 from whoknows import CrowdClassifier, load
 from whoknows.estimators.persistence import model_file as archive
-from whoknows.io.labels import FileError
+from whoknows.io import FileError
 
 
 @pytest.fixture(scope="module")

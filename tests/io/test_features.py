@@ -12,8 +12,7 @@ import pytest
 from whoknows import CrowdClassifier
 from whoknows._array import LARGEST
 from whoknows.data import Annotations
-from whoknows.io import Features, impute_median, join, read_features
-from whoknows.io.labels import FileError, LabelFile
+from whoknows.io import Features, FileError, LabelFile, impute_median, join, read_features
 
 X = np.array([[0.5, 1.0], [2.0, -3.0], [0.0, 4.5]])
 
@@ -132,7 +131,9 @@ def test_tables_that_cannot_be_features_say_why(tmp_path):
     assert problem(written(tmp_path, "X.csv", "item,f\na,1\na,2\n")) == (
         "has item 'a' more than once; expected one row per item."
     )
-    assert problem(written(tmp_path, "X.csv", "item,f\na,1\n,2\n")) == "has no id in row 2 of the features."
+    assert problem(written(tmp_path, "X.csv", "item,f\na,1\n,2\n")) == (
+        "has no id in row 2, not counting a header; expected one in every row."
+    )
     assert problem(written(tmp_path, "X.csv", "item,f\na\n")).startswith(
         "has 1 cell in the row that ends at line 2"
     )
@@ -403,7 +404,11 @@ def test_features_without_gaps_stay_as_they_are():
 
 def test_what_no_median_can_mend_is_refused():
     for X, words in (
-        ([[1, np.inf], [NAN, 2]], "holds infinite numbers in 'g'. Leave such cells blank."),
+        (
+            [[1, np.inf], [NAN, 2]],
+            "expected numbers up to 1e+150, got inf in 'g' of item 0. Leave such cells blank, or use "
+            "another unit.",
+        ),
         ([[NAN, NAN]], "holds no numbers; expected some for each item."),
         (
             [[1, 2], [NAN, -1e308]],

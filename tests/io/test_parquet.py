@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from whoknows._array import LARGEST
 from whoknows.data import Annotations
 from whoknows.io import Features, FileError, ParquetFeatures, join, read_features
-from whoknows.io.parquet.blocks import Cursor
+from whoknows.io.parquet import Cursor
 
 N, D = 60, 3
 X = np.arange(N * D, dtype=np.float32).reshape(N, D) / 7
@@ -250,6 +250,8 @@ def test_what_pandas_leaves_as_its_index_is_the_id(tmp_path):
     path = save(tmp_path / "X.parquet", pa.table({"f": [1.0, 2.0], "__index_level_0__": ["b", "a"]}))
     features = ParquetFeatures(path)
     assert (features.columns, features.ids.to_pylist()) == (("f",), ["b", "a"])
+    in_memory = read_features(path)
+    assert (in_memory.names, in_memory.ids.tolist()) == (("f",), ["b", "a"])
 
 
 # --- ids ------------------------------------------------------------------------------------------------
@@ -300,7 +302,7 @@ def test_an_id_that_is_there_twice_is_refused(folder, tmp_path, text):
 
 
 def test_texts_of_one_hash_are_two_ids(tmp_path, monkeypatch):
-    monkeypatch.setattr("whoknows.io.parquet.blocks.hash", lambda text: 7, raising=False)
+    monkeypatch.setattr("whoknows.io.parquet.hash", lambda text: 7, raising=False)
     features = ParquetFeatures(save(tmp_path / "X.parquet", table(ids=np.array([f"i{n}" for n in IDS]))))
     assert len(features.ids) == N
 

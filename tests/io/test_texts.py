@@ -9,7 +9,7 @@ import pytest
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from whoknows.io.labels import FileError
+from whoknows.io import FileError
 from whoknows.io.texts import TextFeatures, read_texts
 
 TEXTS = {

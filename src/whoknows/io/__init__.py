@@ -6,18 +6,12 @@ from whoknows.io.dataset import Dataset, join
 from whoknows.io.encoding import size_limit
 from whoknows.io.errors import FileError
 from whoknows.io.features import Features, impute_median, read_features
-from whoknows.io.labels import (
-    FORMATS,
-    LabelFile,
-    read_gold,
-    read_labels,
-    write_consensus,
-    write_labels,
-    write_predictions,
-)
+from whoknows.io.labels.format import LabelFile
+from whoknows.io.labels.read import FORMATS, read_gold, read_labels
+from whoknows.io.labels.write import write_labels, write_predictions
 from whoknows.io.parquet import ParquetFeatures
-from whoknows.io.tables import write_table
 from whoknows.io.texts import TextFeatures, read_texts
+from whoknows.io.writing import write_table
 
 __all__ = [
     "FORMATS",
@@ -34,7 +28,6 @@ __all__ = [
     "read_labels",
     "read_texts",
     "size_limit",
-    "write_consensus",
     "write_labels",
     "write_predictions",
     "write_table",

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from whoknows.data.errors import InputError
+from whoknows.data.dataframes import ALIASES
 from whoknows.data.vocabulary import Factor, factorize, show
-from whoknows.io.arrow import MAGIC, factorize_column, read_arrow
+from whoknows.io import encoding
+from whoknows.io.binary import ARROW, factorize_column, read_arrow
 from whoknows.io.delimited import later_header, parse_ids, parse_labels, read_columns, unescaped
-from whoknows.io.encoding import ZIP, allowed_size, decode, read_bytes, size_limit, unzip
-from whoknows.io.errors import FileError, Path
-from whoknows.io.json_records import Record, as_scalar, looks_like_json, read_records
+from whoknows.io.encoding import ZIP, allowed_size, decode, read_bytes, unzip
+from whoknows.io.errors import FileError, Path, naming, reading
 
 _MAX_MEMBERS = 10_000  # files in a bundle
+_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
 
 @dataclass(frozen=True)
@@ -51,18 +54,12 @@ class Table:
     def values(self, name: str) -> list[Any]:
         """Return the values of a column as in the file, None if missing."""
         column = self.column(name)
-        values = [*(unescaped(column.values) if self.is_text else column.values), None]
-        return [values[code] for code in column.codes]
+        return by_row(Factor(column.codes, unescaped(column.values)) if self.is_text else column)
 
-    def records(self, ids: Sequence[str]) -> list[Record]:
+    def records(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         """Return rows as records; columns named in ``ids`` hold ids, the others labels or text."""
-        parsed = {name: self.ids(name) if name in ids else self.labels(name) for name in self.names}
-        values = [[*column.values, None] for column in parsed.values()]
-        codes = [column.codes.tolist() for column in parsed.values()]
-        return [
-            dict(zip(parsed, (known[code] for known, code in zip(values, row, strict=True)), strict=True))
-            for row in zip(*codes, strict=True)
-        ]
+        columns = [by_row(self.ids(name) if name in ids else self.labels(name)) for name in self.names]
+        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _parsed(self, name: str, parse: Callable[[list[Any]], list[Any]]) -> Factor:
         """Return a column with its distinct values parsed."""
@@ -70,6 +67,12 @@ class Table:
         parsed = factorize(unescaped(parse(column.values)) if self.is_text else column.values, name)
         codes = np.append(parsed.codes, np.int32(-1))[column.codes]
         return Factor(codes, parsed.values)
+
+
+def by_row(column: Factor) -> list[Any]:
+    """Return the value of each row of a column, None if missing."""
+    values = [*column.values, None]
+    return [values[code] for code in column.codes.tolist()]
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,20 @@ class Content:
         """Names of the columns, or keys of the records; none for a bundle."""
         return self.table.names if self.table else ()
 
+    def table_of(self, expected: str) -> Table:
+        """Return the table; if there is none, an error says what was expected."""
+        if self.table is None:
+            raise FileError(self.path, f"is {self}; expected {expected}.")
+        return self.table
+
+    def records(self, expected: str, ids: Sequence[str] = ()) -> list[Record]:
+        """Return the records, or rows of CSV if columns named in ``ids`` hold ids; else raise an error."""
+        if self.rows is not None:
+            return self.rows()
+        if not ids:
+            raise FileError(self.path, f"is {self}; expected {expected}.")
+        return _numbered(self.table_of(expected).records(ids), self.path)
+
     def __str__(self) -> str:
         """Describe the content, for a message."""
         if self.members is not None:
@@ -115,46 +132,40 @@ def open_content(path: Path) -> Content:
 
 def open_data(data: bytes, path: Path) -> Content:
     """Parse the bytes of a file of any kind."""
-    if data.startswith(MAGIC):
+    if data.startswith(ARROW):
         return _of_arrow(read_arrow(data, path), path)
     if data.startswith(ZIP):
         return _open_zip(data, path)
     text = decode(data, path)
     if looks_like_json(text):
         container, records = read_records(text, path)
-        return Content(path, container, table_of_records(records, path), lambda: records)
+        return Content(path, container, _of_records(records, path), lambda: records)
     columns = read_columns(text, path)
     table = Table(list(columns), columns.__getitem__, is_text=True, hint=later_header(text))
     return Content(path, "CSV", table)
 
 
-def table_of_records(records: list[Record], path: Path) -> Table:
+def _of_records(records: list[Record], path: Path) -> Table:
     """Return records as a table; keys that a record does not have are missing values."""
     names = list(dict.fromkeys(key for record in records for key in record))
 
     def column(name: str) -> Factor:
-        values = [as_scalar(r.get(name), repr(name), n, path) for n, r in enumerate(records, 1)]
-        try:
-            return factorize(values, name)
-        except InputError as error:  # true next to 1
-            raise FileError(path, error.message) from None
+        with naming(path):  # true next to 1
+            return factorize([record.scalar(name) for record in records], name)
 
     return Table(names, column, is_text=False)
 
 
 def _of_arrow(table: Any, path: Path) -> Content:
     columns = Table(table.column_names, lambda name: factorize_column(table, name, path), is_text=False)
-    return Content(path, "Parquet", columns, table.to_pylist)
+    return Content(path, "Parquet", columns, lambda: _numbered(table.to_pylist(), path))
 
 
 def _open_folder(path: Path) -> Content:
     """Read every file of a folder that is not hidden."""
-    try:
-        names = sorted(
-            entry.name for entry in os.scandir(path) if entry.is_file() and _is_visible(entry.name)
-        )
-    except OSError as error:
-        raise FileError(path, f"cannot be read ({error.strerror}).") from None
+    with reading(path, "cannot be read ({})."):
+        files = [entry.name for entry in os.scandir(path) if entry.is_file()]
+    names = sorted(filter(_is_visible, files))
     if len(names) > _MAX_MEMBERS:
         raise FileError(path, f"holds {len(names)} files; expected at most {_MAX_MEMBERS}.")
     return _bundle(path, "folder", {name: read_bytes(os.path.join(path, name)) for name in names})
@@ -163,7 +174,7 @@ def _open_folder(path: Path) -> Content:
 def _open_zip(data: bytes, path: Path) -> Content:
     """Read every file of a zip archive that is not hidden, within the size limit of the archive."""
     limit = allowed_size(len(data))
-    with size_limit(limit):
+    with encoding.size_limit(limit):
         return _bundle(path, "zip", unzip(data, path, limit, _is_visible))
 
 
@@ -182,3 +193,180 @@ def _bundle(path: Path, container: str, files: Mapping[str, bytes]) -> Content:
     if not members:
         raise FileError(path, f"is a {container} without a file of labels.")
     return Content(path, container, members=members)
+
+
+# --- names of columns -------------------------------------------------------------------------------
+
+
+def must_have(names: Sequence[str], wanted: str, what: str, path: Path) -> str:
+    """Return the wanted name if it exists; else raise an error that lists the existing names."""
+    if wanted in names:
+        return wanted
+    near = difflib.get_close_matches(wanted, names[:1000], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    seen = f"There are {show(names, 20)}." if names else "There is none."
+    raise FileError(path, f"has no {what} {wanted!r}.{hint} {seen}")
+
+
+def item_column(names: Sequence[str]) -> str | None:
+    """Return the column of ids: item, an alias of it, or the index as pandas writes it."""
+    bare = {name.strip().lower(): name for name in reversed(names)}
+    index = "__index_level_0__" if "__index_level_0__" in names else None
+    index = names[0] if names and names[0] in ("", "Unnamed: 0") else index
+    return next((bare[name] for name in ("item", *ALIASES["item"]) if name in bare), index)
+
+
+def find_id(names: Sequence[str], given: str | None, path: Path) -> str | None:
+    """Return the column of the ids: the given one, else that of `item_column`; None if there is none."""
+    return item_column(names) if given is None else must_have(names, given, "column for the item", path)
+
+
+def refuse_repeated_ids(ids: Factor, path: Path) -> None:
+    """Refuse rows without an id, and ids of several rows."""
+    if (ids.codes < 0).any():
+        row = int(np.argmin(ids.codes)) + 1
+        raise FileError(path, f"has no id in row {row}, not counting a header; expected one in every row.")
+    if len(ids.values) < len(ids.codes):
+        twice = ids.values[int(np.argmax(np.bincount(ids.codes) > 1))]
+        raise FileError(path, f"has item {twice!r} more than once; expected one row per item.")
+
+
+# --- JSON: records, and checked access to their values ----------------------------------------------
+
+
+def looks_like_json(text: str) -> bool:
+    """Whether a text starts as JSON or JSONL does."""
+    return text.lstrip()[:1] in ("[", "{")
+
+
+def read_records(text: str, path: Path) -> tuple[str, list[Record]]:
+    """Return the name of the container, JSON or JSONL, and the objects in it.
+
+    A file that starts with an object is JSONL if its first line is a complete object.
+    """
+    encoding.refuse_large_json(text, path)
+    first = text.lstrip().partition("\n")[0]
+    if first.startswith("{") and _is_json(first):
+        return "JSONL", _numbered(_read_lines(text, path), path)
+    content = _parse(text, path)
+    records = content if isinstance(content, list) else [content]
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            raise FileError(path, f"expected a list of objects, got {kind_of(record)} at position {number}.")
+    if not records:
+        raise FileError(path, "holds an empty list.")
+    return "JSON", _numbered(records, path)
+
+
+def _numbered(records: Iterable[dict[str, Any]], path: Path) -> list[Record]:
+    return [Record(record, number, path) for number, record in enumerate(records, 1)]
+
+
+class Record(dict[str, Any]):
+    """An object of a JSON file, with checked access to its values; errors name the record by its number.
+
+    Parameters
+    ----------
+    values : dict
+    number : int
+        Position of the record in the file, counting from 1.
+    path : str or path
+    """
+
+    __slots__ = ("number", "path")  # there may be millions
+
+    def __init__(self, values: dict[str, Any], number: int, path: Path) -> None:
+        super().__init__(values)
+        self.number, self.path = number, path
+
+    def scalar(self, key: str) -> Hashable:
+        """Return a value that is text, a number or null."""
+        value = self.get(key)
+        return self.as_scalar(value, repr(key)) if isinstance(value, (dict, list)) else value
+
+    def entries(self, key: str) -> list[Any]:
+        """Return a value that is a list; [] if it is null."""
+        return list(self._expect(list, self.get(key), repr(key)))
+
+    def inner(self, key: str) -> Record:
+        """Return a value that is an object; {} if it is null."""
+        return self.as_object(self.get(key), repr(key))
+
+    def objects(self, key: str) -> list[Record]:
+        """Return a value that is a list of objects."""
+        return [self.as_object(entry, f"an entry of {key!r}") for entry in self.entries(key)]
+
+    def as_object(self, value: Any, what: str) -> Record:
+        """Return an object in this record; {} if it is null."""
+        return Record(self._expect(dict, value, what), self.number, self.path)
+
+    def as_scalar(self, value: Any, what: str) -> Hashable:
+        """Return a value that is text, a number or null."""
+        if isinstance(value, (dict, list)):
+            raise self._unexpected("text or a number", value, what)
+        return value
+
+    def answer(self, value: Any) -> Hashable:
+        """Return the only answer in a value: text, a number, or the only entry of a list."""
+        if isinstance(value, list) and len(value) > 1:
+            raise FileError(
+                self.path,
+                f"has several labels in one answer ({show(value)} in record {self.number}). Expected "
+                "questions with one answer: turn each label into a question with the answers yes and no.",
+            )
+        if isinstance(value, list):
+            value = value[0] if value else None
+        return self.as_scalar(value, "the answer")
+
+    def _expect(self, kind: type, value: Any, what: str) -> Any:
+        """Return a value of this type, an empty one if it is null."""
+        if value is not None and not isinstance(value, kind):
+            raise self._unexpected(_KINDS[kind], value, what)
+        return kind() if value is None else value
+
+    def _unexpected(self, expected: str, value: Any, what: str) -> FileError:
+        return FileError(
+            self.path, f"expected {what} of record {self.number} to be {expected}, got {kind_of(value)}."
+        )
+
+
+def kind_of(value: Any) -> str:
+    """Return the JSON type of a value, for a message."""
+    return _KINDS.get(type(value), "a number")
+
+
+def _read_lines(text: str, path: Path) -> Iterator[dict[str, Any]]:
+    """Parse the lines of a JSONL file. Only a line feed ends a line: text may hold other line ends."""
+    encoding.refuse_long_lines(text, path)
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            record = _parse(line, path, number)
+            if not isinstance(record, dict):
+                raise FileError(path, f"expected an object in line {number}, got {kind_of(record)}.")
+            yield record
+
+
+def _parse(text: str, path: Path, line: int | None = None) -> Any:
+    """Parse one JSON text; ``line`` is its line number in a JSONL file."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        raise FileError(
+            path,
+            f"is not valid JSON at line {line or error.lineno}, character {error.colno} ({error.msg})."
+            + (" It seems to be cut off: export or download it again." if cut else ""),
+        ) from None
+    except RecursionError:
+        raise FileError(path, "is nested too deeply to be an export of labels.") from None
+    except ValueError as error:  # a number with more digits than Python accepts
+        raise FileError(path, f"holds a number that cannot be read ({error}).") from None
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text is valid JSON."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

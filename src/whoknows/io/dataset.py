@@ -11,9 +11,9 @@ import numpy as np
 
 from whoknows._array import Rows
 from whoknows.data.annotations import Annotations
-from whoknows.data.errors import Advice, InputError
+from whoknows.data.errors import Advice
 from whoknows.data.vocabulary import show, tight_array
-from whoknows.io.errors import FileError
+from whoknows.io.errors import FileError, naming
 from whoknows.io.features import Features
 from whoknows.io.id_matching import How, match_ids
 from whoknows.io.labels.format import LabelFile
@@ -112,10 +112,8 @@ def join(labels: LabelFile | Annotations, features: Any, *, allow_missing: bool 
     Y = labels.annotations if isinstance(labels, LabelFile) else labels
     source = os.fspath(labels.path) if isinstance(labels, LabelFile) else "labels"
     features = features if isinstance(features, Features) else Features.of(features)
-    try:
+    with naming(features.path, f"cannot be joined with {source}: "):
         rows, how = match_ids(Y.items.tolist(), features.ids)
-    except InputError as error:
-        raise FileError(features.path, f"cannot be joined with {source}: ", error.message) from None
     if not (rows >= 0).any():
         raise FileError(
             features.path,

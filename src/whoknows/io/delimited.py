@@ -50,7 +50,7 @@ def read_header(text: str, path: Path) -> tuple[str, list[str]]:
     header = [name.strip("\ufeff \t\r\n") for name in next(_rows(text, best, path))]
     if len(header) > MAX_COLUMNS:
         raise FileError(path, f"has {len(header)} columns; expected at most {MAX_COLUMNS}.")
-    _refuse_repeated(header, path)
+    refuse_repeated(header, path)
     return best, header
 
 
@@ -172,7 +172,7 @@ def _rows(text: str, delimiter: str, path: Path) -> Iterator[list[str]]:
         csv.field_size_limit(limit)
 
 
-def _refuse_repeated(header: Sequence[str], path: Path) -> None:
+def refuse_repeated(header: Sequence[str], path: Path) -> None:
     """Refuse duplicate column names; several columns may be without a name."""
     repeated = [name for name, count in Counter(header).items() if name and count > 1]
     if repeated:

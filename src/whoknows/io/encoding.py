@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from whoknows.data.errors import Advice, InputError
-from whoknows.io.errors import FileError, Path
+from whoknows.io.errors import FileError, Path, reading
 
 MAX_SIZE = 1 << 29  # bytes that any file may decompress to
 MAX_RATIO = 16  # a file may also decompress to this many times its own length: real data compress less
@@ -25,7 +25,7 @@ MAX_LINE = 1 << 24  # characters of one line of CSV or JSONL
 
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError)
+_BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError)
 _PART = 1 << 26  # bytes read at a time
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _NOT_TEXT = (
@@ -101,19 +101,11 @@ def _amount(size: int) -> str:
 def read_bytes(path: Path, limit: int = MAX_FILE) -> bytes:
     """Read a whole file; one that is empty or larger than the limit is refused."""
     limit = _max_size.get() or limit
-    try:
-        with open(path, "rb") as file:
-            parts: list[bytes] = []
-            while sum(map(len, parts)) <= limit and (part := file.read(_PART)):
-                parts.append(part)
-            data = b"".join(parts)
-    except FileNotFoundError:
-        raise FileError(path, "there is no such file.") from None
-    except IsADirectoryError:
-        raise FileError(path, "is a folder; expected a file.") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise FileError(path, f"cannot be read ({reason}).") from None
+    with reading(path, "cannot be read ({}).", ValueError), open(path, "rb") as file:
+        parts: list[bytes] = []
+        while sum(map(len, parts)) <= limit and (part := file.read(_PART)):
+            parts.append(part)
+        data = b"".join(parts)
     if len(data) > limit:
         raise FileError(
             path,
@@ -160,19 +152,15 @@ def decode(data: bytes, path: Path) -> str:
 
 def refuse_long_lines(text: str, path: Path) -> None:
     """Refuse a line of more than `MAX_LINE` characters: one record cannot be that long."""
-    if "\n" not in text:
-        text = text.replace("\r", "\n")
-    start, number = 0, 1
-    while len(text) - start > MAX_LINE:
-        end = text.find("\n", start, start + MAX_LINE)
-        if end < 0:
-            raise FileError(
-                path,
-                f"has more than {MAX_LINE >> 20} MiB in line {number}. Expected one row or record per line.",
-            )
-        end = text.rfind("\n", start, start + MAX_LINE)
-        number += text.count("\n", start, end + 1)
-        start = end + 1
+    if len(text) <= MAX_LINE:
+        return
+    lines = io.StringIO(text, newline="\n" if "\n" in text else "\r")
+    number = next((number for number, line in enumerate(lines, 1) if len(line) > MAX_LINE), None)
+    if number is not None:
+        raise FileError(
+            path,
+            f"has more than {MAX_LINE >> 20} MiB in line {number}. Expected one row or record per line.",
+        )
 
 
 def _encoding(data: bytes) -> tuple[str, int]:
@@ -198,20 +186,16 @@ def unzip(data: bytes, path: Path, limit: int, keep: Callable[[str], bool]) -> d
 
     No more is decompressed than the table of contents declares, whatever the archive holds.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            infos = [info for info in archive.infolist() if not info.is_dir()]
-            if any(info.filename == "[Content_Types].xml" for info in infos):
-                raise FileError(path, "is an Excel workbook or another Office document. Save it as CSV.")
-            refuse_expansion(sum(info.file_size for info in infos), limit, path)
-            odd = next((info.filename for info in infos if info.compress_type not in _METHODS), None)
-            if odd is not None:
-                raise FileError(path, f"packs {odd!r} in an unusual way. Zip it again.")
-            return {info.filename: _member(archive, info) for info in infos if keep(info.filename)}
-    except FileError:
-        raise
-    except _BROKEN as error:
-        raise FileError(path, f"cannot be unpacked ({error}). Export it again, without a password.") from None
+    problem = "cannot be unpacked ({}). Export it again, without a password."
+    with reading(path, problem, *_BROKEN), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        infos = [info for info in archive.infolist() if not info.is_dir()]
+        if any(info.filename == "[Content_Types].xml" for info in infos):
+            raise FileError(path, "is an Excel workbook or another Office document. Save it as CSV.")
+        refuse_expansion(sum(info.file_size for info in infos), limit, path)
+        odd = next((info.filename for info in infos if info.compress_type not in _METHODS), None)
+        if odd is not None:
+            raise FileError(path, f"packs {odd!r} in an unusual way. Zip it again.")
+        return {info.filename: _member(archive, info) for info in infos if keep(info.filename)}
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

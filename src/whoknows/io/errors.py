@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike, fspath
 
 from whoknows.data.errors import InputError, Message
@@ -37,3 +39,41 @@ class FileError(InputError):
     def message(self) -> Message:
         """The message with its parts."""
         return Message(f"{self.path}: ", self.problem)
+
+
+@contextmanager
+def naming(path: Path, *words: str) -> Iterator[None]:
+    """Turn an error about the data into one that names the file that they are from."""
+    try:
+        yield
+    except FileError:
+        raise
+    except InputError as error:
+        raise FileError(path, *words, error.message) from None
+
+
+@contextmanager
+def reading(path: Path, problem: str, *errors: type[Exception]) -> Iterator[None]:
+    """Turn errors of the system, and errors of some types, into a `FileError`.
+
+    Parameters
+    ----------
+    path : str or path
+    problem : str
+        What the error means, with {} for the reason.
+    *errors : types
+    """
+    expected: tuple[type[Exception], ...] = (OSError, *errors)
+    try:
+        yield
+    except FileError:
+        raise
+    except FileNotFoundError:
+        raise FileError(path, "there is no such file.") from None
+    except IsADirectoryError:
+        raise FileError(path, "is a folder; expected a file.") from None
+    except PermissionError as error:
+        raise FileError(path, f"cannot be read ({error.strerror}).") from None
+    except expected as error:
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(".")[:200]
+        raise FileError(path, problem.format(reason)) from None

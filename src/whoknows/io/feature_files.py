@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,32 +11,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whoknows.data.errors import Advice
 from whoknows.data.vocabulary import show
-from whoknows.io import arrow, npy
-from whoknows.io.arrow import is_list, is_number
+from whoknows.io.binary import ARROW, NUMPY, is_list, is_number, read_arrow, read_npy, read_npz
+from whoknows.io.containers import Record, find_id, kind_of, looks_like_json, must_have, read_records
 from whoknows.io.delimited import blocks, is_missing_text, later_header, parse_ids, read_header, unescaped
 from whoknows.io.encoding import decode
 from whoknows.io.errors import FileError, Path
-from whoknows.io.json_records import Record, kind_of, looks_like_json, read_records
-from whoknows.io.labels.format import item_column, must_have
 
 
 @dataclass
-class NonNumericCells:
-    """Cells of a column that are neither numbers nor blank: their count, and the first with its row."""
+class Cells:
+    """Numbers of a column, NaN for blank and other cells; how many others there are, and the first one.
 
+    Parameters
+    ----------
+    parse : function from cell to number
+        NaN for a blank cell, ValueError for one that is neither blank nor a number.
+    """
+
+    parse: Callable[[Any], float]
+    numbers: list[NDArray[np.float64]] = field(default_factory=list)
+    n_rows: int = 0
     count: int = 0
     value: Any = None
     row: int = 0
 
-    def add(self, value: Any, row: int) -> None:
-        """Count one more; a number with a decimal comma takes precedence as the example."""
-        if not self.count or (has_comma(value) and not has_comma(self.value)):
-            self.value, self.row = value, row
-        self.count += 1
+    def extend(self, cells: Sequence[Any]) -> None:
+        """Add cells; a number with a decimal comma takes precedence as the example of other cells."""
+        numbers = np.full(len(cells), np.nan)
+        for place, cell in enumerate(cells):
+            try:
+                numbers[place] = self.parse(cell)
+            except ValueError:
+                if not self.count or (has_comma(cell) and not has_comma(self.value)):
+                    self.value, self.row = cell, self.n_rows + place + 1
+                self.count += 1
+        self.add(numbers)
+
+    def add(self, numbers: NDArray[np.float64]) -> None:
+        """Add numbers."""
+        self.numbers.append(numbers)
+        self.n_rows += len(numbers)
 
     def __str__(self) -> str:
-        """Return a note for the user."""
+        """Return a note on the other cells for the user."""
         value = repr(str(self.value)[:40])
         if self.count == 1:
             return f"1 cell is not a number ({value}, row {self.row}): treated as missing"
@@ -60,43 +79,105 @@ class Numbers:
         Read only when called, as a file may hold several.
     left_out : dict from name to a value
         Columns that are not numeric, and the first value that is not a number.
-    non_numeric : dict from name to NonNumericCells
-        Other cells of numeric columns; they are NaN.
+    notes : list of str
+        On other cells of numeric columns; they are NaN.
     """
 
     ids: Sequence[Any] | None = None
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     vectors: dict[str, Callable[[], NDArray[Any]]] = field(default_factory=dict)
     left_out: dict[str, Any] = field(default_factory=dict)
-    non_numeric: dict[str, NonNumericCells] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
-    def add(self, name: str, numbers: NDArray[Any], others: NonNumericCells) -> None:
+    def add(self, name: str, cells: Cells) -> None:
         """Add a column, with NaN for other cells, if at least half of its non-blank cells are numbers."""
-        if others.count > np.count_nonzero(~np.isnan(numbers)) or has_comma(others.value):
-            self.left_out[name] = others.value
+        numbers = np.concatenate(cells.numbers)
+        if cells.count > np.count_nonzero(~np.isnan(numbers)) or has_comma(cells.value):
+            self.left_out[name] = cells.value
             return
         self.columns[name] = numbers
-        if others.count:
-            self.non_numeric[name] = others
+        self.notes += [f"{name}: {cells}"] if cells.count else []
 
 
-def read_numbers(data: bytes, path: Path, id_column: str | None) -> Numbers:
+def read_matrix(
+    data: bytes, path: Path, id_column: str | None, vector: str | None
+) -> tuple[Sequence[Any] | None, NDArray[Any], tuple[str, ...], list[str]]:
+    """Read a file of features: ids or None, features, their names, and notes on what was left out."""
+    numbers = _read_numbers(data, path, id_column)
+    others = {name: f"such as {str(value)[:40]!r}" for name, value in numbers.left_out.items()}
+    chosen, notes = choose_columns(list(numbers.columns), list(numbers.vectors), others, vector, path)
+    if not chosen:
+        raise FileError(path, "has no column of numbers.", *_why_not(numbers.left_out))
+    if any(map(has_comma, numbers.left_out.values())):
+        notes[0] += "; use a decimal point"
+    if chosen[0] in numbers.vectors:
+        X = numbers.vectors[chosen[0]]()
+        check_matrix(X, path)
+        X = X.astype(np.float32 if X.dtype in (np.float16, np.float32) else np.float64)
+        return numbers.ids, X, tuple(f"{chosen[0]}{place}" for place in range(X.shape[1])), notes
+    return numbers.ids, np.column_stack(list(numbers.columns.values())), tuple(chosen), notes + numbers.notes
+
+
+def choose_columns(
+    numbers: Sequence[str], lists: Sequence[str], others: Mapping[str, str], vector: str | None, path: Path
+) -> tuple[Sequence[str], list[str]]:
+    """Return the columns to use as features, and notes on the other ones.
+
+    Parameters
+    ----------
+    numbers, lists : sequence of str
+        Columns of numbers, and of lists of numbers: one of these is used, if there is any.
+    others : mapping from column to what it holds
+    vector : str or None
+        Which column of lists to use.
+    """
+    if vector is not None:
+        must_have(lists, vector, "column of lists", path)
+    elif len(lists) > 1:
+        advice = Advice("vector", "vector=...")
+        raise FileError(path, f"has several columns of lists: {show(lists)}. Choose one: ", advice)
+    chosen = [vector] if vector is not None else lists or numbers
+    notes = []
+    if others and chosen:
+        shown = ", ".join(f"{name!r} ({what})" for name, what in list(others.items())[:5])
+        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
+        notes.append(f"columns left out, as they hold no numbers: {shown}{more}")
+    unused = [name for name in (*numbers, *lists) if name not in chosen]
+    return chosen, [*notes, f"columns left out: {show(unused)}"] if unused else notes
+
+
+def _why_not(left_out: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a column without numbers holds, and what to do about it."""
+    if not left_out:
+        return ()
+    name, value = next(iter(left_out.items()))
+    return f" Column {name!r} holds {str(value)[:40]!r}. ", (
+        "Use a decimal point." if has_comma(value) else Advice("text", "For text, see TextFeatures.")
+    )
+
+
+def check_matrix(X: NDArray[Any], path: Path) -> None:
+    """Refuse an array that is not a matrix of numbers."""
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
+        raise FileError(
+            path,
+            f"holds an array of shape {X.shape} and type {X.dtype}; expected numbers, one row per item "
+            "and one column per feature.",
+        )
+
+
+def _read_numbers(data: bytes, path: Path, id_column: str | None) -> Numbers:
     """Read a file of features by its content."""
-    if data.startswith(npy.MAGIC):
-        return Numbers(vectors={"f": partial(npy.read_npy, data, path)})
+    if data.startswith(NUMPY):
+        return Numbers(vectors={"f": partial(read_npy, data, path)})
     if data.startswith(b"PK"):
-        return _of_npz(npy.read_npz(data, path), path)
-    if data.startswith(arrow.MAGIC):
-        return _of_arrow(arrow.read_arrow(data, path), path, id_column)
+        return _of_npz(read_npz(data, path), path)
+    if data.startswith(ARROW):
+        return _of_arrow(read_arrow(data, path), path, id_column)
     text = decode(data, path)
     if looks_like_json(text):
         return _of_records(read_records(text, path)[1], path, id_column)
     return _of_csv(text, path, id_column)
-
-
-def find_id(names: Sequence[str], given: str | None, path: Path) -> str | None:
-    """Return the column of the ids: the given one, else item or an alias of it; None if there is none."""
-    return item_column(names) if given is None else must_have(names, given, "column for the item", path)
 
 
 def _of_npz(members: dict[str, NDArray[Any]], path: Path) -> Numbers:
@@ -115,45 +196,31 @@ def _of_csv(text: str, path: Path, id_column: str | None) -> Numbers:
     delimiter, header = read_header(text, path)
     name = find_id(header, id_column, path)
     place = None if name is None else header.index(name)
-    table = Numbers()
-    parts: dict[int, list[NDArray[Any]]] = {c: [] for c in range(len(header)) if c != place}
-    others = {column: NonNumericCells() for column in parts}
-    cells: list[str] = []
-    n_rows = 0
+    columns = {column: Cells(_number_in_text) for column in range(len(header)) if column != place}
+    ids: list[str] = []
     for block in blocks(text, delimiter, path):
-        cells += () if place is None else block[place]
-        for column in parts:
+        ids += () if place is None else block[place]
+        for column, cells in columns.items():
             if not header[column] and any(map(str.strip, block[column])):
                 raise FileError(
                     path,
                     f"has no name for column {column + 1}. Write one in the first row.{later_header(text)}",
                 )
-            parts[column].append(_floats(block[column], others[column], n_rows))
-        n_rows += len(block[0])
-    for column, floats in parts.items():
-        if floats and header[column]:
-            table.add(header[column], np.concatenate(floats), others[column])
-    table.ids = None if place is None else unescaped(parse_ids(cells))
+            try:
+                cells.add(np.array(block[column], dtype=float))
+            except ValueError:
+                cells.extend(block[column])
+    table = Numbers(None if place is None else unescaped(parse_ids(ids)))
+    for column, cells in columns.items():
+        if cells.n_rows and header[column]:
+            table.add(header[column], cells)
     return table
 
 
-def _floats(cells: Sequence[str], others: NonNumericCells, start: int) -> NDArray[np.float64]:
-    """Return cells as numbers, NaN for blank and other cells; the first cell is in row start + 1."""
-    try:
-        return np.array(cells, dtype=float)
-    except ValueError:
-        numbers = np.full(len(cells), np.nan)
-    for place, cell in enumerate(cells):
-        if not is_missing_text(cell):
-            try:
-                numbers[place] = _number(cell)
-            except ValueError:
-                others.add(cell, start + place + 1)
-    return numbers
-
-
-def _number(cell: str) -> float:
+def _number_in_text(cell: str) -> float:
     """Return the number in a cell; true and false are 1 and 0, as in other kinds of files."""
+    if is_missing_text(cell):
+        return np.nan
     truth = {"true": 1.0, "false": 0.0}
     word = cell.strip().lower()
     return truth[word] if word in truth else float(cell)
@@ -214,15 +281,12 @@ def _of_records(records: list[Record], path: Path, id_column: str | None) -> Num
         values = [record.get(other) for record in records]
         if other == name:
             continue
-        cells = NonNumericCells()
-        for row, value in enumerate(values, 1):
-            if not (value is None or isinstance(value, (int, float))):
-                cells.add(value, row)
+        cells = Cells(_number_in_json)
+        cells.extend(values)
         if isinstance(cells.value, list):
             table.vectors[other] = partial(_stack, values, other, path)
         else:
-            numbers = [_float(v) if isinstance(v, (int, float)) else np.nan for v in values]
-            table.add(other, np.array(numbers), cells)
+            table.add(other, cells)
     return table
 
 
@@ -236,12 +300,14 @@ def _stack(rows: Sequence[Any], name: str, path: Path) -> NDArray[np.float64]:
         odd = [value for value in row if not isinstance(value, (int, float))]
         if odd:
             raise FileError(path, f"expected numbers in {name!r} of record {number}, got {show(odd, 1)}.")
-    return np.array([[_float(value) for value in row] for row in rows])
+    return np.array([[_number_in_json(value) for value in row] for row in rows])
 
 
-def _float(value: float) -> float:
-    """Return a number as a float, infinite if it has too many digits."""
+def _number_in_json(value: Any) -> float:
+    """Return a number of a record, infinite if it has too many digits; NaN if it is null."""
+    if not (value is None or isinstance(value, (int, float))):
+        raise ValueError(f"{value!r} is not a number")
     try:
-        return float(value)
+        return np.nan if value is None else float(value)
     except OverflowError:
         return float("inf")

@@ -8,21 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whoknows._array import LARGEST, too_large
-from whoknows.data.errors import Advice
 from whoknows.data.vocabulary import Ids, factorize, show, tight_array
-from whoknows.io import npy
-from whoknows.io.arrow import PARQUET
-from whoknows.io.containers import open_content
+from whoknows.io.binary import NOT_NUMPY, NUMPY, PARQUET, is_list, is_number, read_npy
+from whoknows.io.containers import by_row, find_id, must_have, open_content, refuse_repeated_ids
 from whoknows.io.delimited import parse_ids, unescaped
 from whoknows.io.encoding import MAX_FEATURES, decode, read_bytes
-from whoknows.io.errors import FileError, Path
-from whoknows.io.feature_files import Numbers, find_id, has_comma, read_numbers
-from whoknows.io.labels.format import must_have
-from whoknows.io.parquet.layout import find_files, open_file, several_vectors, usable_columns
-from whoknows.io.parquet.rows import MEMORY, ParquetFeatures
+from whoknows.io.errors import FileError, Path, reading
+from whoknows.io.feature_files import check_matrix, choose_columns, read_matrix
+from whoknows.io.parquet import MEMORY, ParquetFeatures
+from whoknows.io.parquet_files import find_files, open_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +122,8 @@ def read_features(
     """
     limit = MEMORY if memory is None else min(memory, MEMORY)
     if os.path.isdir(path) or (memory is not None and bytes_needed(path) > memory):
-        features = _map_npy(path) if is_npy(path) else _open_parquet(path, id_column, vector, limit)
+        is_npy = _starts_with(path, NUMPY)
+        features = _map_npy(path) if is_npy else _open_parquet(path, id_column, vector, limit)
     else:
         features = _read_into_memory(path, id_column, vector)
     ids = ids_file(path) if ids is None and features.numbered else ids
@@ -139,11 +136,10 @@ def bytes_needed(path: Path) -> int:
     A file that is missing or damaged needs 0: the error is raised when it is read.
     """
     try:
-        if is_npy(path):
+        if _starts_with(path, NUMPY):
             return int(_map_npy(path).X.size) * 8
-        with open(path, "rb") as file:
-            if file.read(len(PARQUET)) != PARQUET:
-                return 0
+        if not _starts_with(path, PARQUET):
+            return 0
         metadata = open_file(os.fspath(path)).metadata
     except (FileError, OSError):
         return 0
@@ -185,10 +181,7 @@ def impute_median(
 
 
 def _refuse_huge(features: Features) -> None:
-    infinite = np.isinf(features.X).any(axis=0)
-    if infinite.any():
-        names = [name for name, some in zip(features.names, infinite, strict=True) if some]
-        raise FileError(features.path, f"holds infinite numbers in {show(names, 3)}. Leave such cells blank.")
+    """Refuse numbers that are infinite or too large to be squared."""
     place = too_large(features.X)
     if place is not None:
         row, column = place
@@ -217,10 +210,8 @@ def _without_empty(features: Features) -> Features:
 
 def _read_into_memory(path: Path, id_column: str | None, vector: str | None) -> Features:
     """Read a whole file of any kind."""
-    numbers = read_numbers(read_bytes(path, MAX_FEATURES), path, id_column)
-    notes: list[str] = []
-    X, names = _matrix(numbers, vector, notes, path)
-    numbered = numbers.ids is None
+    found, X, names, notes = read_matrix(read_bytes(path, MAX_FEATURES), path, id_column, vector)
+    numbered = found is None
     if numbered and ids_file(path) is None:
         notes.append(NUMBERED)
     missing = np.isnan(X).sum(axis=0)
@@ -228,89 +219,40 @@ def _read_into_memory(path: Path, id_column: str | None, vector: str | None) -> 
         first = names[int(np.argmax(missing > 0))]
         several = f"{int(missing.sum())} numbers are missing, the first in {first!r}"
         notes.append(several if missing.sum() > 1 else f"1 number is missing, in {first!r}")
-    return Features(check_ids(numbers.ids, len(X), path), X, names, tuple(notes), path, numbered)
+    return Features(check_ids(found, len(X), path), X, names, tuple(notes), path, numbered)
 
 
 def _open_parquet(path: Path, id_column: str | None, vector: str | None, memory: int) -> Features:
     """Open Parquet files without reading features; those columns are used that would be read."""
     file = find_files(path)[0]
-    columns, notes = usable_columns(open_file(file).schema_arrow, id_column, vector, file)
+    schema = open_file(file).schema_arrow
+    item = find_id(schema.names, id_column, file)
+    kinds = {name: kind for name, kind in zip(schema.names, schema.types, strict=True) if name != item}
+    numbers = [name for name, kind in kinds.items() if is_number(kind)]
+    lists = [name for name, kind in kinds.items() if is_list(kind)]
+    others = {name: str(kind) for name, kind in kinds.items() if name not in (*numbers, *lists)}
+    columns, notes = choose_columns(numbers, lists, others, vector, file)
+    if not columns:
+        raise FileError(file, f"has no column of numbers; there are {show(schema.names, 20)}.")
     features = Features.of(ParquetFeatures(path, id_column, columns, memory=memory))
     return replace(features, notes=tuple(notes), path=path)
 
 
-def is_npy(path: Path) -> bool:
-    """Whether a file is a .npy file."""
+def _starts_with(path: Path, magic: bytes) -> bool:
+    """Whether a path is that of a file that starts with some bytes."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
-        return file.read(len(npy.MAGIC)) == npy.MAGIC
+        return file.read(len(magic)) == magic
 
 
 def _map_npy(path: Path) -> Features:
     """Open a .npy file through a memory map."""
-    try:
+    with reading(path, NOT_NUMPY, ValueError, EOFError):
         X = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise FileError(path, f"is damaged, or is not a NumPy file ({error}). Save it again.") from None
-    _check_matrix(X, path)
-    return Features(np.arange(len(X)), X, _numbered_names("f", X), (), path, numbered=True)
-
-
-def _matrix(
-    numbers: Numbers, vector: str | None, notes: list[str], path: Path
-) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Return the lists of a file, or its columns, as a matrix, and the names of the features."""
-    vectors, columns, left_out = numbers.vectors, numbers.columns, numbers.left_out
-    if len(vectors) > 1 and vector is None:
-        raise several_vectors(list(vectors), path)
-    if vector is not None:
-        must_have(list(vectors), vector, "column of lists", path)
-    name = vector if vector is not None else next(iter(vectors), None)
-    if left_out and (columns or vectors):
-        notes.append(f"columns left out, as they hold no numbers: {_examples(left_out)}")
-    if name is not None:
-        others = [other for other in (*columns, *vectors) if other != name]
-        notes += [f"columns left out: {show(others)}"] if others else []
-        X = vectors[name]()
-        _check_matrix(X, path)
-        X = X.astype(np.float32 if X.dtype in (np.float16, np.float32) else np.float64)
-        return X, _numbered_names(name, X)
-    if not columns:
-        raise FileError(path, "has no column of numbers.", *_why_not(left_out))
-    notes += [f"{column}: {cells}" for column, cells in numbers.non_numeric.items()]
-    return np.column_stack(list(columns.values())), tuple(columns)
-
-
-def _numbered_names(name: str, X: NDArray[Any]) -> tuple[str, ...]:
-    return tuple(f"{name}{place}" for place in range(X.shape[1]))
-
-
-def _examples(left_out: Mapping[str, Any]) -> str:
-    """Return columns without numbers, each with a value, and advice if these are numbers with a comma."""
-    shown = [f"{name!r} (such as {str(value)[:40]!r})" for name, value in list(left_out.items())[:5]]
-    more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
-    advice = "; use a decimal point" if any(map(has_comma, left_out.values())) else ""
-    return f"{', '.join(shown)}{more}{advice}"
-
-
-def _why_not(left_out: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what a column without numbers holds, and what to do about it."""
-    if not left_out:
-        return ()
-    name, value = next(iter(left_out.items()))
-    return f" Column {name!r} holds {str(value)[:40]!r}. ", (
-        "Use a decimal point." if has_comma(value) else Advice("text", "For text, see TextFeatures.")
-    )
-
-
-def _check_matrix(X: NDArray[Any], path: Path) -> None:
-    if X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
-        raise FileError(
-            path,
-            f"holds an array of shape {X.shape} and type {X.dtype}; expected numbers, one row per item "
-            "and one column per feature.",
-        )
+    check_matrix(X, path)
+    names = tuple(f"f{place}" for place in range(X.shape[1]))
+    return Features(np.arange(len(X)), X, names, (), path, numbered=True)
 
 
 # --- ids --------------------------------------------------------------------------------------------
@@ -325,19 +267,16 @@ def ids_file(path: Path) -> Path | None:
 def read_ids(path: Path) -> list[Any]:
     """Read ids from an array, a table with an id column, or text with one id per line."""
     data = read_bytes(path)
-    if data.startswith(npy.MAGIC):
-        return npy.read_npy(data, path).ravel().tolist()
+    if data.startswith(NUMPY):
+        return read_npy(data, path).ravel().tolist()
     if os.fspath(path).lower().endswith(".txt"):
         lines = decode(data, path).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
         return unescaped(parse_ids(lines))
     content = open_content(path)
-    if content.table is None:
-        raise FileError(path, f"is {content}; expected a list of ids.")
+    table = content.table_of("a list of ids")
     only = content.names[0] if len(content.names) == 1 else "item"
     name = find_id(content.names, None, path) or only
-    ids = content.table.ids(must_have(content.names, name, "column", path))
-    values = [*ids.values, None]
-    return [values[code] for code in ids.codes]
+    return by_row(table.ids(must_have(content.names, name, "column", path)))
 
 
 def check_ids(ids: Sequence[Any] | None, n_rows: int, path: Path) -> Ids:
@@ -350,9 +289,5 @@ def check_ids(ids: Sequence[Any] | None, n_rows: int, path: Path) -> Ids:
         factor = factorize(list(ids), "item")
     except (TypeError, ValueError) as error:
         raise FileError(path, str(error)) from None
-    if (factor.codes < 0).any():
-        raise FileError(path, f"has no id in row {int(np.argmin(factor.codes)) + 1} of the features.")
-    if len(factor.values) < n_rows:
-        twice = factor.values[int(np.argmax(np.bincount(factor.codes) > 1))]
-        raise FileError(path, f"has item {twice!r} more than once; expected one row per item.")
+    refuse_repeated_ids(factor, path)
     return tight_array(factor.values)

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import show, tight_array
-from whoknows.io import atomic, npy
-from whoknows.io.containers import open_content
+from whoknows.io.binary import read_npz
+from whoknows.io.containers import by_row, find_id, must_have, open_content
 from whoknows.io.encoding import MAX_FEATURES, read_bytes
 from whoknows.io.errors import FileError, Path
-from whoknows.io.feature_files import find_id
 from whoknows.io.features import Features
-from whoknows.io.labels.format import must_have
+from whoknows.io.writing import replace_file
 
 MANY = 100  # texts from which a word that occurs in only one of them is ignored
 MOST_TERMS = 100_000  # words and word pairs to keep, the most frequent ones; 40 MB in a file
@@ -27,16 +26,15 @@ FLAT = 1e-3  # singular values below this share of the first are negligible
 def read_texts(path: Path, column: str = "text", id_column: str | None = None) -> dict[Hashable, str]:
     """Read the texts of items from a table (CSV, Parquet, JSON or JSONL) with an id column."""
     content = open_content(path)
-    if content.table is None:
-        raise FileError(path, f"is {content}; expected a table of items and texts.")
+    table = content.table_of("a table of items and texts")
     names = content.names
     name = find_id(names, id_column, path) or "item"
-    ids = content.table.ids(must_have(names, name, "column for the item", path))
-    words = content.table.values(must_have(names, column, "column for the text", path))
+    ids = table.ids(must_have(names, name, "column for the item", path))
+    words = table.values(must_have(names, column, "column for the text", path))
     texts: dict[Hashable, str] = {}
-    for code, text in zip(ids.codes, words, strict=True):
-        if code >= 0:
-            texts.setdefault(ids.values[code], "" if text is None else str(text))
+    for item, text in zip(by_row(ids), words, strict=True):
+        if item is not None:
+            texts.setdefault(item, "" if text is None else str(text))
     if not texts:
         raise FileError(path, "holds no texts.")
     return texts
@@ -104,7 +102,7 @@ class TextFeatures:
             with open(temporary, "xb") as file:
                 np.savez(file, terms=lines, idf=self.idf, components=self.components)
 
-        atomic.replace(path, write)
+        replace_file(path, write)
 
     @classmethod
     def load(cls, path: Path) -> TextFeatures:
@@ -112,7 +110,7 @@ class TextFeatures:
         data = read_bytes(path, MAX_FEATURES)
         if not data.startswith(b"PK"):
             raise FileError(path, "is not a file of text features. Save it again.")
-        arrays = npy.read_npz(data, path)
+        arrays = read_npz(data, path)
         for name in ("terms", "idf", "components"):
             must_have(list(arrays), name, "array", path)
         terms = _terms(arrays["terms"], path)

@@ -9,9 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.io.labels.samples import FEATURES, LABELS, zipped
-from whoknows.io import delimited
+from whoknows.io import FORMATS, FileError, LabelFile, delimited, read_gold, read_labels
 from whoknows.io.features import Features, read_features
-from whoknows.io.labels import FORMATS, FileError, LabelFile, read_gold, read_labels
 
 few = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 options = st.fixed_dictionaries({

@@ -14,10 +14,10 @@ from pyarrow import ipc, parquet
 from typer.testing import CliRunner
 
 from whoknows.apps.cli import app
+from whoknows.io import FileError, read_labels, size_limit
 from whoknows.io import encoding as text
-from whoknows.io.arrow import read_arrow
+from whoknows.io.binary import read_arrow
 from whoknows.io.features import read_features, read_ids
-from whoknows.io.labels import FileError, read_labels, size_limit
 
 LIMIT = 1 << 20
 N = 200_000  # int64 values: more than the limit
@@ -180,7 +180,7 @@ def test_no_more_is_decompressed_than_an_archive_declares(name, read, tmp_path):
     code = f"""
 import resource, sys
 from whoknows.io.features import read_features
-from whoknows.io.labels import FileError, read_labels
+from whoknows.io import FileError, read_labels
 resource.setrlimit(resource.RLIMIT_DATA, (1 << 28, 1 << 28))
 try:
     {read.__name__}(sys.argv[1])

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.io.labels.samples import MIN, TASK, TASK_2, rows
-from whoknows.io.labels import FileError, read_labels
+from whoknows.io import FileError, read_labels
 
 
 def task(*annotations, id=1, **more):

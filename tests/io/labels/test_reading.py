@@ -12,9 +12,8 @@ import pytest
 
 from tests.io.labels.samples import LABELS, LONG, jsonl, npy, parquet, rows, zipped
 from whoknows.data import Annotations
-from whoknows.io import delimited, encoding
+from whoknows.io import FORMATS, FileError, delimited, encoding, read_labels
 from whoknows.io import labels as formats
-from whoknows.io.labels import FORMATS, FileError, read_labels
 from whoknows.io.labels.format import Format
 
 CSV = "item,annotator,label\na,x,0\na,y,1\nb,x,1\n"
@@ -438,9 +437,9 @@ def test_features_are_not_taken_for_labels(write):
 def test_wide_tables_name_repeated_and_missing_items(write):
     assert (
         problem(write("w.csv", "item,x,y\na,1,0\na,1,1\n"), format="wide")
-        == "has several rows for item 'a'; expected one row per item."
+        == "has item 'a' more than once; expected one row per item."
     )
-    assert problem(write("w.csv", "item,x,y\na,1,0\n,1,1\n")) == "has no item in row 2 below the header."
+    assert problem(write("w.csv", "item,x,y\na,1,0\n,1,1\n")).startswith("has no id in row 2, not counting")
     assert "has no column besides the item" in problem(write("w.csv", "item\na\n"), format="wide")
 
 

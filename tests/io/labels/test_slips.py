@@ -4,8 +4,7 @@ import pytest
 
 from tests.io.labels.samples import LONG, jsonl, rows
 from whoknows.data import Annotations
-from whoknows.io import delimited
-from whoknows.io.labels import FileError, read_labels
+from whoknows.io import FileError, delimited, read_labels
 
 CSV = "item,annotator,label\na,x,0\na,y,1\nb,x,1\n"
 EXPECTED = Annotations.from_arrays(*LONG.values())

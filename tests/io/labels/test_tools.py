@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from tests.io.labels.samples import CHOICE, FLAT, LABELS, RECORD, jsonl, parquet, rows, zipped
+from whoknows.io import FileError, read_gold, read_labels
 from whoknows.io.features import read_features
-from whoknows.io.labels import FileError, read_gold, read_labels
 
 
 @pytest.mark.parametrize("name", LABELS)

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from tests.io.labels.samples import TASK, TASK_2
 from whoknows.data import Annotations
-from whoknows.io.labels import (
+from whoknows.io import (
     FileError,
     read_labels,
-    write_consensus,
     write_labels,
     write_predictions,
     write_table,
@@ -179,7 +178,7 @@ def test_the_old_file_stays_if_writing_fails(tmp_path):
         yield "a"
         raise OSError(28, "No space left on device")
 
-    from whoknows.io.atomic import write_lines
+    from whoknows.io.writing import write_lines
 
     with pytest.raises(FileError, match=r"cannot be written \(No space left on device\)"):
         write_lines(broken(), path)
@@ -216,33 +215,22 @@ def test_numbers_are_not_escaped_and_nothing_is_blank(tmp_path):
     assert (tmp_path / "t.csv").read_text() == "n,t,f\n-1,a,\n-0.5,1,1e-09\n,b,2.0\n"
 
 
-# --- consensus ------------------------------------------------------------------------------------------
+# --- tables and predictions ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_the_consensus_is_one_row_an_item(tmp_path, suffix):
+def test_a_table_is_written_with_its_types_and_without_formulas(tmp_path, suffix):
     path = tmp_path / f"consensus{suffix}"
-    p = [[0.75, 0.25], [0.125, 0.875]]
-    write_consensus(path, ["a", "=b"], p, ["no", "yes"], n_labels=[3, 0], more={"split": ["train", "test"]})
+    columns = {
+        "item": ["a", "=b"],
+        "label": np.array(["no", "yes"]),
+        "p": np.array([0.75, 0.875]),
+        "n": [3, 0],
+    }
+    write_table(columns, path)
     expected = [
-        {
-            "item": "a",
-            "label": "no",
-            "confidence": 0.75,
-            "p_no": 0.75,
-            "p_yes": 0.25,
-            "n_labels": 3,
-            "split": "train",
-        },
-        {
-            "item": "=b",
-            "label": "yes",
-            "confidence": 0.875,
-            "p_no": 0.125,
-            "p_yes": 0.875,
-            "n_labels": 0,
-            "split": "test",
-        },
+        {"item": "a", "label": "no", "p": 0.75, "n": 3},
+        {"item": "=b", "label": "yes", "p": 0.875, "n": 0},
     ]
     if suffix == ".csv":
         with open(path, newline="") as file:
@@ -253,15 +241,6 @@ def test_the_consensus_is_one_row_an_item(tmp_path, suffix):
         assert [json.loads(line) for line in path.read_text().splitlines()] == expected
     else:
         assert pq.read_table(path).to_pylist() == expected
-
-
-def test_a_consensus_of_the_wrong_shape_or_with_equal_names_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"Expected probability of shape \(1, 2\).*got \(2, 1\)"):
-        write_consensus(tmp_path / "c.csv", ["a"], [[0.5], [0.5]], [0, 1])
-    with pytest.raises(ValueError, match="Expected columns of distinct names"):
-        write_consensus(tmp_path / "c.csv", ["a"], [[0.5, 0.5]], [1, "1"])
-    with pytest.raises(ValueError, match="Expected columns of distinct names"):
-        write_consensus(tmp_path / "c.csv", ["a"], [[0.5, 0.5]], [0, 1], more={"item": ["b"]})
 
 
 def test_predictions_go_back_to_label_studio(write, tmp_path):

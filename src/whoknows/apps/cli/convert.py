@@ -65,7 +65,7 @@ def _check(out: Path, to: To | None, labels: Path, console: Console) -> None:
 
 def _convert_labels(source: Source, out: Path, to: To, console: Console) -> int:
     """Write labels in another layout, with a note about what it cannot represent."""
-    from whoknows.io.labels import write_labels
+    from whoknows.io import write_labels
 
     if to == "label-studio":
         raise UsageError("--to label-studio requires the folder of a fit as IN.")
@@ -77,7 +77,7 @@ def _convert_labels(source: Source, out: Path, to: To, console: Console) -> int:
 
 def _convert_fit(fitted: FitFolder, out: Path, to: To | None, console: Console) -> int:
     """Write the consensus of a fit as a table, or as predictions that Label Studio imports."""
-    from whoknows.io.labels import write_predictions
+    from whoknows.io import write_predictions
 
     if to is None:
         return _write_consensus(fitted, out, console)
@@ -100,7 +100,7 @@ def _write_consensus(fitted: FitFolder, out: Path, console: Console) -> int:
     import pyarrow as pa
     from pyarrow import parquet
 
-    from whoknows.io.tables import write_blocks
+    from whoknows.io.writing import write_blocks
 
     with parquet.ParquetFile(fitted.consensus_of_many) as table:
         kinds = {field.name: pa.array([], field.type) for field in table.schema_arrow}

@@ -158,7 +158,7 @@ def _write(draft: Path, model: Any, data: LoadedData, summary: Summary, console:
     """Write everything but the settings."""
     from whoknows.apps.report import write
     from whoknows.io import write_table
-    from whoknows.io.atomic import write_lines
+    from whoknows.io.writing import write_lines
 
     if data.out_of_core:
         _write_consensus(draft / results.CONSENSUS_OF_MANY, model, data, console)

@@ -123,12 +123,12 @@ def sample(dataset: Dataset, console: Console) -> tuple[Any, Dataset, str]:
 def read_annotations(source: Source, console: Console) -> LabelFile:
     """Read labels, with a note on what was found."""
     from whoknows.data.vocabulary import show
-    from whoknows.io import FORMATS, labels
+    from whoknows.io import FORMATS, read_labels
 
     if source.format is not None and source.format not in FORMATS:
         raise UsageError(f"--format must be one of {', '.join(FORMATS)}; got {source.format!r}.")
     with console.progress(f"Reading {source.labels.name}"):
-        read = labels.read_labels(
+        read = read_labels(
             source.labels,
             source.format,
             source.columns,

@@ -184,7 +184,7 @@ def check_table(out: Path | None, *inputs: Path | None) -> None:
 
 def write(columns: Mapping[str, Any], out: Path | None, console: Console) -> None:
     """Write a table, if it has a destination."""
-    from whoknows.io.labels import write_table
+    from whoknows.io import write_table
 
     if out is not None:
         with destination(out, console) as path:
@@ -207,7 +207,7 @@ def write_items(
     table: Callable[[slice], Mapping[str, Any]], n_items: int, out: Path, update: Update, types: Any = None
 ) -> None:
     """Write a table of many items block by block; ``table`` returns the columns of some of them."""
-    from whoknows.io.tables import write_blocks
+    from whoknows.io.writing import write_blocks
 
     def blocks() -> Iterator[Mapping[str, Any]]:
         for start in range(0, n_items, BLOCK):

@@ -88,7 +88,7 @@ class FitFolder:
 
     def consensus(self) -> Mapping[str, Any]:
         """Read the consensus of all items, as columns."""
-        from whoknows.io.arrow import read_arrow
+        from whoknows.io.binary import read_arrow
 
         path = self.consensus_of_many
         return self.summary().consensus if path is None else read_arrow(path.read_bytes(), path).to_pydict()

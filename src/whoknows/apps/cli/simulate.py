@@ -109,7 +109,7 @@ def _annotate(
 
 def write_crowd(draft: Path, annotations: Annotations, features: Mapping[str, Any], truth: Any) -> None:
     """Write labels.csv, features.csv and truth.csv."""
-    from whoknows.io.labels import write_labels, write_table
+    from whoknows.io import write_labels, write_table
 
     items = annotations.items
     write_labels(annotations, draft / "labels.csv")

@@ -14,8 +14,8 @@ from whoknows.apps.report.items import consensus, questions, review
 from whoknows.apps.report.overview import overview
 from whoknows.apps.report.scales import scale_of
 from whoknows.insight.summary import Summary
-from whoknows.io.atomic import write_lines
 from whoknows.io.errors import Path
+from whoknows.io.writing import write_lines
 
 
 def method(summary: Summary) -> Iterator[Html]:

@@ -28,9 +28,8 @@ from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.persistence.model_file import load_step, save_step
 from whoknows.estimators.persistence.objects import Written, digest
 from whoknows.fit.monitor import Monitor
-from whoknows.io.atomic import write_lines
-from whoknows.io.errors import Path
-from whoknows.io.labels import FileError
+from whoknows.io.errors import FileError, Path
+from whoknows.io.writing import write_lines
 from whoknows.model.distances import blocks_of
 
 PAUSE = 10.0  # seconds between two saved states of a solver: the work that an interruption can lose

@@ -32,10 +32,9 @@ from whoknows.estimators.persistence.objects import (
     read_array,
     read_model,
 )
-from whoknows.io.atomic import replace
 from whoknows.io.encoding import allowed_size, refuse_large_json
-from whoknows.io.errors import Path
-from whoknows.io.labels import FileError
+from whoknows.io.errors import FileError, Path
+from whoknows.io.writing import replace_file
 
 LIMIT = 1 << 34  # bytes of a model that may be saved
 MOST_JSON = 1 << 26  # bytes of model.json
@@ -221,7 +220,7 @@ def load(path: Path, limit: int | None = None) -> Any:
     ----------
     path : str or path
     limit : int, optional
-        Number of bytes that the file may decompress to. Default: see `whoknows.io.labels.size_limit`.
+        Number of bytes that the file may decompress to. Default: see `whoknows.io.size_limit`.
 
     Returns
     -------
@@ -265,7 +264,7 @@ def _write(thing: Any, path: Path) -> None:
         },
         allow_nan=False,
     )
-    replace(path, lambda temporary: pack(temporary, _members(text.encode(), written), path))
+    replace_file(path, lambda temporary: pack(temporary, _members(text.encode(), written), path))
 
 
 def _read(path: Path, limit: int | None, finish: Callable[[Any], Any]) -> Any:

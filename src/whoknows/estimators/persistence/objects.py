@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 
 from whoknows.estimators.persistence.checks import check_ids
 from whoknows.estimators.persistence.classes import put_together, take_apart
-from whoknows.io.errors import Path
-from whoknows.io.labels import FileError
-from whoknows.io.npy import read_npy
+from whoknows.io.binary import read_npy
+from whoknows.io.errors import FileError, Path
 
 NUMBERS = {"bool", "float16", "float32", "float64"} | {
     f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)

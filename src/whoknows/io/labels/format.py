@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whoknows.data.annotations import Annotations, Duplicates
-from whoknows.data.dataframes import ALIASES
 from whoknows.data.errors import Advice, InputError, Message
 from whoknows.data.triples import triples
 from whoknows.data.vocabulary import Factor, Ids, factorize, plain_labels, show
-from whoknows.io.containers import Content
+from whoknows.io.containers import Content, must_have
 from whoknows.io.delimited import is_missing_text
 from whoknows.io.errors import FileError, Path
 
@@ -82,6 +81,17 @@ class RawLabels:
     gaps: bool = False
     duplicates: Duplicates = "error"
 
+    def add_item(self, item: Hashable, text: Any) -> None:
+        """Add an item, labelled or not, and its text if it is one."""
+        self.rows.append((item, None, None))
+        if isinstance(text, str):
+            self.text[item] = text
+
+    def add_in_order(self, labels: Iterable[tuple[Any, Hashable, Hashable, Hashable]]) -> None:
+        """Add labels, given as (time, item, annotator, label), in order of time."""
+        in_order = sorted(labels, key=itemgetter(0))
+        self.rows += [(item, annotator, label) for _, item, annotator, label in in_order]
+
     def note(self, count: int, one: str, several: str, *rest: str) -> None:
         """Add a note on how many there are of something, if there are any."""
         if count:
@@ -141,26 +151,6 @@ class Format:
     columns: Callable[[Annotations], Mapping[Any, Ids]] | None = None
 
 
-# --- names of columns and questions ------------------------------------------------------------------
-
-
-def must_have(names: Sequence[str], wanted: str, what: str, path: Path) -> str:
-    """Return the wanted name if it exists; else raise an error that lists the existing names."""
-    if wanted in names:
-        return wanted
-    near = difflib.get_close_matches(wanted, names[:1000], n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    seen = f"There are {show(names, 20)}." if names else "There is none."
-    raise FileError(path, f"has no {what} {wanted!r}.{hint} {seen}")
-
-
-def item_column(names: Sequence[str]) -> str | None:
-    """Return the column of ids: item, an alias of it, or a first column without a name, as pandas writes."""
-    bare = {name.strip().lower(): name for name in reversed(names)}
-    found = next((bare[name] for name in ("item", *ALIASES["item"]) if name in bare), None)
-    return names[0] if found is None and names and names[0] in ("", "Unnamed: 0") else found
-
-
 def choose(names: Sequence[str], given: str | None, what: str, path: Path) -> str:
     """Return the question that the user named, or the only one."""
     if given is not None:
@@ -178,10 +168,9 @@ def choose(names: Sequence[str], given: str | None, what: str, path: Path) -> st
 
 def make(raw: RawLabels, path: Path, format: str, duplicates: Duplicates | None, missing: Any) -> LabelFile:
     """Check raw labels and return a `LabelFile`."""
-    if raw.columns is None:
-        raw.columns = _columns(_attributed_rows(raw))
-    columns = raw.columns
-    label = _without(columns[2], missing)
+    columns = raw.columns or _columns(raw)
+    given = [code for code, value in enumerate(columns[2].values) if not _is_marker(value, missing)]
+    label = keep_values(columns[2], given)
     keep = label.codes >= 0
     _check_rows(columns, label, path)
     if raw.gaps:
@@ -217,26 +206,20 @@ def _distinct(columns: tuple[Factor, Factor, Factor], confidence: NDArray[Any] |
     return np.sort(order[np.append(True, ~again)])
 
 
-def _attributed_rows(raw: RawLabels) -> list[tuple[Hashable, Hashable, Hashable]]:
-    """Return the rows without labels whose annotator (a deleted account) or item is missing."""
+def _columns(raw: RawLabels) -> tuple[Factor, Factor, Factor]:
+    """Return the columns of the rows, without labels of no item or of no annotator (a deleted account)."""
     rows = [row for row in raw.rows if row[2] is None or (row[0] is not None and row[1] is not None)]
     n_lost = len(raw.rows) - len(rows)
     raw.note(n_lost, "label left out", "labels left out", ", as the annotator or the item is missing")
-    return rows
-
-
-def _columns(rows: Sequence[tuple[Hashable, Hashable, Hashable]]) -> tuple[Factor, Factor, Factor]:
-    """Return the three columns of the rows."""
     item, annotator, label = zip(*rows, strict=True) if rows else ((), (), ())
     return factorize(item, "item"), factorize(annotator, "annotator"), factorize(label, "label")
 
 
-def _without(label: Factor, missing: Any) -> Factor:
-    """Return labels without the value that stands for a missing label, compared as text or as a number."""
-    kept = [place for place, value in enumerate(label.values) if not _is_marker(value, missing)]
-    code = np.full(len(label.values) + 1, -1, dtype=np.int32)
+def keep_values(column: Factor, kept: list[int]) -> Factor:
+    """Return a column with only some of its values, given by code; the others are missing."""
+    code = np.full(len(column.values) + 1, -1, dtype=np.int32)
     code[kept] = np.arange(len(kept), dtype=np.int32)
-    return Factor(code[label.codes], [label.values[place] for place in kept])
+    return Factor(code[column.codes], [column.values[place] for place in kept])
 
 
 def _is_marker(value: Any, marker: Any) -> bool:

@@ -13,10 +13,9 @@ from collections.abc import Hashable
 from itertools import takewhile
 
 from whoknows.data.errors import Advice
-from whoknows.io.containers import Content
+from whoknows.io.containers import Content, Record, must_have
 from whoknows.io.errors import FileError, Path
-from whoknows.io.json_records import Record, as_list, as_scalar, single
-from whoknows.io.labels.format import Format, Options, RawLabels, choose, must_have
+from whoknows.io.labels.format import Format, Options, RawLabels, choose
 
 _WHO = ("_annotator_id", "_session_id")
 _TIME = re.compile(r"(^|-)\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d$", re.ASCII)
@@ -29,46 +28,41 @@ def recognise(content: Content, options: Options) -> bool:
 
 def read(content: Content, options: Options) -> RawLabels:
     """Read the answers in order of time."""
-    if content.rows is None:
-        raise FileError(content.path, f"is {content}; expected one answer per line.")
-    path = content.path
-    records = list(enumerate(content.rows(), 1))
-    question = _question(records, options, path)
-    item_key = must_have(content.names, options.columns.get("item", "_input_hash"), "entry", path)
-    text_key = options.columns.get("text", "text")
-    who_key = options.columns.get("annotator")
+    records = content.records("one answer per line")
+    question = _question(records, options, content.path)
+    item_key = must_have(content.names, options.columns.get("item", "_input_hash"), "entry", content.path)
+    who_keys = (options.columns["annotator"],) if "annotator" in options.columns else _WHO
     raw = RawLabels(duplicates="last")
-    said: list[tuple[float, Hashable, Hashable, Hashable]] = []
+    answers: list[tuple[float, Hashable, Hashable, Hashable]] = []
     count = Counter[str]()
-    for number, record in records:
-        item = as_scalar(record.get(item_key), item_key, number, path)
-        raw.rows.append((item, None, None))
-        if isinstance(record.get(text_key), str):
-            raw.text[item] = record[text_key]
-        label, why_not = _label(record, question, number, path)
+    for record in records:
+        item = record.scalar(item_key)
+        raw.add_item(item, record.get(options.columns.get("text", "text")))
+        label, why_not = _label(record, question)
         count[why_not] += 1
         if not why_not:
-            said.append((_when(record), item, _annotator(record, who_key, number, path), label))
-    people = _without_prefix([who for _, _, who, _ in said], raw)
-    order = sorted(range(len(said)), key=lambda place: said[place][0])
-    raw.rows += [(said[place][1], people[place], said[place][3]) for place in order]
+            answers.append((_when(record), item, _annotator(record, who_keys), label))
+    people = _without_prefix([who for _, _, who, _ in answers], raw)
+    raw.add_in_order(
+        (when, item, who, label) for (when, item, _, label), who in zip(answers, people, strict=True)
+    )
     raw.note(count["ignored"], "ignored answer left out", "ignored answers left out")
     raw.note(count["rejected"], "rejected task left out", "rejected tasks left out")
     raw.note(count["other"], "answer has no label", "answers have no label")
     return raw
 
 
-def _question(records: list[tuple[int, Record]], options: Options, path: Path) -> str | None:
+def _question(records: list[Record], options: Options, path: Path) -> str | None:
     """Return the label of a yes-no question; None if annotators choose among options."""
-    if any("accept" in record for _, record in records):
+    if any("accept" in record for record in records):
         return None
-    labels = dict.fromkeys(record["label"] for _, record in records if isinstance(record.get("label"), str))
+    labels = dict.fromkeys(record["label"] for record in records if isinstance(record.get("label"), str))
     if not labels:
         raise FileError(path, "has neither accepted options nor a label.")
     return choose(list(labels), options.columns.get("label"), "label", path)
 
 
-def _label(record: Record, question: str | None, number: int, path: Path) -> tuple[Hashable, str]:
+def _label(record: Record, question: str | None) -> tuple[Hashable, str]:
     """Return the label of an answer, or the reason why it has none."""
     answer = record.get("answer")
     if answer == "ignore":
@@ -76,22 +70,22 @@ def _label(record: Record, question: str | None, number: int, path: Path) -> tup
     if question is None:
         if answer == "reject":
             return None, "rejected"
-        label = single(as_list(record.get("accept"), "accept", number, path), number, path)
+        label = record.answer(record.entries("accept"))
         return label, "other" if label is None else ""
     if record.get("label") != question or answer not in ("accept", "reject"):
         return None, "other"
     return question if answer == "accept" else f"not {question}", ""
 
 
-def _annotator(record: Record, key: str | None, number: int, path: Path) -> Hashable:
+def _annotator(record: Record, keys: tuple[str, ...]) -> Hashable:
     """Return the annotator of an answer."""
-    for name in (key,) if key else _WHO:
-        who = as_scalar(record.get(name), name, number, path)
+    for key in keys:
+        who = record.scalar(key)
         if who is not None:
             return who
     raise FileError(
-        path,
-        f"has no annotator in answer {number}: no {' or '.join((key,) if key else _WHO)}. "
+        record.path,
+        f"has no annotator in answer {record.number}: no {' or '.join(keys)}. "
         "Name the entry with the annotator: ",
         Advice("columns", "columns={'annotator': ...}", role="annotator", name="..."),
         ".",

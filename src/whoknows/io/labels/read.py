@@ -10,11 +10,11 @@ from whoknows.data.dataframes import ALIASES
 from whoknows.data.errors import Advice, InputError
 from whoknows.data.triples import DUPLICATES
 from whoknows.data.vocabulary import show
-from whoknows.io.containers import Content, Table, open_content
-from whoknows.io.errors import FileError, Path
+from whoknows.io.containers import Content, Table, item_column, must_have, open_content
+from whoknows.io.errors import FileError, Path, naming
 from whoknows.io.id_matching import match_ids
-from whoknows.io.labels import argilla, doccano, label_studio, long, prodigy, wide
-from whoknows.io.labels.format import Format, LabelFile, Options, item_column, make, match_labels, must_have
+from whoknows.io.labels import argilla, doccano, label_studio, prodigy, tabular
+from whoknows.io.labels.format import Format, LabelFile, Options, make, match_labels
 
 # In the order in which they are tried: the most specific first.
 FORMATS: dict[str, Format] = {
@@ -25,9 +25,9 @@ FORMATS: dict[str, Format] = {
         prodigy.FORMAT,
         argilla.FORMAT,
         doccano.FORMAT,
-        long.CROWDKIT,
-        long.LONG,
-        wide.FORMAT,
+        tabular.CROWDKIT,
+        tabular.LONG,
+        tabular.WIDE,
     )
 }
 
@@ -78,12 +78,8 @@ def read_labels(
     options = Options(columns or {}, predictions)
     content = open_content(path)
     tool = FORMATS[format] if format else _recognise(content, options)
-    try:
+    with naming(path):  # such as labels that are both numbers and booleans
         return make(tool.read(content, options), path, tool.name, duplicates, missing_label)
-    except FileError:
-        raise
-    except InputError as error:  # such as labels that are both numbers and booleans
-        raise FileError(path, error.message) from None
 
 
 def read_gold(
@@ -103,23 +99,16 @@ def read_gold(
         has 1 instead of "1" or "01". Items that are not in them are kept.
     """
     content = open_content(path)
-    table = content.table
-    if table is None:
-        raise FileError(path, f"is {content}; expected a table of items and labels.")
+    table = content.table_of("a table of items and labels")
     item, label = _gold_columns(table, Options(columns or {}).columns, path)
-    ids, truths = table.ids(item), table.labels(label)
     gold: dict[Hashable, Hashable] = {}
-    for place, code in zip(ids.codes, truths.codes, strict=True):
-        if place >= 0 and code >= 0:
-            long.add_true_label(gold, ids.values[place], truths.values[code], path)
+    tabular.add_true_labels(gold, table.ids(item), table.labels(label), path)
     if not gold:
         raise FileError(path, "holds no item with a label.")
     if annotations is None:
         return gold
-    try:
+    with naming(path):
         rows, _ = match_ids(gold, annotations.items)
-    except InputError as error:
-        raise FileError(path, error.message) from None
     items = annotations.items.tolist()
     names = [items[row] if row >= 0 else name for name, row in zip(gold, rows, strict=True)]
     return match_labels(dict(zip(names, gold.values(), strict=True)), annotations)
@@ -128,7 +117,7 @@ def read_gold(
 def _gold_columns(table: Table, given: Mapping[str, str], path: Path) -> tuple[str, str]:
     """Return the columns of the item and of its true label."""
     bare = {name.strip().lower(): name for name in reversed(table.names)}
-    known = (*long.TRUTH, "label", *ALIASES["label"])
+    known = (*tabular.TRUTH, "label", *ALIASES["label"])
     item = given.get("item") or item_column(table.names) or "item"
     label = given.get("label") or next((bare[name] for name in known if name in bare), "label")
     return (
@@ -143,11 +132,10 @@ def _recognise(content: Content, options: Options) -> Format:
         if format.recognise(content, options):
             return format
     if content.table is not None:
-        for role, name in options.columns.items():
-            must_have(content.names, name, f"column for the {role}", content.path)
-        if long.is_close(content.names):
-            long.find_columns(content.table, options, content.path)  # the error names the missing column
-        hint = long.hint(content.table)
+        tabular.check_names(content.names, options, content.path)
+        if tabular.is_close(content.names):
+            tabular.find_columns(content.table, options, content.path)  # the error names the missing column
+        hint = tabular.hint(content.table)
         if hint:
             raise FileError(content.path, f"is {content}.{hint}")
     known = "\n".join(f"  {format.name}: {format.description}" for format in FORMATS.values())

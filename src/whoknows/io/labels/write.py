@@ -1,4 +1,4 @@
-"""Labels, and the consensus of a fit, written as tables or as predictions for Label Studio."""
+"""Labels written as tables, and predictions for Label Studio."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ import json
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import Ids, same_ids, show
-from whoknows.io.atomic import write_lines
-from whoknows.io.containers import open_content
+from whoknows.data.vocabulary import Ids, show
+from whoknows.io.containers import Record, open_content
 from whoknows.io.delimited import escape, parse_ids, parse_labels, unescaped
-from whoknows.io.errors import FileError, Path
-from whoknows.io.json_records import Record
+from whoknows.io.errors import FileError, Path, naming
 from whoknows.io.labels.label_studio import answers_of, item_of, tasks_of
 from whoknows.io.labels.read import FORMATS
-from whoknows.io.tables import DELIMITERS, check_suffix, to_list, write_table
+from whoknows.io.writing import DELIMITERS, check_suffix, to_list, write_lines, write_table
 
 
 def write_labels(annotations: Annotations, path: Path, format: str = "long") -> tuple[str, ...]:
@@ -50,60 +46,14 @@ def write_labels(annotations: Annotations, path: Path, format: str = "long") -> 
             f"{unknown} labels are by annotators outside the vocabulary, who have no id to write."
         )
     suffix = check_suffix(path)
-    try:
+    with naming(path):
         columns = tool.columns(annotations)
-    except InputError as error:
-        raise FileError(path, error.message) from None
     write_table(columns, path)
-    notes = [] if format == "wide" else _left_out(annotations)
+    notes = []
+    n_unlabelled = int((~annotations.labelled).sum())
+    if n_unlabelled and format != "wide":
+        notes.append(f"{n_unlabelled} items without a label are not in a long table; a wide table holds them")
     return (*notes, *_changed(annotations)) if suffix in DELIMITERS else tuple(notes)
-
-
-def write_consensus(
-    path: Path,
-    items: Sequence[Hashable] | Ids,
-    probability: Any,
-    classes: Sequence[Hashable] | Ids,
-    *,
-    n_labels: Any = None,
-    more: Mapping[str, Any] | None = None,
-) -> None:
-    """Write the consensus, one row per item: label, confidence, and the probability of every class.
-
-    Parameters
-    ----------
-    path : str or path
-        Ends in .csv, .tsv, .parquet or .jsonl.
-    items : (n_items,)
-    probability : (n_items, n_classes)
-        p(z | x, labels).
-    classes : (n_classes,)
-        Labels, in the order of the columns of ``probability``.
-    n_labels : (n_items,), optional
-        Number of labels of each item.
-    more : mapping from name to (n_items,), optional
-        Further columns.
-    """
-    p = np.asarray(probability, dtype=float)
-    values = list(classes.tolist() if isinstance(classes, np.ndarray) else classes)
-    if p.shape != (len(items), len(values)):
-        raise InputError(
-            f"Expected probability of shape ({len(items)}, {len(values)}), one row per item and one "
-            f"column per class; got {p.shape}."
-        )
-    columns: dict[str, Any] = {
-        "item": items,
-        "label": [values[place] for place in p.argmax(axis=1)],
-        "confidence": p.max(axis=1),
-        **{f"p_{value}": p[:, place] for place, value in enumerate(values)},
-        **({} if n_labels is None else {"n_labels": np.asarray(n_labels)}),
-        **(more or {}),
-    }
-    if len(columns) < 3 + len(values) + (n_labels is not None) + len(more or {}):
-        raise InputError(
-            f"Expected columns of distinct names; got {list(columns)} and others of the same names."
-        )
-    write_table(columns, path)
 
 
 def write_predictions(
@@ -140,17 +90,12 @@ def write_predictions(
         item: (label, float(score))
         for item, label, score in zip(to_list(items), to_list(labels), to_list(scores), strict=True)
     }
-    content = open_content(export)
-    tasks, question = tasks_of(content, columns or {})
-    template = next(
-        answer
-        for number, task in tasks
-        for answer in answers_of(task, number, export)
-        if answer["from_name"] == question
-    )
+    tasks, question = tasks_of(open_content(export), columns or {})
+    answers = (answer for task in tasks for answer in answers_of(task))
+    template = next(answer for answer in answers if answer["from_name"] == question)
     written = []
-    for number, task in tasks:
-        item = item_of(task, columns or {}, number, export)
+    for task in tasks:
+        item = item_of(task, columns or {})
         if item in guesses:
             label, score = guesses[item]
             guess = {"model_version": model_version, "score": score, "result": [_result(template, label)]}
@@ -161,7 +106,7 @@ def write_predictions(
     return len(written)
 
 
-def _result(template: Record, label: Any) -> Record:
+def _result(template: Record, label: Any) -> dict[str, Any]:
     """Return an answer to a question as Label Studio stores it."""
     kind = template["type"]
     value = {"choices": [label], "taxonomy": [str(label).split(" / ")]}.get(kind, label)
@@ -173,14 +118,6 @@ def _result(template: Record, label: Any) -> Record:
     }
 
 
-def _left_out(Y: Annotations) -> list[str]:
-    """Return a note on items that a long table does not hold."""
-    unlabelled = int((~Y.labelled).sum())
-    if not unlabelled:
-        return []
-    return [f"{unlabelled} items without a label are not in a long table; a wide table holds them"]
-
-
 def _changed(Y: Annotations) -> list[str]:
     """Return notes on ids and labels that CSV does not preserve, such as text that looks like numbers."""
     notes = []
@@ -190,15 +127,10 @@ def _changed(Y: Annotations) -> list[str]:
         (Y.labels, "labels", parse_labels),
     ):
         cells = [escape(value) if isinstance(value, str) else str(value) for value in ids.tolist()]
-        again: list[Hashable] = unescaped(parse(cells))
-        if not same_ids(ids, np.fromiter(again, object, len(again))):
-            odd = next(pair for pair in zip(ids.tolist(), again, strict=True) if not _same(*pair))
+        pairs = zip(ids.tolist(), unescaped(parse(cells)), strict=True)
+        odd = next(((value, again) for value, again in pairs if repr(value) != repr(again)), None)
+        if odd is not None:
             notes.append(
                 f"{what} such as {odd[0]!r} are read back as {odd[1]!r}; Parquet and JSONL preserve them"
             )
     return notes
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Whether two values are equal and of the same type."""
-    return type(left) is type(right) and bool(left == right)

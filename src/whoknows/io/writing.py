@@ -1,17 +1,19 @@
-"""Tables written to CSV, TSV, Parquet or JSONL by the suffix of the file name, whole or not at all."""
+"""Files written whole or not at all: any content, lines of text, and tables by the suffix of the name."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from whoknows.data.vocabulary import Ids
-from whoknows.io.arrow import import_pyarrow
-from whoknows.io.atomic import replace, write_lines
+from whoknows.io.binary import import_pyarrow
 from whoknows.io.delimited import escape
 from whoknows.io.errors import FileError, Path
 
@@ -19,6 +21,45 @@ Columns = Mapping[Any, Sequence[Any] | Ids]
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (*DELIMITERS, ".parquet", ".jsonl")
+
+
+def replace_file(path: Path, write: Callable[[str], None]) -> None:
+    """Let ``write`` fill a temporary file in the same folder, then move it to ``path`` in one step.
+
+    Readers see the old file or the new one; if writing fails, the old one stays.
+    """
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise FileError(path, "is not a file that can be replaced.")
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(4)}.part")
+    try:
+        write(temporary)
+        if os.path.exists(target):
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except UnicodeEncodeError as error:
+        raise FileError(
+            path, f"cannot be written as UTF-8: {error.object[error.start]!r} is a lone surrogate."
+        ) from None
+    except OSError as error:
+        raise FileError(path, f"cannot be written ({error.strerror or error}).") from None
+    finally:
+        with suppress(OSError):
+            os.remove(temporary)
+
+
+def write_lines(lines: Iterable[str], path: Path) -> None:
+    """Write lines of text as UTF-8."""
+
+    def write(temporary: str) -> None:
+        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{line}\n" for line in lines)
+
+    replace_file(path, write)
+
+
+# --- tables -----------------------------------------------------------------------------------------
 
 
 def write_table(columns: Columns, path: Path) -> None:
@@ -30,10 +71,7 @@ def write_table(columns: Columns, path: Path) -> None:
     path : str or path
         Ends in .csv, .tsv, .parquet or .jsonl. An existing file is replaced.
     """
-    if check_suffix(path) == ".parquet":
-        _write_parquet({name: to_list(column) for name, column in columns.items()}, path)
-    else:
-        write_lines(_lines([columns], path), path)
+    write_blocks([columns], path)
 
 
 def write_blocks(blocks: Iterable[Columns], path: Path, types: Columns | None = None) -> None:
@@ -48,7 +86,8 @@ def write_blocks(blocks: Iterable[Columns], path: Path, types: Columns | None = 
         Examples of the values of columns that may be empty for a whole block: Parquet needs their type.
     """
     if check_suffix(path) == ".parquet":
-        replace(path, lambda temporary: _write_row_groups(blocks, temporary, types or {}))
+        import_pyarrow(path)
+        replace_file(path, lambda temporary: _write_row_groups(blocks, temporary, path, types or {}))
     else:
         write_lines(_lines(blocks, path), path)
 
@@ -100,32 +139,23 @@ def _json(record: dict[Any, Any], path: Path) -> str:
         raise FileError(path, f"cannot be written as JSON ({error}). Convert ids to text.") from None
 
 
-def _write_parquet(columns: dict[Any, list[Any]], path: Path) -> None:
-    """Write Parquet, in which a column holds one type."""
-    pa = import_pyarrow(path)
-    from pyarrow import parquet
-
-    try:
-        table = pa.table({str(name): pa.array(values) for name, values in columns.items()})
-    except (pa.ArrowException, OverflowError) as error:
-        raise FileError(
-            path, f"cannot be written as Parquet, in which a column holds one type ({error}). Write JSONL."
-        ) from None
-    replace(path, lambda temporary: parquet.write_table(table, temporary))
-
-
-def _write_row_groups(blocks: Iterable[Columns], temporary: str, types: Columns) -> None:
-    """Write blocks as row groups of one Parquet file."""
+def _write_row_groups(blocks: Iterable[Columns], temporary: str, path: Path, types: Columns) -> None:
+    """Write blocks as row groups of one Parquet file, in which a column holds one type."""
     import pyarrow as pa
     from pyarrow import parquet
 
     writer: Any = None
     try:
         for block in blocks:
+            columns = {str(name): to_list(values) for name, values in block.items()}
             if writer is None:
-                kinds = {name: pa.array(types.get(name, values)).type for name, values in block.items()}
+                kinds = {name: pa.array(types.get(name, values)).type for name, values in columns.items()}
                 writer = parquet.ParquetWriter(temporary, pa.schema(kinds))
-            writer.write_table(pa.table(dict(block), writer.schema))
+            writer.write_table(pa.table(columns, writer.schema))
+    except (pa.ArrowException, OverflowError) as error:
+        raise FileError(
+            path, f"cannot be written as Parquet, in which a column holds one type ({error}). Write JSONL."
+        ) from None
     finally:
         if writer is not None:
             writer.close()

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path as LocalPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whoknows.data.errors import Advice, InputError
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import show
-from whoknows.io.arrow import import_pyarrow, is_list, is_number
+from whoknows.io.binary import import_pyarrow, is_list, is_number, readable
+from whoknows.io.containers import find_id, must_have
+from whoknows.io.delimited import refuse_repeated
 from whoknows.io.errors import FileError, Path
-from whoknows.io.labels.format import item_column, must_have
 
 ENDINGS = (".parquet", ".pq")
 _BUFFER = 1 << 16  # bytes of a column that are read at a time if a row group does not fit
 _SINGLE = ("halffloat", "float", "bool", "int8", "uint8", "int16", "uint16")  # what float32 holds exactly
-_PANDAS_INDEX = "__index_level_0__"
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,22 @@ class Column:
         return [self.name] if self.width is None else [f"{self.name}{place}" for place in range(self.width)]
 
 
+class Group(NamedTuple):
+    """A row group: its file, its number in that file, the number of rows before it in the file, its rows."""
+
+    path: str
+    number: int
+    before: int
+    n_rows: int
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Rows in order, and where to read them.
 
     Attributes
     ----------
-    files : tuple of str
-    file, number, before : (n_groups,)
-        File of each row group, its number in that file, and the number of rows before it in the file.
+    groups : tuple of n_groups Group
     bounds : (n_groups + 1,)
         First row of each group, and the end of the last one. In a part of a dataset the first group may
         start before row 0, and the last one end after the last row.
@@ -64,10 +71,7 @@ class Layout:
     id_column : str or None
     """
 
-    files: tuple[str, ...]
-    file: NDArray[np.int64]
-    number: NDArray[np.int64]
-    before: NDArray[np.int64]
+    groups: tuple[Group, ...]
     bounds: NDArray[np.int64]
     n_rows: int
     columns: tuple[Column, ...]
@@ -76,30 +80,21 @@ class Layout:
     @classmethod
     def of(cls, files: Sequence[str], id_column: str | None, columns: Sequence[str] | None) -> Layout:
         """Read the footers of all files, which must have the same columns."""
-        first = open_file(files[0])
-        schema = first.schema_arrow
-        name = find_id(schema.names, id_column, files[0])
-        chosen = _chosen(schema, name, columns, files[0])
-        wanted = {each: schema.field(each).type for each in (*chosen, *([name] if name else []))}
-        places = []
-        for place, path in enumerate(files):
-            file = first if place == 0 else open_file(path)
-            if place:
-                _check_same(file.schema_arrow, wanted, columns is None, path, files[0])
-            places += [
-                (place, group, file.metadata.row_group(group).num_rows)
-                for group in range(file.metadata.num_row_groups)
-            ]
-        file_of, number, rows = (
-            np.array([each for each in places if each[2]], dtype=np.int64).reshape(-1, 3).T
-        )
-        if not rows.size:
+        schema = open_file(files[0]).schema_arrow
+        item = find_id(schema.names, id_column, files[0])
+        chosen = _chosen(schema, item, columns, files[0])
+        wanted = {each: schema.field(each).type for each in (*chosen, *([item] if item else []))}
+        groups: list[Group] = []
+        for path in files:
+            file = open_file(path)
+            _check_same(file.schema_arrow, wanted, columns is None, path, files[0])
+            groups += _groups(path, file.metadata)
+        if not groups:
             more = f" The other {len(files) - 1} files hold none either." if len(files) > 1 else ""
             raise FileError(files[0], f"holds no rows; expected one per item.{more}")
-        bounds = np.append(0, np.cumsum(rows))
-        before = bounds[:-1] - bounds[np.searchsorted(file_of, file_of)]
-        made = tuple(_column(schema.field(each), files[int(file_of[0])]) for each in chosen)
-        return cls(tuple(files), file_of, number, before, bounds, int(bounds[-1]), made, name)
+        bounds = np.cumsum([0, *(group.n_rows for group in groups)])
+        made = tuple(_column(schema.field(each), groups[0].path) for each in chosen)
+        return cls(tuple(groups), bounds, int(bounds[-1]), made, item)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -107,19 +102,10 @@ class Layout:
         return np.dtype(np.float32 if all(column.single for column in self.columns) else np.float64)
 
     def part(self, start: int, stop: int) -> Layout:
-        """Return the layout of the rows from start up to stop, with only their files."""
-        first, last = self.group_of(start), self.group_of(stop - 1)
-        groups = slice(first, last + 1)
-        kept = np.unique(self.file[groups])
-        return replace(
-            self,
-            files=tuple(self.files[place] for place in kept),
-            file=np.searchsorted(kept, self.file[groups]),
-            number=self.number[groups],
-            before=self.before[groups],
-            bounds=self.bounds[first : last + 2] - start,
-            n_rows=stop - start,
-        )
+        """Return the layout of the rows from start up to stop."""
+        first, end = self.group_of(start), self.group_of(stop - 1) + 1
+        bounds = self.bounds[first : end + 1] - start
+        return replace(self, groups=self.groups[first:end], bounds=bounds, n_rows=stop - start)
 
     def group_of(self, row: int) -> int:
         """Return the row group of a row."""
@@ -127,50 +113,24 @@ class Layout:
 
     def where(self, row: int) -> tuple[str, int, int]:
         """Return the file of a row, its row group and its position in that file, counting from 0."""
-        group = self.group_of(row)
-        in_file = int(self.before[group] + row - self.bounds[group])
-        return self.files[self.file[group]], int(self.number[group]), in_file
+        place = self.group_of(row)
+        group = self.groups[place]
+        return group.path, group.number, int(group.before + row - self.bounds[place])
 
 
-def find_id(names: Sequence[str], given: str | None, path: str) -> str | None:
-    """Return the column of the ids: the given one, else item or an alias of it, else the pandas index."""
-    if given is not None:
-        return must_have(names, given, "column for the item", path)
-    return item_column(names) or (_PANDAS_INDEX if _PANDAS_INDEX in names else None)
-
-
-def usable_columns(
-    schema: Any, id_column: str | None, vector: str | None, path: str
-) -> tuple[list[str], list[str]]:
-    """Return the columns to use as features, lists or else numbers, and notes on the others."""
-    item = find_id(schema.names, id_column, path)
-    kinds = {name: kind for name, kind in zip(schema.names, schema.types, strict=True) if name != item}
-    lists = [name for name, kind in kinds.items() if is_list(kind)]
-    numbers = [name for name, kind in kinds.items() if is_number(kind)]
-    odd = [f"{name!r} ({kind})" for name, kind in kinds.items() if name not in (*lists, *numbers)]
-    if vector is not None:
-        must_have(lists, vector, "column of lists", path)
-    elif len(lists) > 1:
-        raise several_vectors(lists, path)
-    chosen = [vector] if vector is not None else lists or numbers
-    if not chosen:
-        raise FileError(path, f"has no column of numbers; there are {show(schema.names, 20)}.")
-    notes = [f"columns left out, as they hold no numbers: {', '.join(odd[:5])}"] if odd else []
-    others = [name for name in (*numbers, *lists) if name not in chosen]
-    return chosen, [*notes, *([f"columns left out: {show(others)}"] if others else [])]
-
-
-def several_vectors(names: Sequence[str], path: Path) -> FileError:
-    """Return the error for a file with several columns of lists."""
-    advice = Advice("vector", "vector=...")
-    return FileError(path, f"has several columns of lists: {show(names)}. Choose one: ", advice)
+def _groups(path: str, metadata: Any) -> Iterator[Group]:
+    """Yield the row groups of a file that hold rows."""
+    before = 0
+    for number in range(metadata.num_row_groups):
+        n_rows = metadata.row_group(number).num_rows
+        if n_rows:
+            yield Group(path, number, before, n_rows)
+        before += n_rows
 
 
 def _chosen(schema: Any, item: str | None, columns: Sequence[str] | None, path: str) -> list[str]:
     """Return the columns of features; refuse one without numbers."""
-    twice = [name for name in schema.names if schema.names.count(name) > 1]
-    if twice:
-        raise FileError(path, f"has several columns named {twice[0]!r}. Rename all but one.")
+    refuse_repeated(schema.names, path)
     if columns is None:
         chosen = [name for name in schema.names if name != item]
     else:
@@ -199,11 +159,9 @@ def _check_same(schema: Any, wanted: dict[str, Any], all_of_them: bool, path: st
         if name in there and there[name] != kind
     ]
     more = [name for name in there if name not in wanted] if all_of_them else []
-    differ = [
-        *([f"it lacks {show(missing)}"] if missing else []),
-        *([f"it has {show(more)} in addition"] if more else []),
-        *others[:5],
-    ]
+    differ = [f"it lacks {show(missing)}"] if missing else []
+    differ += [f"it has {show(more)} in addition"] if more else []
+    differ += others[:5]
     if differ:
         raise FileError(
             path,
@@ -242,9 +200,7 @@ def find_files(path: Path | Sequence[Path]) -> tuple[str, ...]:
         return (os.fspath(path),)
     folder = LocalPath(path)
     inside = (each.relative_to(folder) for each in folder.rglob("*") if each.suffix.lower() in ENDINGS)
-    files = tuple(
-        str(folder / each) for each in sorted(inside, key=lambda each: each.parts) if _is_data(each)
-    )
+    files = tuple(str(folder / each) for each in sorted(filter(_is_data, inside), key=attrgetter("parts")))
     if not files:
         seen = sorted(each.name for each in folder.iterdir())[:5]
         found = f"there are {', '.join(map(repr, seen))}" if seen else "it is empty"
@@ -269,22 +225,3 @@ def open_file(path: str, streamed: bool = False) -> Any:
     options: dict[str, Any] = {"pre_buffer": False, "buffer_size": _BUFFER} if streamed else {}
     with readable(path):
         return parquet.ParquetFile(path, page_checksum_verification=True, **options)
-
-
-@contextmanager
-def readable(path: str) -> Iterator[None]:
-    """Turn errors of pyarrow and of the system into a `FileError`."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except FileNotFoundError:
-        raise FileError(path, "there is no such file.") from None
-    except PermissionError:
-        raise FileError(path, "cannot be read (permission denied).") from None
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")[:200]
-        raise FileError(
-            path,
-            f"is cut off or damaged, or is not a Parquet file ({reason}). Write or download it again.",
-        ) from None

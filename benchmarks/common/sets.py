@@ -31,7 +31,7 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import first_not_a_number
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, show
-from whoknows.io.atomic import replace
+from whoknows.io.writing import replace_file
 
 Floats = NDArray[np.float64]
 Numbers = tuple[Floats, Floats]  # X and z
@@ -286,7 +286,7 @@ def _keep(path: Path, table: Floats, header: str) -> Path:
     """Write a table atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write = partial(np.savetxt, X=table, fmt="%.17g", delimiter=",", header=header, comments="")
-    replace(path, partial(write, encoding="utf-8"))
+    replace_file(path, partial(write, encoding="utf-8"))
     return path
 
 

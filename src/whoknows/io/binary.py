@@ -1,21 +1,81 @@
-"""Parquet and Arrow files, through pyarrow (extra ``io``)."""
+"""Binary files of bounded size in memory: NumPy's .npy and .npz (never pickles), Parquet and Arrow.
+
+Parquet and Arrow are read through pyarrow (extra ``io``).
+"""
 
 from __future__ import annotations
 
+import io
+import math
 import struct
+import sys
+import warnings
+from contextlib import AbstractContextManager
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whoknows.data.vocabulary import Factor
-from whoknows.io.encoding import CELL, allowed_size, refuse_expansion
-from whoknows.io.errors import FileError, Path
+from whoknows.io.delimited import refuse_repeated
+from whoknows.io.encoding import CELL, allowed_size, refuse_expansion, unzip
+from whoknows.io.errors import FileError, Path, reading
 
+NUMPY = b"\x93NUMPY"
 PARQUET = b"PAR1"
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
-MAGIC = (PARQUET, _ARROW_FILE, _ARROW_STREAM)
+ARROW = (PARQUET, _ARROW_FILE, _ARROW_STREAM)
 _FILE_HEADER = 8  # bytes of the magic number of Arrow's file format and its padding
 _ROWS = 1 << 16  # rows of Parquet read at a time
+_DAMAGED = "is cut off or damaged, or is not a Parquet file ({}). Write or download it again."
+NOT_NUMPY = "is damaged, or is not a NumPy file ({}). Save it again."
+_BROKEN = (
+    *(ValueError, TypeError, EOFError, OverflowError),
+    *(SyntaxError, TokenError, RecursionError, MemoryError),  # the header of .npy is a Python expression
+)
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+def read_npy(data: bytes, path: Path, name: str = "the array") -> NDArray[Any]:
+    """Read one array from the bytes of a .npy file."""
+    source = io.BytesIO(data)
+    with reading(path, NOT_NUMPY, *_BROKEN), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # headers written by Python 2 are valid
+        version = np.lib.format.read_magic(source)
+        if version not in _HEADERS:
+            raise ValueError(f"version {version} of the format")
+        shape, _, dtype = _HEADERS[version](source)
+        if dtype.hasobject:
+            raise FileError(
+                path, f"holds {name} as Python objects, which are not loaded. Save it as numbers or text."
+            )
+        n_values: int = math.prod(shape)
+        if dtype.itemsize == 0 and n_values:  # any number of them fits into no bytes at all
+            raise ValueError(f"{n_values:,} values of {dtype}, which have no bytes")
+        if min(shape, default=0) < 0 or n_values * dtype.itemsize > len(data) - source.tell():
+            raise ValueError(f"too short for an array of shape {shape}")
+        source.seek(0)
+        array = np.lib.format.read_array(source, allow_pickle=False)
+    if array.dtype.kind == "U":
+        codes = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).reshape(-1).view(np.uint32)
+        if codes.max(initial=0) > sys.maxunicode:
+            raise FileError(path, f"holds {name} with characters that do not exist.")
+    return array
+
+
+def read_npz(data: bytes, path: Path) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a .npz file by name."""
+    limit = allowed_size(len(data))
+    members = unzip(data, path, limit, lambda name: name.endswith(".npy"))
+    found = {
+        name.removesuffix(".npy"): read_npy(member, path, repr(name)) for name, member in members.items()
+    }
+    refuse_expansion(CELL * sum(array.size for array in found.values()), limit, path)  # as float64
+    return found
+
+
+# --- Parquet and Arrow -------------------------------------------------------------------------------
 
 
 def read_arrow(data: bytes, path: Path) -> Any:
@@ -23,24 +83,15 @@ def read_arrow(data: bytes, path: Path) -> Any:
 
     What it decompresses to is known before it is decompressed, and bounded.
     """
-    pa = import_pyarrow(path)
+    import_pyarrow(path)
     limit = allowed_size(len(data))
-    try:
-        read = _read_parquet if data.startswith(PARQUET) else _read_ipc
-        table = read(data, limit, path)
+    what = "Parquet" if data.startswith(PARQUET) else "Arrow"
+    problem = f"is damaged, or is not a valid {what} file ({{}}). Export or download it again."
+    with readable(path, problem):
+        table = (_read_parquet if what == "Parquet" else _read_ipc)(data, limit, path)
         table.validate(full=True)
         refuse_expansion(sum(map(_text_size, table.columns)), limit, path)
-    except FileError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, struct.error) as error:
-        what = "Parquet" if data.startswith(PARQUET) else "Arrow"
-        reason = str(error).partition("\n")[0].rstrip(".")[:200]
-        raise FileError(
-            path, f"is damaged, or is not a valid {what} file ({reason}). Export or download it again."
-        ) from None
-    repeated = [name for name in table.column_names if table.column_names.count(name) > 1]
-    if repeated:
-        raise FileError(path, f"has several columns named {repeated[0]!r}. Rename all but one.")
+    refuse_repeated(table.column_names, path)
     return table
 
 
@@ -162,6 +213,13 @@ def import_pyarrow(path: Path) -> Any:
     except ImportError:
         raise FileError(path, "needs pyarrow. Run: pip install 'whoknows[io]'") from None
     return pyarrow
+
+
+def readable(path: Path, problem: str = _DAMAGED) -> AbstractContextManager[None]:
+    """Return a context in which errors of pyarrow and of the system are turned into a `FileError`."""
+    import pyarrow as pa
+
+    return reading(path, problem, pa.ArrowException, ValueError, struct.error)
 
 
 def factorize_column(table: Any, name: str, path: Path) -> Factor:

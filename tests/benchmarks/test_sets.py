@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from whoknows.io import benchmark_sets as sets
-from whoknows.io.benchmark_sets import (
+from benchmarks.common import sets
+from benchmarks.common.sets import (
     CROWDS,
     PAPER,
     class_in_last_cell,
@@ -24,7 +24,7 @@ from whoknows.io.benchmark_sets import (
     numbers_checksum,
     wpbc,
 )
-from whoknows.io.labels import FileError
+from whoknows.io import FileError
 
 SET_FOLDER = r"Set WHOKNOWS_DATA to a folder that holds uci/ionosphere\.csv\."
 

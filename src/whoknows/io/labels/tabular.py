@@ -1,0 +1,308 @@
+"""Tables of labels, long and wide.
+
+Long: one row per label, with a column each for the item, the annotator and the label. Wide: one row per item,
+one column per annotator; a blank cell is a missing label.
+
+Further columns: ``text`` is the text of the item; ``truth``, ``true_label`` or ``gold_label`` its true label;
+in a long table, if ``is_gold`` is true, the label of the row is the true label.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from whoknows.data.annotations import Annotations
+from whoknows.data.dataframes import ALIASES, CONFIDENCE, match_columns
+from whoknows.data.errors import InputError
+from whoknows.data.vocabulary import Factor, Ids, factorize, show
+from whoknows.io.containers import Content, Table, by_row, item_column, must_have, refuse_repeated_ids
+from whoknows.io.delimited import parse_ids, parse_labels, unescaped
+from whoknows.io.errors import FileError, Path
+from whoknows.io.labels.format import Format, Options, RawLabels, keep_values
+
+TRUTH = ("truth", "true_label", "gold_label")
+_YES = ("true", "1", "yes")
+_RESERVED = ("item", "text")  # columns of a wide table that are no annotators
+
+
+def recognise_long(content: Content, options: Options) -> bool:
+    """Whether there is a column for each role, or the user named one."""
+    if content.table is None:
+        return False
+    if {"annotator", "label"} & options.columns.keys():
+        return True
+    try:
+        match_columns(content.names, _roles(options))
+    except InputError:
+        return False
+    return True
+
+
+def is_close(names: Sequence[str]) -> bool:
+    """Whether a column has a usual name of the annotator or of the label."""
+    known = {name for role in ("annotator", "label") for name in (role, *ALIASES[role])}
+    return not known.isdisjoint(name.strip().lower() for name in names)
+
+
+def read_long(content: Content, options: Options) -> RawLabels:
+    """Read a long table."""
+    table = content.table_of("one table")
+    names = find_columns(table, options, content.path)
+    item, annotator = table.ids(names["item"]), table.ids(names["annotator"])
+    raw = RawLabels(columns=(item, annotator, table.labels(names["label"])), gaps=True)
+    raw.note_spaces(table.column(names["label"]).values)
+    if CONFIDENCE in options.columns:
+        raw.confidence = _numbers(table, options.columns[CONFIDENCE], content.path)
+    read_truth_column(raw, item, table, content.path)
+    _read_gold_rows(raw, table, content.path)
+    text = options.columns.get("text", "text")
+    if text in table.names and text not in names.values():
+        raw.text = text_by_item(item, table.values(text))
+    return raw
+
+
+def check_names(names: Sequence[str], options: Options, path: Path) -> None:
+    """Refuse columns named by the user that do not exist."""
+    for role, name in options.columns.items():
+        must_have(names, name, f"column for the {role}", path)
+
+
+def find_columns(table: Table, options: Options, path: Path) -> dict[str, str]:
+    """Return the column of each role, named by the user, by its name or an alias; else suggest one."""
+    check_names(table.names, options, path)
+    try:
+        return match_columns(table.names, _roles(options))
+    except InputError as error:
+        raise FileError(path, error.message, hint(table)) from None
+
+
+def text_by_item(item: Factor, text: list[Any]) -> dict[Hashable, str]:
+    """Return the first text of each item."""
+    first: dict[Hashable, str] = {}
+    for name, words in zip(by_row(item), text, strict=True):
+        if name is not None and isinstance(words, str) and words.strip():
+            first.setdefault(name, words)
+    return first
+
+
+def long_columns(Y: Annotations) -> dict[Hashable, Ids]:
+    """Return the columns to write; the confidence only if it is known."""
+    named: dict[Hashable, Ids] = {
+        "item": Y.items[Y.item],
+        "annotator": Y.annotators[Y.annotator],
+        "label": Y.labels[Y.label],
+    }
+    return named if Y.confidence is None else {**named, CONFIDENCE: Y.confidence}
+
+
+def add_true_label(gold: dict[Hashable, Hashable], item: Hashable, label: Hashable, path: Path) -> None:
+    """Store the true label of an item; refuse two different ones."""
+    if gold.setdefault(item, label) != label:
+        raise FileError(path, f"has two true labels of item {item!r}: {gold[item]!r} and {label!r}.")
+
+
+def _roles(options: Options) -> dict[str, str]:
+    """Return the columns named by the user for the required roles."""
+    return {role: name for role, name in options.columns.items() if role in ALIASES}
+
+
+def add_true_labels(gold: dict[Hashable, Hashable], item: Factor, label: Factor, path: Path) -> None:
+    """Store the true labels of rows that have an item and a label."""
+    for name, value in zip(by_row(item), by_row(label), strict=True):
+        if name is not None and value is not None:
+            add_true_label(gold, name, value, path)
+
+
+def read_truth_column(raw: RawLabels, item: Factor, table: Table, path: Path) -> None:
+    """Read true labels from their own column."""
+    for name in table.names:
+        if name.strip().lower() in TRUTH:
+            add_true_labels(raw.gold, item, table.labels(name), path)
+            raw.note(len(raw.gold), f"true label read from {name!r}", f"true labels read from {name!r}")
+
+
+def _read_gold_rows(raw: RawLabels, table: Table, path: Path) -> None:
+    """Read true labels from rows marked as gold, which are not labels by an annotator."""
+    assert raw.columns is not None
+    item, annotator, label = raw.columns
+    marks = [name for name in table.names if name.strip().lower() == "is_gold"]
+    if not marks:
+        return
+    is_gold = np.array([str(value).strip().lower() in _YES for value in table.values(marks[0])])
+    add_true_labels(raw.gold, item, Factor(np.where(is_gold, label.codes, -1), label.values), path)
+    raw.note(int(is_gold.sum()), "row is marked as gold", "rows are marked as gold")
+    label = Factor(np.where(is_gold & (item.codes >= 0), np.int32(-1), label.codes), label.values)
+    people = np.unique(annotator.codes[~is_gold & (annotator.codes >= 0)])
+    raw.columns = (item, keep_values(annotator, people.tolist()), label)
+
+
+def _numbers(table: Table, name: str, path: Path) -> list[float]:
+    """Return a column of numbers."""
+    column = table.labels(name)
+    wrong = [value for value in column.values if not isinstance(value, (int, float))]
+    if wrong or (column.codes < 0).any():
+        raise FileError(path, f"expected a number in every row of {name!r}, got {show(wrong or [None])}.")
+    return [float(column.values[code]) for code in column.codes]
+
+
+def hint(table: Table) -> str:
+    """Return a hint if no column fits: a misspelt name, or a first row without names."""
+    if table.hint:
+        return table.hint
+    numbers = [name for name in table.names if name.replace(".", "", 1).lstrip("-").isdigit()]
+    if numbers and table.is_text:
+        return " The first row seems to be data: add a header."
+    known = [name for role, aliases in ALIASES.items() for name in (role, *aliases)]
+    for name in table.names[:50]:
+        near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.8)
+        if near and near[0] != name.lower():
+            return f" Did you mean {near[0]!r} by {name!r}?"
+    return ""
+
+
+LONG = Format(
+    "long",
+    "a table (CSV, Parquet, JSONL) with one row per label and the columns item, annotator, label",
+    recognise_long,
+    read_long,
+    long_columns,
+)
+
+
+# --- crowd-kit: a long table with the columns task, worker and label --------------------------------
+
+_CROWDKIT = {"item": "task", "annotator": "worker", "label": "label"}
+
+
+def recognise_crowdkit(content: Content, options: Options) -> bool:
+    """Whether the three columns exist."""
+    return not options.columns and set(_CROWDKIT.values()) <= set(content.names)
+
+
+def crowdkit_columns(Y: Annotations) -> dict[Hashable, Ids]:
+    """Return the three columns to write."""
+    written = long_columns(Y)
+    return {name: written[role] for role, name in _CROWDKIT.items()}
+
+
+CROWDKIT = Format(
+    "crowdkit",
+    "a long table with the columns task, worker, label",
+    recognise_crowdkit,
+    read_long,
+    crowdkit_columns,
+)
+
+
+# --- wide tables ------------------------------------------------------------------------------------
+
+
+def recognise_wide(content: Content, options: Options) -> bool:
+    """Whether every row is an item, and the other columns hold few distinct values."""
+    table = content.table
+    named = {"annotator", "label"} & options.columns.keys()
+    if table is None or named or content.container.startswith("JSON"):
+        return False
+    item, _, people = _roles_of_columns(table, options)
+    if item is None or item not in table.names or len(people) < 2 or is_close(people):
+        return False
+    try:
+        items = table.column(item)
+        columns = [table.column(name) for name in people]
+    except FileError:  # lists, such as embeddings, are not labels
+        return False
+    distinct = {value for column in columns for value in column.values}
+    filled = sum(int((column.codes >= 0).sum()) for column in columns)
+    return len(items.values) == len(items.codes) and len(distinct) <= max(12, filled // 5)
+
+
+def read_wide(content: Content, options: Options) -> RawLabels:
+    """Read a wide table."""
+    table, path = content.table_of("one table"), content.path
+    check_names(table.names, options, path)
+    item, text, people = _roles_of_columns(table, options)
+    if not people:
+        raise FileError(path, "has no column besides the item; expected one per annotator.")
+    raw = RawLabels()
+    if item is None:
+        items = factorize(np.arange(len(table.column(people[0]).codes)), "item")
+        raw.notes.append("no column for the item: items are numbered 0, 1, 2, … by row")
+    else:
+        items = table.ids(item)
+    refuse_repeated_ids(items, path)
+    raw.columns = _melt(table, items, people)
+    raw.note_spaces([cell for name in people for cell in table.column(name).values])
+    if text is not None and text != item:
+        raw.text = text_by_item(items, table.values(text))
+    read_truth_column(raw, items, table, path)
+    _note_odd_columns(raw, table, people)
+    return raw
+
+
+def _roles_of_columns(table: Table, options: Options) -> tuple[str | None, str | None, list[str]]:
+    """Return the columns of the item, of the text, and of the annotators: those without a known meaning."""
+    bare = {name.strip().lower(): name for name in reversed(table.names)}
+    item = options.columns.get("item") or item_column(table.names)
+    text = options.columns.get("text") or bare.get("text")
+    others = [name for name in table.names if name.strip().lower() not in (*TRUTH, "image")]
+    return item, text, [name for name in others if name not in (item, text)]
+
+
+def _note_odd_columns(raw: RawLabels, table: Table, people: list[str]) -> None:
+    """Add a note on columns that share no label with any other: they may not be annotators."""
+    labels_of = {name: {str(value).strip() for value in table.column(name).values} for name in people}
+    for name, labels in labels_of.items():
+        others = set().union(*(labels_of[other] for other in people if other != name))
+        if labels and len(people) > 1 and not labels & others:
+            raw.notes.append(
+                f"column {name!r} shares no label with any other and is treated as an annotator; remove "
+                "it if it is not"
+            )
+
+
+def wide_columns(Y: Annotations) -> Mapping[Hashable, Ids]:
+    """Return the columns to write: the item, and one per annotator under another name."""
+    people = [str(name) for name in Y.annotators.tolist()]
+    odd = [name for name in people if name.strip().lower() in _RESERVED or not name.strip()]
+    if odd or len(set(people)) < len(people):
+        raise InputError(
+            "Expected annotators of distinct names, other than 'item' and 'text', for one column each; "
+            f"got {odd or people}. Write a long table instead."
+        )
+    cells = np.full(Y.shape, None, dtype=object)
+    cells[Y.item, Y.annotator] = Y.labels[Y.label].tolist()
+    return {"item": Y.items} | {name: cells[:, t] for t, name in enumerate(Y.annotators.tolist())}
+
+
+def _melt(table: Table, items: Factor, people: list[str]) -> tuple[Factor, Factor, Factor]:
+    """Return one row per label. Whether labels are numbers is decided for all columns together."""
+    cells = [table.column(name) for name in people]
+    values: list[Any] = [value for column in cells for value in column.values]
+    label = factorize(unescaped(parse_labels(values)) if table.is_text else values, "label")
+    names = parse_ids(people)
+    annotator = factorize(unescaped(names) if table.is_text else names, "annotator")
+    starts = np.cumsum([0, *(len(column.values) for column in cells)])
+    parts = []
+    for place, column in enumerate(cells):
+        codes = np.append(label.codes[starts[place] : starts[place + 1]], np.int32(-1))[column.codes]
+        rows = np.flatnonzero(codes >= 0)
+        parts.append((items.codes[rows], np.full(len(rows), annotator.codes[place]), codes[rows]))
+    item_codes, annotator_codes, label_codes = map(np.concatenate, zip(*parts, strict=True))
+    return (
+        Factor(item_codes, items.values),
+        Factor(annotator_codes, annotator.values),
+        Factor(label_codes, label.values),
+    )
+
+
+WIDE = Format(
+    "wide",
+    "a table with one row per item, a column item and one column per annotator",
+    recognise_wide,
+    read_wide,
+    wide_columns,
+)
