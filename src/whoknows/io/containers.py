@@ -208,12 +208,17 @@ def must_have(names: Sequence[str], wanted: str, what: str, path: Path) -> str:
     raise FileError(path, f"has no {what} {wanted!r}.{hint} {seen}")
 
 
+def find_name(names: Sequence[str], *usual: str) -> str | None:
+    """Return the column with the first usual name that occurs, ignoring case and surrounding spaces."""
+    bare = {name.strip().lower(): name for name in reversed(names)}
+    return next((bare[name] for name in usual if name in bare), None)
+
+
 def item_column(names: Sequence[str]) -> str | None:
     """Return the column of ids: item, an alias of it, or the index as pandas writes it."""
-    bare = {name.strip().lower(): name for name in reversed(names)}
     index = "__index_level_0__" if "__index_level_0__" in names else None
     index = names[0] if names and names[0] in ("", "Unnamed: 0") else index
-    return next((bare[name] for name in ("item", *ALIASES["item"]) if name in bare), index)
+    return find_name(names, "item", *ALIASES["item"]) or index
 
 
 def find_id(names: Sequence[str], given: str | None, path: Path) -> str | None:

@@ -24,7 +24,6 @@ _REAL = re.compile(r" *[+-]?(?:(?:0|[1-9]\d{0,15})(?:\.\d*)?|\.\d+)(?:[eE][+-]?\
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _MISSING = {"", "nan", "na", "n/a", "<na>", "null", "none"}
 _BLOCK = 8192  # rows
-_FAST = 1 << 20  # characters above which pyarrow is worth it
 _USUAL = {name for role, aliases in ALIASES.items() for name in (role, *aliases)}
 
 
@@ -102,15 +101,9 @@ def later_header(text: str) -> str:
 
 
 def read_columns(text: str, path: Path) -> dict[str, Factor]:
-    """Return the columns of a text table by name, as codes into their distinct cells, without blank columns.
-
-    Large files without quotes are read with pyarrow if it is installed, with the same result.
-    """
+    """Return the columns of a text table by name, as codes into their distinct cells, without blank columns."""
     delimiter, header = read_header(text, path)
-    unquoted = '"' not in text and text.count("\r") == text.count("\r\n")
-    columns = _read_with_pyarrow(text, delimiter, len(header)) if len(text) > _FAST and unquoted else None
-    if columns is None:
-        columns = _read_with_csv(text, delimiter, len(header), path)
+    columns = _factorize_cells(text, delimiter, len(header), path)
     kept = [(n, c) for n, c in zip(header, columns, strict=True) if n or not _is_blank(c)]
     if sum(not name for name, _ in kept) > 1:
         raise FileError(
@@ -124,8 +117,8 @@ def _is_blank(column: Factor) -> bool:
     return not any(str(cell).strip() for cell in column.values)
 
 
-def _read_with_csv(text: str, delimiter: str, width: int, path: Path) -> list[Factor]:
-    """Read the columns with the standard library."""
+def _factorize_cells(text: str, delimiter: str, width: int, path: Path) -> list[Factor]:
+    """Return the columns as codes into their distinct cells."""
     positions: list[dict[str, int]] = [{} for _ in range(width)]
     codes: list[list[np.ndarray[Any, Any]]] = [[np.empty(0, np.int32)] for _ in range(width)]
     for block in blocks(text, delimiter, path):
@@ -135,27 +128,6 @@ def _read_with_csv(text: str, delimiter: str, width: int, path: Path) -> list[Fa
                 known.setdefault(cell, len(known))
             codes[place].append(np.fromiter(map(known.__getitem__, cells), np.int32, len(cells)))
     return [Factor(np.concatenate(parts), list(known)) for parts, known in zip(codes, positions, strict=True)]
-
-
-def _read_with_pyarrow(text: str, delimiter: str, width: int) -> list[Factor] | None:
-    """Read the columns with pyarrow; None if it is not installed, or fails: then csv names the reason."""
-    try:
-        import pyarrow as pa
-        from pyarrow import csv as pacsv
-    except ImportError:
-        return None
-    names = [str(place) for place in range(width)]
-    try:
-        table = pacsv.read_csv(
-            pa.BufferReader(text.encode()),
-            pacsv.ReadOptions(column_names=names, block_size=1 << 23),
-            pacsv.ParseOptions(delimiter=delimiter, quote_char=False),
-            pacsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
-        ).slice(1)
-    except pa.ArrowException:
-        return None
-    encoded = [table[name].combine_chunks().dictionary_encode() for name in names]
-    return [Factor(c.indices.to_numpy().astype(np.int32), c.dictionary.to_pylist()) for c in encoded]
 
 
 def _rows(text: str, delimiter: str, path: Path) -> Iterator[list[str]]:

@@ -28,7 +28,7 @@ def match_ids(wanted: Iterable[Any], known: Any) -> tuple[Rows, How]:
     ----------
     wanted : iterable of ids, distinct
     known : array, Arrow column or iterable of ids, distinct
-        May be millions: integers are searched by sorting, an Arrow column of text chunk by chunk.
+        May be millions: integers are searched by sorting, an Arrow column is read chunk by chunk.
 
     Returns
     -------
@@ -78,8 +78,6 @@ def _search(wanted: list[Any], known: Any, how: How) -> tuple[Rows, tuple[Any, A
     keys = [key(name) for name in wanted]
     if isinstance(known, np.ndarray) and known.dtype == np.int64 and len(known):
         return _search_integers(keys, known, how), None
-    if hasattr(known, "chunks") and how != "as numbers":
-        return _search_texts(keys, known, trim=how == "as text")
     places_of: dict[Hashable, tuple[int, Any]] = dict.fromkeys(keys, (-1, None))
     equal = None
     for row, name in enumerate(_each(known)):
@@ -97,27 +95,6 @@ def _search_integers(keys: list[Any], known: Any, how: How) -> Rows:
     numbers = [_integer(key) if how or not isinstance(key, str) else None for key in keys]
     rows = places(np.array([number or 0 for number in numbers], dtype=np.int64), known)
     return np.where([number is None for number in numbers], -1, rows).astype(np.intp)
-
-
-def _search_texts(keys: list[Any], known: Any, trim: bool) -> tuple[Rows, tuple[Any, Any] | None]:
-    """Search an Arrow column of text chunk by chunk; only wanted ids become Python objects."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    wanted = pa.array(dict.fromkeys(key for key in keys if isinstance(key, str)), pa.string())
-    first, start, equal = [-1] * len(wanted), 0, None
-    for chunk in known.chunks:
-        codes = pc.index_in(pc.utf8_trim_whitespace(chunk) if trim else chunk, value_set=wanted)
-        codes = codes.fill_null(-1).to_numpy()
-        for place in np.flatnonzero(codes >= 0).tolist():
-            code, row = codes[place], start + place
-            if first[code] < 0:
-                first[code] = row
-            elif equal is None:
-                equal = known[first[code]].as_py(), known[row].as_py()
-        start += len(chunk)
-    row_of = dict(zip(wanted.to_pylist(), first, strict=True))
-    return np.array([row_of.get(key, -1) for key in keys], dtype=np.intp), equal
 
 
 def _integer(key: Any) -> int | None:

@@ -341,9 +341,8 @@ def read_ids(layout: Layout) -> Any:
     if layout.id_column is None:
         return np.arange(layout.n_rows)
     column = pa.chunked_array(_chunks(layout))
-    ids = column if pa.types.is_string(column.type) else column.to_numpy()
-    _refuse_repeats(ids, layout)
-    return ids
+    _refuse_repeats(column, layout)
+    return column if pa.types.is_string(column.type) else column.to_numpy()
 
 
 def _chunks(layout: Layout) -> Iterator[Any]:
@@ -388,31 +387,16 @@ def _integers_or_texts(chunk: Any, layout: Layout) -> Any:
 
 def _refuse_repeats(ids: Any, layout: Layout) -> None:
     """Refuse an id that occurs in two rows."""
-    if isinstance(ids, np.ndarray) and (ids[1:] > ids[:-1]).all():
+    import pyarrow.compute as pc
+
+    if pc.count_distinct(ids).as_py() == len(ids):
         return
-    keys = _keys(ids)
-    keys.sort()  # in place: every copy of millions counts
-    twice = keys[1:][keys[1:] == keys[:-1]]
-    seen: dict[Any, int] = {}
-    for row in np.flatnonzero(np.isin(_keys(ids), twice)).tolist() if len(twice) else ():
-        name = ids[row].item() if isinstance(ids, np.ndarray) else ids[row].as_py()
-        if name in seen:  # different texts may have one hash
-            (one, _, first), (other, _, second) = layout.where(seen[name]), layout.where(row)
+    first: dict[Any, int] = {}
+    for row, name in enumerate(ids.to_pylist()):
+        if first.setdefault(name, row) < row:
+            (one, _, before), (other, _, after) = layout.where(first[name]), layout.where(row)
             raise FileError(
                 other,
-                f"expected one row per item, got item {name!r} in row {second} and in row {first}"
+                f"expected one row per item, got item {name!r} in row {after} and in row {before}"
                 f"{'' if one == other else f' of {one}'} (counting from 0). Keep one of them.",
             )
-        seen[name] = row
-
-
-def _keys(ids: Any) -> NDArray[np.int64]:
-    """Return ids as integers of 64 bits, texts as their hash, without a list of all texts."""
-    if isinstance(ids, np.ndarray):
-        return ids.copy()
-    keys, start = np.empty(len(ids), dtype=np.int64), 0
-    for chunk in ids.chunks:
-        words = chunk.to_numpy(zero_copy_only=False)
-        keys[start : start + len(chunk)] = np.fromiter(map(hash, words), np.int64, len(words))
-        start += len(chunk)
-    return keys

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.io.labels.samples import FEATURES, LABELS, zipped
-from whoknows.io import FORMATS, FileError, LabelFile, delimited, read_gold, read_labels
+from whoknows.io import FORMATS, FileError, LabelFile, read_gold, read_labels
 from whoknows.io.features import Features, read_features
 
 few = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -101,24 +101,6 @@ def test_json_with_anything_anywhere(tmp_path, name, data):
 def test_any_zip(tmp_path, files):
     (tmp_path / "file.zip").write_bytes(zipped(files))
     check(tmp_path / "file.zip")
-
-
-@given(data=st.text(st.sampled_from("ab1,;\t|\n\r'= é"), max_size=60))
-@settings(few, max_examples=80)
-def test_both_ways_to_read_a_table_agree(data):
-    def read(limit):
-        try:
-            columns = delimited.read_columns(data, "t.csv")
-        except FileError as problem:
-            return str(problem)
-        return {name: (column.codes.tolist(), column.values) for name, column in columns.items()}
-
-    if not data.strip():
-        return
-    slow = read(delimited._FAST)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delimited, "_FAST", -1)
-        assert read(-1) == slow
 
 
 def test_a_zip_with_a_password_is_refused(tmp_path):

@@ -248,32 +248,12 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(write, monkeypatch):
 
 def test_without_pyarrow_text_is_read_and_parquet_says_what_to_install(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setattr(delimited, "_FAST", 0)
     assert read_labels(write("l.csv", CSV)).annotations == EXPECTED
     assert read_labels(write("l.jsonl", LABELS["long.jsonl"])).annotations == EXPECTED
     assert (
         problem(write("l.parquet", LABELS["long.parquet"]))
         == "needs pyarrow. Run: pip install 'whoknows[io]'"
     )
-
-
-@pytest.mark.parametrize("data", [
-    CSV, CSV.replace("\n", "\r\n"), CSV.replace(",", "|"), "\n\n" + CSV + "\n\n", CSV.rstrip(),
-    "item;annotator;label\nü; x ;0\nü;'=y;1\n;;\nb;x;\n",
-], ids=range(6))  # fmt: skip
-def test_the_fast_way_reads_the_same(data, monkeypatch):
-    slow = delimited.read_columns(data, "l.csv")
-    monkeypatch.setattr(delimited, "_FAST", 0)
-    monkeypatch.setattr(delimited, "_read_with_csv", None)  # the fast way must do it alone
-    fast = delimited.read_columns(data, "l.csv")
-    assert {n: (c.codes.tolist(), c.values) for n, c in fast.items()} == {
-        n: (c.codes.tolist(), c.values) for n, c in slow.items()
-    }
-
-
-def test_what_the_fast_way_cannot_read_the_slow_way_names(write, monkeypatch):
-    monkeypatch.setattr(delimited, "_FAST", 0)
-    assert problem(write("l.csv", CSV + "b,y\n")) == "has 2 cells in the row that ends at line 5; expected 3."
 
 
 # --- long tables ----------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import pytest
 
 from tests.io.labels.samples import LONG, jsonl, rows
 from whoknows.data import Annotations
-from whoknows.io import FileError, delimited, read_labels
+from whoknows.io import FileError, read_labels
 
 CSV = "item,annotator,label\na,x,0\na,y,1\nb,x,1\n"
 EXPECTED = Annotations.from_arrays(*LONG.values())
@@ -19,9 +19,7 @@ def problem(path, **options):
 # --- blank cells and names further down -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fast", [0, 1 << 20])
-def test_blank_cells_at_the_end_of_rows_do_not_count(write, monkeypatch, fast):
-    monkeypatch.setattr(delimited, "_FAST", fast)
+def test_blank_cells_at_the_end_of_rows_do_not_count(write):
     assert read_labels(write("l.csv", CSV.replace("label\n", "label,,\n"))).annotations == EXPECTED
     assert read_labels(write("l.csv", CSV.replace("1\n", "1,, \n"))).annotations == EXPECTED
     assert problem(write("l.csv", CSV + "b,y,1,,2\n")).startswith(

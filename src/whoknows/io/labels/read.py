@@ -10,7 +10,7 @@ from whoknows.data.dataframes import ALIASES
 from whoknows.data.errors import Advice, InputError
 from whoknows.data.triples import DUPLICATES
 from whoknows.data.vocabulary import show
-from whoknows.io.containers import Content, Table, item_column, must_have, open_content
+from whoknows.io.containers import Content, Table, find_name, item_column, must_have, open_content
 from whoknows.io.errors import FileError, Path, naming
 from whoknows.io.id_matching import match_ids
 from whoknows.io.labels import argilla, doccano, label_studio, prodigy, tabular
@@ -116,10 +116,9 @@ def read_gold(
 
 def _gold_columns(table: Table, given: Mapping[str, str], path: Path) -> tuple[str, str]:
     """Return the columns of the item and of its true label."""
-    bare = {name.strip().lower(): name for name in reversed(table.names)}
-    known = (*tabular.TRUTH, "label", *ALIASES["label"])
     item = given.get("item") or item_column(table.names) or "item"
-    label = given.get("label") or next((bare[name] for name in known if name in bare), "label")
+    label = find_name(table.names, *tabular.TRUTH, "label", *ALIASES["label"])
+    label = given.get("label") or label or "label"
     return (
         must_have(table.names, item, "column for the item", path),
         must_have(table.names, label, "column for the label", path),

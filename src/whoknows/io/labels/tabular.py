@@ -19,7 +19,15 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import ALIASES, CONFIDENCE, match_columns
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Factor, Ids, factorize, show
-from whoknows.io.containers import Content, Table, by_row, item_column, must_have, refuse_repeated_ids
+from whoknows.io.containers import (
+    Content,
+    Table,
+    by_row,
+    find_name,
+    item_column,
+    must_have,
+    refuse_repeated_ids,
+)
 from whoknows.io.delimited import parse_ids, parse_labels, unescaped
 from whoknows.io.errors import FileError, Path
 from whoknows.io.labels.format import Format, Options, RawLabels, keep_values
@@ -129,10 +137,10 @@ def _read_gold_rows(raw: RawLabels, table: Table, path: Path) -> None:
     """Read true labels from rows marked as gold, which are not labels by an annotator."""
     assert raw.columns is not None
     item, annotator, label = raw.columns
-    marks = [name for name in table.names if name.strip().lower() == "is_gold"]
-    if not marks:
+    marks = find_name(table.names, "is_gold")
+    if marks is None:
         return
-    is_gold = np.array([str(value).strip().lower() in _YES for value in table.values(marks[0])])
+    is_gold = np.array([str(value).strip().lower() in _YES for value in table.values(marks)])
     add_true_labels(raw.gold, item, Factor(np.where(is_gold, label.codes, -1), label.values), path)
     raw.note(int(is_gold.sum()), "row is marked as gold", "rows are marked as gold")
     label = Factor(np.where(is_gold & (item.codes >= 0), np.int32(-1), label.codes), label.values)
@@ -245,9 +253,8 @@ def read_wide(content: Content, options: Options) -> RawLabels:
 
 def _roles_of_columns(table: Table, options: Options) -> tuple[str | None, str | None, list[str]]:
     """Return the columns of the item, of the text, and of the annotators: those without a known meaning."""
-    bare = {name.strip().lower(): name for name in reversed(table.names)}
     item = options.columns.get("item") or item_column(table.names)
-    text = options.columns.get("text") or bare.get("text")
+    text = options.columns.get("text") or find_name(table.names, "text")
     others = [name for name in table.names if name.strip().lower() not in (*TRUTH, "image")]
     return item, text, [name for name in others if name not in (item, text)]
 
