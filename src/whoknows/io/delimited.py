@@ -6,14 +6,14 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from whoknows.data.dataframes import ALIASES
-from whoknows.data.vocabulary import Factor, show
+from whoknows.data.vocabulary import Codes, Factor, show
 from whoknows.io.encoding import MAX_LINE, refuse_long_lines
 from whoknows.io.errors import FileError, Path
 
@@ -101,10 +101,12 @@ def later_header(text: str) -> str:
 
 
 def read_columns(text: str, path: Path) -> dict[str, Factor]:
-    """Return the columns of a text table by name, as codes into their distinct cells, without blank columns."""
+    """Return the columns of a text table by name, as codes into their distinct cells; blank ones left out."""
     delimiter, header = read_header(text, path)
-    columns = _factorize_cells(text, delimiter, len(header), path)
-    kept = [(n, c) for n, c in zip(header, columns, strict=True) if n or not _is_blank(c)]
+    columns = factorize_cells(text, delimiter, range(len(header)), path)
+    kept = [
+        (header[place], column) for place, column in columns.items() if header[place] or not is_blank(column)
+    ]
     if sum(not name for name, _ in kept) > 1:
         raise FileError(
             path, f"has several columns without a name. Give them names in the first row.{later_header(text)}"
@@ -112,22 +114,22 @@ def read_columns(text: str, path: Path) -> dict[str, Factor]:
     return dict(kept)
 
 
-def _is_blank(column: Factor) -> bool:
+def is_blank(column: Factor) -> bool:
     """Whether a column holds only spaces."""
     return not any(str(cell).strip() for cell in column.values)
 
 
-def _factorize_cells(text: str, delimiter: str, width: int, path: Path) -> list[Factor]:
-    """Return the columns as codes into their distinct cells."""
-    positions: list[dict[str, int]] = [{} for _ in range(width)]
-    codes: list[list[np.ndarray[Any, Any]]] = [[np.empty(0, np.int32)] for _ in range(width)]
-    for block in blocks(text, delimiter, path):
-        for place, cells in enumerate(block):
-            known = positions[place]
-            for cell in dict.fromkeys(cells):
-                known.setdefault(cell, len(known))
-            codes[place].append(np.fromiter(map(known.__getitem__, cells), np.int32, len(cells)))
-    return [Factor(np.concatenate(parts), list(known)) for parts, known in zip(codes, positions, strict=True)]
+def factorize_cells(text: str, delimiter: str, wanted: Iterable[int], path: Path) -> dict[int, Factor]:
+    """Return some columns of a text table, by their position, as codes into their distinct cells."""
+    known: dict[int, dict[str, int]] = {place: {} for place in wanted}
+    codes: dict[int, list[Codes]] = {place: [np.empty(0, np.int32)] for place in known}
+    for block in blocks(text, delimiter, path) if known else ():
+        for place, position in known.items():
+            for cell in dict.fromkeys(block[place]):
+                position.setdefault(cell, len(position))
+            column = map(position.__getitem__, block[place])
+            codes[place].append(np.fromiter(column, np.int32, len(block[place])))
+    return {place: Factor(np.concatenate(codes[place]), list(known[place])) for place in known}
 
 
 def _rows(text: str, delimiter: str, path: Path) -> Iterator[list[str]]:

@@ -12,54 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whoknows.data.errors import Advice
-from whoknows.data.vocabulary import show
+from whoknows.data.vocabulary import Factor, show
 from whoknows.io.binary import ARROW, NUMPY, is_list, is_number, read_arrow, read_npy, read_npz
 from whoknows.io.containers import Record, find_id, kind_of, looks_like_json, must_have, read_records
-from whoknows.io.delimited import blocks, is_missing_text, later_header, parse_ids, read_header, unescaped
+from whoknows.io.delimited import (
+    blocks,
+    factorize_cells,
+    is_blank,
+    is_missing_text,
+    later_header,
+    parse_ids,
+    read_header,
+    unescaped,
+)
 from whoknows.io.encoding import decode
 from whoknows.io.errors import FileError, Path
-
-
-@dataclass
-class Cells:
-    """Numbers of a column, NaN for blank and other cells; how many others there are, and the first one.
-
-    Parameters
-    ----------
-    parse : function from cell to number
-        NaN for a blank cell, ValueError for one that is neither blank nor a number.
-    """
-
-    parse: Callable[[Any], float]
-    numbers: list[NDArray[np.float64]] = field(default_factory=list)
-    n_rows: int = 0
-    count: int = 0
-    value: Any = None
-    row: int = 0
-
-    def extend(self, cells: Sequence[Any]) -> None:
-        """Add cells; a number with a decimal comma takes precedence as the example of other cells."""
-        numbers = np.full(len(cells), np.nan)
-        for place, cell in enumerate(cells):
-            try:
-                numbers[place] = self.parse(cell)
-            except ValueError:
-                if not self.count or (has_comma(cell) and not has_comma(self.value)):
-                    self.value, self.row = cell, self.n_rows + place + 1
-                self.count += 1
-        self.add(numbers)
-
-    def add(self, numbers: NDArray[np.float64]) -> None:
-        """Add numbers."""
-        self.numbers.append(numbers)
-        self.n_rows += len(numbers)
-
-    def __str__(self) -> str:
-        """Return a note on the other cells for the user."""
-        value = repr(str(self.value)[:40])
-        if self.count == 1:
-            return f"1 cell is not a number ({value}, row {self.row}): treated as missing"
-        return f"{self.count} cells are not numbers (first {value}, row {self.row}): treated as missing"
 
 
 def has_comma(value: Any) -> bool:
@@ -89,33 +56,48 @@ class Numbers:
     left_out: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def add(self, name: str, cells: Cells) -> None:
-        """Add a column, with NaN for other cells, if at least half of its non-blank cells are numbers."""
-        numbers = np.concatenate(cells.numbers)
-        if cells.count > np.count_nonzero(~np.isnan(numbers)) or has_comma(cells.value):
-            self.left_out[name] = cells.value
-            return
+    def add(self, name: str, column: Factor, parse: Callable[[Any], float]) -> None:
+        """Add a column, with NaN for other cells, if at least half of its non-blank cells are numbers.
+
+        Parameters
+        ----------
+        name : str
+        column : Factor
+        parse : function from cell to number
+            NaN for a blank cell, ValueError for one that is neither blank nor a number.
+        """
+        parsed, odd = np.full(len(column.values) + 1, np.nan), []
+        for code, cell in enumerate(column.values):
+            try:
+                parsed[code] = parse(cell)
+            except ValueError:
+                odd.append(code)
+        numbers = parsed[column.codes]
+        if odd:
+            example = next((code for code in odd if has_comma(column.values[code])), odd[0])
+            value, n_odd = column.values[example], int(np.isin(column.codes, odd).sum())
+            if n_odd > np.count_nonzero(~np.isnan(numbers)) or has_comma(value):
+                self.left_out[name] = value
+                return
+            cells = "1 cell is not a number (" if n_odd == 1 else f"{n_odd} cells are not numbers (first "
+            row = int(np.argmax(column.codes == example)) + 1
+            self.notes.append(f"{name}: {cells}{str(value)[:40]!r}, row {row}): treated as missing")
         self.columns[name] = numbers
-        self.notes += [f"{name}: {cells}"] if cells.count else []
 
-
-def read_matrix(
-    data: bytes, path: Path, id_column: str | None, vector: str | None
-) -> tuple[Sequence[Any] | None, NDArray[Any], tuple[str, ...], list[str]]:
-    """Read a file of features: ids or None, features, their names, and notes on what was left out."""
-    numbers = _read_numbers(data, path, id_column)
-    others = {name: f"such as {str(value)[:40]!r}" for name, value in numbers.left_out.items()}
-    chosen, notes = choose_columns(list(numbers.columns), list(numbers.vectors), others, vector, path)
-    if not chosen:
-        raise FileError(path, "has no column of numbers.", *_why_not(numbers.left_out))
-    if any(map(has_comma, numbers.left_out.values())):
-        notes[0] += "; use a decimal point"
-    if chosen[0] in numbers.vectors:
-        X = numbers.vectors[chosen[0]]()
+    def matrix(self, vector: str | None, path: Path) -> tuple[NDArray[Any], tuple[str, ...], list[str]]:
+        """Return features, their names, and notes on what was left out."""
+        others = {name: f"such as {str(value)[:40]!r}" for name, value in self.left_out.items()}
+        chosen, notes = choose_columns(list(self.columns), list(self.vectors), others, vector, path)
+        if not chosen:
+            raise FileError(path, "has no column of numbers.", *_why_not(self.left_out))
+        if any(map(has_comma, self.left_out.values())):
+            notes[0] += "; use a decimal point"
+        if chosen[0] not in self.vectors:
+            return np.column_stack(list(self.columns.values())), tuple(chosen), notes + self.notes
+        X = self.vectors[chosen[0]]()
         check_matrix(X, path)
         X = X.astype(np.float32 if X.dtype in (np.float16, np.float32) else np.float64)
-        return numbers.ids, X, tuple(f"{chosen[0]}{place}" for place in range(X.shape[1])), notes
-    return numbers.ids, np.column_stack(list(numbers.columns.values())), tuple(chosen), notes + numbers.notes
+        return X, tuple(f"{chosen[0]}{place}" for place in range(X.shape[1])), notes
 
 
 def choose_columns(
@@ -166,7 +148,7 @@ def check_matrix(X: NDArray[Any], path: Path) -> None:
         )
 
 
-def _read_numbers(data: bytes, path: Path, id_column: str | None) -> Numbers:
+def read_numbers(data: bytes, path: Path, id_column: str | None) -> Numbers:
     """Read a file of features by its content."""
     if data.startswith(NUMPY):
         return Numbers(vectors={"f": partial(read_npy, data, path)})
@@ -192,28 +174,30 @@ def _of_npz(members: dict[str, NDArray[Any]], path: Path) -> Numbers:
 
 
 def _of_csv(text: str, path: Path, id_column: str | None) -> Numbers:
-    """Read the numbers of a text table, block by block."""
+    """Read the numbers of a text table, block by block; columns with other cells are read once more."""
     delimiter, header = read_header(text, path)
     name = find_id(header, id_column, path)
-    place = None if name is None else header.index(name)
-    columns = {column: Cells(_number_in_text) for column in range(len(header)) if column != place}
+    numbers: dict[int, list[NDArray[np.float64]]]
+    numbers = {place: [] for place, column in enumerate(header) if column != name}
     ids: list[str] = []
+    others: set[int] = set()
     for block in blocks(text, delimiter, path):
-        ids += () if place is None else block[place]
-        for column, cells in columns.items():
-            if not header[column] and any(map(str.strip, block[column])):
-                raise FileError(
-                    path,
-                    f"has no name for column {column + 1}. Write one in the first row.{later_header(text)}",
-                )
+        ids += () if name is None else block[header.index(name)]
+        for place in numbers.keys() - others:
             try:
-                cells.add(np.array(block[column], dtype=float))
+                numbers[place].append(np.array(block[place], dtype=float))
             except ValueError:
-                cells.extend(block[column])
-    table = Numbers(None if place is None else unescaped(parse_ids(ids)))
-    for column, cells in columns.items():
-        if cells.n_rows and header[column]:
-            table.add(header[column], cells)
+                others.add(place)
+    factors = factorize_cells(text, delimiter, others, path)
+    table = Numbers(None if name is None else unescaped(parse_ids(ids)))
+    for place, parts in numbers.items():
+        if not header[place] and (place not in factors or not is_blank(factors[place])):
+            hint = later_header(text)
+            raise FileError(path, f"has no name for column {place + 1}. Write one in the first row.{hint}")
+        if place in factors and header[place]:
+            table.add(header[place], factors[place], _number_in_text)
+        elif parts:
+            table.columns[header[place]] = np.concatenate(parts)
     return table
 
 
@@ -281,12 +265,11 @@ def _of_records(records: list[Record], path: Path, id_column: str | None) -> Num
         values = [record.get(other) for record in records]
         if other == name:
             continue
-        cells = Cells(_number_in_json)
-        cells.extend(values)
-        if isinstance(cells.value, list):
+        odd = next((v for v in values if not (v is None or isinstance(v, (int, float)))), None)
+        if isinstance(odd, list):
             table.vectors[other] = partial(_stack, values, other, path)
         else:
-            table.add(other, cells)
+            table.add(other, Factor(np.arange(len(values), dtype=np.int32), values), _number_in_json)
     return table
 
 

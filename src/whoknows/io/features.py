@@ -16,7 +16,7 @@ from whoknows.io.containers import by_row, find_id, must_have, open_content, ref
 from whoknows.io.delimited import parse_ids, unescaped
 from whoknows.io.encoding import MAX_FEATURES, decode, read_bytes
 from whoknows.io.errors import FileError, Path, reading
-from whoknows.io.feature_files import check_matrix, choose_columns, read_matrix
+from whoknows.io.feature_files import check_matrix, choose_columns, read_numbers
 from whoknows.io.parquet import MEMORY, ParquetFeatures
 from whoknows.io.parquet_files import find_files, open_file
 
@@ -210,16 +210,16 @@ def _without_empty(features: Features) -> Features:
 
 def _read_into_memory(path: Path, id_column: str | None, vector: str | None) -> Features:
     """Read a whole file of any kind."""
-    found, X, names, notes = read_matrix(read_bytes(path, MAX_FEATURES), path, id_column, vector)
-    numbered = found is None
-    if numbered and ids_file(path) is None:
+    numbers = read_numbers(read_bytes(path, MAX_FEATURES), path, id_column)
+    X, names, notes = numbers.matrix(vector, path)
+    if numbers.ids is None and ids_file(path) is None:
         notes.append(NUMBERED)
     missing = np.isnan(X).sum(axis=0)
     if missing.any():
         first = names[int(np.argmax(missing > 0))]
         several = f"{int(missing.sum())} numbers are missing, the first in {first!r}"
         notes.append(several if missing.sum() > 1 else f"1 number is missing, in {first!r}")
-    return Features(check_ids(found, len(X), path), X, names, tuple(notes), path, numbered)
+    return Features(check_ids(numbers.ids, len(X), path), X, names, tuple(notes), path, numbers.ids is None)
 
 
 def _open_parquet(path: Path, id_column: str | None, vector: str | None, memory: int) -> Features:
