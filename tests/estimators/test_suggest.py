@@ -367,7 +367,7 @@ class TestWhatIsRefused:
 
     def test_annotators_it_does_not_know(self, world):
         X, said, model = world
-        with pytest.raises(ValueError, match=r"of the fit; got 'ana'\. The nearest: 'anna'"):
+        with pytest.raises(ValueError, match=r"of the fit; got 'ana'\. The closest are 'anna'"):
             suggest(model, X, said, 3, annotators=["ana"])
         with pytest.raises(ValueError, match=r"of the fit; got 'xyz'\. There are 'anna', 'bob', 'cleo'"):
             suggest(model, X, said, 3, annotators=["bob", "xyz"])

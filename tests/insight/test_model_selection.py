@@ -216,7 +216,7 @@ class TestNothingHeldOutIsLearntFrom:
         """As it would be if scikit-learn cast rows to a type of its own."""
 
         def casting(estimator, X, y, cv, **_):
-            return [y[rows.astype(np.intp), ...] for rows in cv[0]]
+            return [y[rows.astype(np.intp)].n_annotations for rows in cv[0]]
 
         monkeypatch.setattr(select, "cross_val_score", casting)
         select._check_labels_survive.cache_clear()

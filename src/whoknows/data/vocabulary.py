@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import compress
 from typing import Any
 
@@ -210,6 +211,13 @@ def show(values: Iterable[Any], limit: int = 5) -> str:
     listed = list(values)
     shown = ", ".join(repr(value) for value in listed[:limit])
     return shown if len(listed) <= limit else f"{shown}, …"
+
+
+def closest(value: Any, known: list[Any]) -> str:
+    """Say for a message which known values are most similar to one that is not known."""
+    by_text = {str(each): each for each in known}
+    near = [by_text[text] for text in get_close_matches(str(value), by_text)]
+    return f"The closest are {show(near)}." if near else f"There are {show(known)}."
 
 
 def _as_list(values: Any) -> list[Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn.metrics import cohen_kappa_score
 from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import Ids, elements, show
+from whoknows.data.vocabulary import Ids, closest, elements, show
 from whoknows.insight.pairwise import PairwiseAgreement, item_label_counts, pair_names, pairwise_agreement
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -232,12 +231,10 @@ def _common_labels(annotations: Annotations, first: Any, second: Any) -> tuple[N
 def _code(annotations: Annotations, annotator: Any) -> int:
     """Position of an annotator in the vocabulary."""
     known = elements(annotations.annotators)
-    if annotator in known:
-        return known.index(annotator)
-    by_text = {str(id): id for id in known}
-    near = [by_text[text] for text in get_close_matches(str(annotator), by_text)]
-    hint = f"The closest are {show(near)}." if near else f"There are {show(known)}."
-    raise InputError(f"Expected one of the {len(known)} annotators, got {annotator!r}. {hint}")
+    if annotator not in known:
+        hint = closest(annotator, known)
+        raise InputError(f"Expected one of the {len(known)} annotators, got {annotator!r}. {hint}")
+    return known.index(annotator)
 
 
 # --- Measurement scales ----------------------------------------------------------------------------------
@@ -250,7 +247,7 @@ def _positions(annotations: Annotations, level: Literal["ordinal", "interval"]) 
         # The sum of the counts from c to k, minus half of both ends, is a difference of mean ranks.
         n_k = np.bincount(annotations.label, minlength=annotations.n_classes)
         return np.asarray(np.cumsum(n_k) - n_k / 2)
-    if not all(_is_number(label) for label in elements(annotations.labels)):
+    if not _are_numbers(annotations.labels):
         raise InputError(
             f"level='interval' expected labels that are numbers, got {show(elements(annotations.labels))}. "
             "Use level='nominal', or level='ordinal' if they have an order."
@@ -265,16 +262,15 @@ def _check_ordered(annotations: Annotations, setting: str) -> None:
         ascending = sorted(labels)
     except TypeError:
         ascending = None
-    numbers = all(_is_number(label) for label in labels)
-    if ascending is None or (numbers and labels not in (ascending, ascending[::-1])):
+    if ascending is None or (_are_numbers(annotations.labels) and labels not in (ascending, ascending[::-1])):
         raise InputError(
             f"{setting} expected labels in their order, got {show(labels)}. "
             "Pass labels= in ascending order, all of one type, when creating the Annotations."
         )
 
 
-def _is_number(label: Any) -> bool:
-    return isinstance(label, (int, float)) and not isinstance(label, bool)
+def _are_numbers(labels: Ids) -> bool:
+    return labels.dtype.kind in "if"
 
 
 # --- Table -----------------------------------------------------------------------------------------------

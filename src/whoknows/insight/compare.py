@@ -27,6 +27,7 @@ from whoknows.insight.model_selection import AnnotationFolds, ItemFolds
 from whoknows.model.annotators import ConfusionAnnotators
 
 Codes = NDArray[Any]
+Fold = tuple[Codes, Codes]  # rows of the training and of the test set
 Progress = Callable[[float, float], Any]
 # Of the labels held out from one fit: whether each method predicted each, (n_methods, n_labels); the row of X
 # and the weight of each, (n_labels,).
@@ -146,18 +147,19 @@ def compare(
     Comparison
     """
     methods = _methods(model, y)
-    splits = [(_on_new_items, *rows) for rows in ItemFolds(folds, random_state=random_state).split(X, y)]
+    folds_of_items = ItemFolds(folds, random_state=random_state).split(X, y)
+    splits = [(True, fold) for fold in folds_of_items]
     if (y.labels_per_item > 1).any():
-        by_label = AnnotationFolds(folds, random_state=random_state)
-        splits += [(_on_labelled_items, *rows) for rows in by_label.split(X, y)]
-    hits: dict[Any, list[HeldOutHits]] = {_on_new_items: [], _on_labelled_items: []}
-    for done, (predict, train, test) in enumerate(splits, 1):
-        hits[predict].append(predict(methods, X, y, train, test))
+        folds_of_labels = AnnotationFolds(folds, random_state=random_state).split(X, y)
+        splits += [(False, fold) for fold in folds_of_labels]
+    hits: dict[bool, list[HeldOutHits]] = {True: [], False: []}
+    for done, (on_new, fold) in enumerate(splits, 1):
+        hits[on_new].append(_hits(methods, X, y, fold, on_new))
         if progress is not None:
             progress(done, len(splits))
-    new, known = hits.values()
-    on_known = HeldOutAccuracy.of(known, y.n_items) if any(len(item) for _, item, _ in known) else None
-    return Comparison([*methods, FREQUENT], HeldOutAccuracy.of(new, y.n_items), on_known)
+    any_known = any(len(item) for _, item, _ in hits[False])
+    known = HeldOutAccuracy.of(hits[False], y.n_items) if any_known else None
+    return Comparison([*methods, FREQUENT], HeldOutAccuracy.of(hits[True], y.n_items), known)
 
 
 def _methods(model: Any, annotations: Annotations) -> dict[str, Any]:
@@ -194,31 +196,22 @@ def best_annotator(annotations: Annotations) -> Any:
     return annotations.annotators.tolist()[int(np.argmax(np.where(n > 0, sure, -np.inf)))]
 
 
-def _on_new_items(
-    methods: dict[str, Any], X: Array, annotations: Annotations, train: Codes, test: Codes
-) -> HeldOutHits:
-    """Predict the labels of items that were held out."""
-    train_labels, held = annotations[train], annotations[test]
-    fitted = [_fit(method, X[train], train_labels) for method in methods.values()]
-    hits = [each.predict(X[test])[held.item] == held.labels[held.label] for each in fitted]
-    return _with_most_frequent(hits, train_labels, held), test[held.item], held.counts
+def _hits(methods: dict[str, Any], X: Array, y: Annotations, fold: Fold, on_new: bool) -> HeldOutHits:
+    """Fit all methods without some labels, and compare these with their predictions.
 
-
-def _on_labelled_items(
-    methods: dict[str, Any], X: Array, annotations: Annotations, train: Codes, test: Codes
-) -> HeldOutHits:
-    """Compare the consensus of each method with labels of the same items that were held out."""
-    train_labels, held = annotations[train], annotations[test]
-    held = held.only(train_labels.labelled[test][held.item])
-    item = test[held.item]
-    fitted = {name: _fit(method, X, train_labels) for name, method in methods.items()}
-    hits = [_consensus(*each, X, train_labels)[item] == held.label for each in fitted.items()]
-    return _with_most_frequent(hits, train_labels, held), item, held.counts
-
-
-def _with_most_frequent(hits: list[Any], train_labels: Annotations, held: Annotations) -> Array:
-    """Add the most frequent label as the last method: (n_methods + 1, n_labels)."""
-    return np.array([*hits, held.label == np.bincount(train_labels.label).argmax()], dtype=float)
+    On new items the predictions are from x; on labelled items they are the consensus.
+    """
+    train, test = fold
+    train_labels, held = y[train], y[test]
+    if not on_new:
+        held = held.only(train_labels.labelled[test][held.item])
+    item, fitted = test[held.item], {name: _fit(each, X[train], train_labels) for name, each in methods.items()}
+    if on_new:
+        hits = [each.predict(X[test])[held.item] == held.labels[held.label] for each in fitted.values()]
+    else:
+        hits = [_consensus(*each, X, train_labels)[item] == held.label for each in fitted.items()]
+    most_frequent = held.label == np.bincount(train_labels.label).argmax()
+    return np.array([*hits, most_frequent], dtype=float), item, held.counts
 
 
 def _consensus(name: str, fitted: Any, X: Array, train_labels: Annotations) -> Codes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 from scipy.stats import false_discovery_control
 
-from whoknows._array import Array, segment_sum
+from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, show
-
-_PAIRS_PER_BLOCK = 1_000_000  # pairs of annotators held in one sparse product
 
 
 # --- Agreement -------------------------------------------------------------------------------------------
@@ -116,8 +113,8 @@ class AnnotatorPairs:
                 "Use the Annotations from before recode(unknown='population')."
             )
         self.annotations = annotations
-        self._key, self.n_items = self._products(1.0, 1.0, annotations.item)
-        self.first, self.second = np.divmod(self._key, max(annotations.n_annotators, 1))
+        common = sp.triu(self._product(1.0, 1.0, annotations.item), k=1).tocsr().sorted_indices().tocoo()
+        self.n_items, (self.first, self.second) = common.data, common.coords
 
     def sum(
         self, left: Array | float = 1.0, right: Array | float = 1.0, *, same_label: bool = False
@@ -127,25 +124,11 @@ class AnnotatorPairs:
         ``left`` and ``right`` are (n_annotations,), of the pair's first and second annotator.
         """
         groups = self._item_label if same_label else self.annotations.item
-        key, value = self._products(left, right, groups)
-        total = np.zeros(len(self._key))
-        total[np.searchsorted(self._key, key)] = value
-        return total
+        return np.asarray(self._product(left, right, groups)[self.first, self.second])
 
-    def _products(
-        self, left: Array | float, right: Array | float, group: NDArray[Any]
-    ) -> tuple[NDArray[np.int64], Array]:
-        """Σ of left · right over common groups, first < second: keys first · T + second, sorted; sums."""
-        T = self.annotations.n_annotators
-        L, Rt = self._sparse(left, group), self._sparse(right, group).T.tocsr()
-        keys, sums = [np.empty(0, np.int64)], [np.empty(0)]
-        for start, stop in self._blocks:
-            block = sp.triu(L[start:stop] @ Rt[:, start:], k=1).tocsr()
-            block.sort_indices()
-            row = np.repeat(np.arange(start, stop, dtype=np.int64), np.diff(block.indptr))
-            keys.append(row * T + block.indices + start)
-            sums.append(block.data)
-        return np.concatenate(keys), np.concatenate(sums)
+    def _product(self, left: Array | float, right: Array | float, group: NDArray[Any]) -> Any:
+        """Σ of left · right over common groups: a sparse matrix of annotators by annotators."""
+        return (self._sparse(left, group) @ self._sparse(right, group).T).tocsr()
 
     def _sparse(self, values: Array | float, group: NDArray[Any]) -> Any:
         """Sparse matrix of the values that are not zero, annotators by groups."""
@@ -160,15 +143,6 @@ class AnnotatorPairs:
     def _item_label(self) -> NDArray[Any]:
         """Code of the (item, label) of each annotation, without gaps: (n_annotations,)."""
         return item_label_counts(self.annotations)[2]
-
-    @cached_property
-    def _blocks(self) -> list[tuple[int, int]]:
-        """Ranges of annotators with about `_PAIRS_PER_BLOCK` partners in all."""
-        T = self.annotations.n_annotators
-        n_i = self.annotations.labels_per_item[self.annotations.item].astype(float)
-        partners = np.cumsum(np.minimum(segment_sum(n_i, self.annotations.annotator, T), T))
-        ends = np.flatnonzero(np.diff(partners // _PAIRS_PER_BLOCK, append=-1)) + 1
-        return list(pairwise([0, *ends.tolist()]))
 
 
 def item_label_counts(annotations: Annotations) -> tuple[NDArray[np.int64], Array, NDArray[Any]]:
@@ -375,8 +349,8 @@ def _label_expertise(annotations: Annotations, expertise: Any) -> Array:
             f"Expected expertise of shape {annotations.shape}, one row per item and one column per "
             f"annotator, or {annotations.shape[1:]}; got {a.shape}."
         )
-    given = a[annotations.annotator] if a.ndim == 1 else a[annotations.item, annotations.annotator]
-    return _check_probabilities(given, "expertise")
+    per_item = np.broadcast_to(a, annotations.shape)
+    return _check_probabilities(per_item[annotations.item, annotations.annotator], "expertise")
 
 
 def _check_probabilities(values: Array, name: str) -> Array:

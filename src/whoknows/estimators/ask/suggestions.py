@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from whoknows._array import Array, Rows
 from whoknows.data.dataframes import write_long
 from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import Ids, elements, make_vocabulary, show
+from whoknows.data.vocabulary import Ids, closest, elements, make_vocabulary, show
 
 SHOWN = 10  # rows of a printed table
 
@@ -158,11 +157,5 @@ def positions(annotators: Any, known: Ids) -> Rows:
         raise InputError("annotators= must name at least one annotator. Leave it out for all.")
     for name in wanted:
         if name not in names:
-            raise InputError(f"annotators= must be annotators of the fit; got {name!r}. {_hint(name, names)}")
+            raise InputError(f"annotators= must be annotators of the fit; got {name!r}. {closest(name, names)}")
     return np.sort([names.index(name) for name in wanted])
-
-
-def _hint(name: Any, names: list[Any]) -> str:
-    by_text = {str(known): known for known in names}
-    near = [by_text[text] for text in get_close_matches(str(name), by_text)]
-    return f"The nearest: {show(near)}." if near else f"There are {show(names)}."

@@ -281,9 +281,10 @@ class Selection:
 
     def __str__(self) -> str:
         """Describe the weights in sentences and a table."""
-        return "\n".join([*self._sentences(), "", *self._table()])
+        return "\n".join([*self.sentences(), "", *self._table()])
 
-    def _sentences(self) -> Iterator[str]:
+    def sentences(self) -> Iterator[str]:
+        """Say what the held-out labels showed."""
         if not len(self.log_lik):
             yield "No selection: no label was held out, and all members have the same weight."
             return

@@ -26,7 +26,6 @@ MAX_ITEMS = 2_500  # on the map
 SHORT_TEXT = 90  # characters of a text beside a dot
 COLUMNS, LINES = 24, 16  # cells of a small map
 OUTLIERS = 0.005  # share of items at either end that may lie on the border
-REGION_ITEMS = 1_500  # that regions are found from
 MIN_REGION_ITEMS = 20  # to look for regions
 CANDIDATES = 12  # features that may describe a region: those related to the skill
 MIN_SHARE = 0.1  # of the items in a region
@@ -168,14 +167,13 @@ def _between_0_and_1(xy: Array) -> Array:
 
 
 class Regions:
-    """Finds the strong and the weak region of annotators, on a sample of the items on a map."""
+    """Finds the strong and the weak region of annotators, from the items on a map."""
 
     def __init__(
         self, fit: FittedModel, item_map: ItemMap, descriptions: ItemDescriptions, features: Sequence[str]
     ) -> None:
         self.fit, self.descriptions, self.features = fit, descriptions, features
-        sample = fit.sample(REGION_ITEMS, among=np.arange(len(item_map.rows)))
-        self.rows, self.X, self.skill = item_map.rows[sample], item_map.X[sample], item_map.skill[sample]
+        self.rows, self.X, self.skill = item_map.rows, item_map.X, item_map.skill
         self.annotators, self.candidates = item_map.annotators, related_features(self.X, self.skill)
 
     def of(self, place: int) -> Facts:

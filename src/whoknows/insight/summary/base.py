@@ -16,7 +16,6 @@ from whoknows.data.errors import InputError
 from whoknows.estimators.inputs.validation import CheckedFeatures, check_annotations, checked, row_ids
 from whoknows.insight.summary.text import Facts
 
-BLOCK = 4_000_000  # numbers held in memory at once
 ANSWERS = 8_000_000  # items × annotators × members × classes at which skill is computed
 MIN_ITEMS = 500  # items in any case
 BINS = 10  # of a histogram
@@ -55,8 +54,8 @@ class FittedData(ABC):
         self.n_outcomes = len(getattr(model, "classes_", [model]))
 
     @abstractmethod
-    def skill_block(self, rows: Rows, annotators: Rows) -> Array:
-        """Skill on a few items: (n_rows, n_annotators)."""
+    def skill(self, rows: Rows, annotators: Any = slice(None)) -> Array:
+        """Probability of being correct on some items, or typical error: (n_rows, n_annotators)."""
 
     def features(self, rows: Rows) -> Any:
         """Features of some items, for the methods of the model, which all get them here."""
@@ -83,17 +82,6 @@ class FittedData(ABC):
         n = ANSWERS // (self.n_annotators * self.n_members * self.n_outcomes)
         return min(most, max(n, MIN_ITEMS))
 
-    def skill(self, rows: Rows, annotators: Rows | None = None) -> Array:
-        """Probability of being correct on some items, or typical error: (n_rows, n_annotators).
-
-        Computed in blocks: each member of an ensemble has a table of its own.
-        """
-        chosen = np.arange(self.n_annotators) if annotators is None else annotators
-        width = (self.n_annotators + 1) * self.n_outcomes + self.n_members * len(chosen)
-        blocks = np.array_split(rows, 1 + len(rows) * width // BLOCK)
-        skills = [self.skill_block(block, chosen) for block in blocks if len(block)]
-        return np.vstack(skills or [np.zeros((0, len(chosen)))])
-
     def annotator_mean(self, values: Array, where: Any = slice(None)) -> Array:
         """Mean over the labels of each annotator, NaN without labels: (n_annotators,)."""
         annotator = self.annotations.annotator[where]
@@ -102,13 +90,9 @@ class FittedData(ABC):
 
     def histogram(self, values: Array, edges: Array) -> Facts:
         """Counts of labelled and of unlabelled items between the edges."""
-        bins = np.clip(np.digitize(values, edges) - 1, 0, BINS - 1)
-        on = self.annotations.labelled
-        return {
-            "edges": edges,
-            "labelled": np.bincount(bins[on], minlength=BINS),
-            "unlabelled": np.bincount(bins[~on], minlength=BINS),
-        }
+        labelled, values = self.annotations.labelled, np.clip(values, edges[0], edges[-1])
+        parts = {"labelled": values[labelled], "unlabelled": values[~labelled]}
+        return {"edges": edges} | {name: np.histogram(part, edges)[0] for name, part in parts.items()}
 
     # --- facts that only some models have ----------------------------------------------------------
 

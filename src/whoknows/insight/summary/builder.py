@@ -270,38 +270,10 @@ def _settings(model: Any) -> Facts:
         "solver": getattr(model, "solver_", None),
         "iterations": int(model.n_iter_),
         "graph": list(dict.fromkeys(graph for graph in graphs if graph)),
-        "chosen": [] if selection is None else list(_selection(selection)),
+        "chosen": [] if selection is None else list(selection.sentences()),
         "members": None if selection is None else _members(selection),
         "varies": None if selection is None else selection.varies,
     }
-
-
-def _selection(selection: Any) -> Iterator[str]:
-    """What an ensemble learnt from held-out labels, for readers who do not know its members."""
-    n_held_out = len(selection.log_lik)
-    if not n_held_out:
-        yield "No labels were held out, so all models have the same weight."
-        return
-    yield (
-        f"The models are weighted by how well they predict the labels of {count(n_held_out, 'item')} held "
-        "out from the fit; no true labels were used."
-    )
-    if selection.left_out:
-        yield f"Models that were tried and dropped: {thousands(selection.left_out)}."
-    if np.isfinite(selection.graph):
-        weights = zip(selection.on_truth, selection.members, strict=True)
-        share = sum(weight for weight, member in weights if member.map == "spectral")
-        finding = "help" if share > selection.graph else "add little"
-        yield f"Models with a similarity graph have {share:.0%} of the weight: unlabelled items {finding}."
-    if selection.varies is None:
-        yield "There are too few labels to test whether expertise depends on the item."
-    else:
-        better = "better" if selection.varies else "no better"
-        gain, error = selection.varying
-        yield (
-            f"Held-out labels are predicted {better} if expertise depends on the item (change in "
-            f"log-probability per item: {gain:+.3f}, standard error {error:.3f})."
-        )
 
 
 def _members(selection: Any) -> Table:

@@ -31,7 +31,6 @@ from whoknows.insight.summary.text import (
     probabilities,
     thousands,
 )
-from whoknows.model.truth import GraphTruth
 
 CERTAIN = 0.9  # probability from which a consensus counts as certain
 SKILL_GAP = 0.1  # difference in the probability of being correct worth a mention
@@ -142,7 +141,7 @@ class CategoricalFit(FittedData):
 
     # --- annotators --------------------------------------------------------------------------------
 
-    def skill_block(self, rows: Rows, annotators: Rows) -> Array:
+    def skill(self, rows: Rows, annotators: Any = slice(None)) -> Array:
         """Probability of being correct."""
         ids = self.annotations.annotators[annotators]
         return np.asarray(self.model.expertise(self.features(rows), annotators=ids))
@@ -245,8 +244,7 @@ class CategoricalFit(FittedData):
 
     def predictions(self, rows: Rows) -> list[Facts]:
         """Classes predicted from the features; a graph over the items has no such prediction."""
-        truth = getattr(self.model, "truth", None)
-        if truth == "gp" or isinstance(truth, GraphTruth):
+        if any(pair.prepared.model.truth.couples_items for pair in self.model.pairs_):
             return [{}] * len(rows)
         predicted = self.model.predict_proba(self.features(rows))
         return [

@@ -74,7 +74,7 @@ class GaussianFit(FittedData):
 
     # --- annotators --------------------------------------------------------------------------------
 
-    def skill_block(self, rows: Rows, annotators: Rows) -> Array:
+    def skill(self, rows: Rows, annotators: Any = slice(None)) -> Array:
         """Typical error."""
         return np.asarray(self.model.annotator_scale(self.features(rows))[:, annotators])
 
