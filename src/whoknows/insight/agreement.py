@@ -335,8 +335,7 @@ class Agreement:
         lowest = f", lowest {_SHOWN} of {len(order)}" if len(order) > _SHOWN else ""
         yield f"Agreement with the other annotators{lowest}:"
         names = [repr(name) for name in elements(self.annotators[order[:_SHOWN]])]
-        for name, share in zip(names, self.with_others[order], strict=False):
-            yield f"  {name:<{max(map(len, names))}}  {share:.2f}"
+        yield from _aligned(names, [f"{share:.2f}" for share in self.with_others[order[:_SHOWN]]])
 
     def _pair_lines(self) -> Iterator[str]:
         """All pairs by kappa if they are few, else both ends."""
@@ -350,13 +349,11 @@ class Agreement:
         yield f"Pairs by Cohen's kappa ({len(order)} of {len(pairs)} have {enough}):"
         many = len(order) > 2 * _SHOWN
         shown = np.concatenate([order[:_SHOWN], order[-_SHOWN:]]) if many else order
-        names = pair_names(pairs.first[shown], pairs.second[shown])
-        width = max(map(len, names), default=0)
-        lines = [
-            f"  {name:<{width}}  kappa {pairs.kappa[j]:5.2f}, "
-            f"agree on {pairs.agreement[j]:.2f} of {pairs.n_items[j]} items"
-            for j, name in zip(shown, names, strict=True)
+        texts = [
+            f"kappa {pairs.kappa[j]:5.2f}, agree on {pairs.agreement[j]:.2f} of {pairs.n_items[j]} items"
+            for j in shown
         ]
+        lines = _aligned(pair_names(pairs.first[shown], pairs.second[shown]), texts)
         yield from [*lines[:_SHOWN], "  …", *lines[_SHOWN:]] if many else lines
 
 
@@ -379,20 +376,19 @@ def agreement_table(annotations: Annotations) -> Agreement:
     >>> agreement_table(Annotations.from_matrix([[0, 0], [1, 1], [0, 1], [1, 1]]))
     Agreement(percent=0.750, fleiss=0.467, alpha=0.533)
     """
-    percent, pairs = percent_agreement(annotations), pairwise_agreement(annotations)
     counts = np.bincount(annotations.label, minlength=annotations.n_classes)
     return Agreement(
         n_items=int(annotations.labelled.sum()),
         n_compared=int((annotations.labels_per_item > 1).sum()),
         n_labels=annotations.n_annotations,
-        percent=percent,
+        percent=percent_agreement(annotations),
         fleiss=fleiss_kappa(annotations),
         alpha=krippendorff_alpha(annotations),
         labels=annotations.labels,
         label_shares=counts / annotations.n_annotations,
         annotators=annotations.annotators,
         with_others=_agreement_with_others(annotations),
-        pairwise=pairs,
+        pairwise=pairwise_agreement(annotations),
     )
 
 
@@ -404,6 +400,12 @@ def _agreement_with_others(annotations: Annotations) -> Array:
     with np.errstate(invalid="ignore"):  # 0 / 0: no common items
         agreeing = segment_sum(n_ik[place] - 1, who, n_annotators)
         return np.asarray(agreeing / segment_sum(others, who, n_annotators))
+
+
+def _aligned(names: list[str], texts: list[str]) -> list[str]:
+    """Texts in a column beside their names."""
+    width = max(map(len, names), default=0)
+    return [f"  {name:<{width}}  {text}" for name, text in zip(names, texts, strict=True)]
 
 
 def _number(value: float) -> str:

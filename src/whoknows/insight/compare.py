@@ -205,7 +205,8 @@ def _hits(methods: dict[str, Any], X: Array, y: Annotations, fold: Fold, on_new:
     train_labels, held = y[train], y[test]
     if not on_new:
         held = held.only(train_labels.labelled[test][held.item])
-    item, fitted = test[held.item], {name: _fit(each, X[train], train_labels) for name, each in methods.items()}
+    item = test[held.item]
+    fitted = {name: _fit(method, X[train], train_labels) for name, method in methods.items()}
     if on_new:
         hits = [each.predict(X[test])[held.item] == held.labels[held.label] for each in fitted.values()]
     else:

@@ -39,6 +39,15 @@ class _Folds:
         if not isinstance(n_splits, Integral) or n_splits < 2:
             raise InputError(f"n_splits must be an integer of at least 2; got {n_splits!r}.")
 
+    def _check_enough(self, n: int, what: str, detail: str = "") -> None:
+        """Raise if there are fewer parts than folds."""
+        if n < self.n_splits:
+            setting = f"{type(self).__name__}(n_splits={self.n_splits})"
+            raise InputError(
+                Advice("n_splits", setting, value=self.n_splits),
+                f" needs as many {what}; there are {n}{detail}. Use fewer folds, or more labels.",
+            )
+
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return the number of folds."""
         return self.n_splits
@@ -89,15 +98,9 @@ class ItemFolds(_Folds):
         check_consistent_length(X, annotations, groups)
         labelled = np.flatnonzero(annotations.labelled)
         group = None if groups is None else np.asarray(groups)[labelled]
-        found, what = len(labelled), "labelled items"
-        if group is not None:
-            found, what = len(np.unique(group)), "groups of labelled items"
-        if found < self.n_splits:
-            raise InputError(
-                Advice("n_splits", f"ItemFolds(n_splits={self.n_splits})", value=self.n_splits),
-                f" needs as many {what}; there are {found} ({annotations.n_annotations} labels of "
-                f"{annotations.n_items} items). Use fewer folds, or more labels.",
-            )
+        what = "labelled items" if group is None else "groups of labelled items"
+        detail = f" ({annotations.n_annotations} labels of {annotations.n_items} items)"
+        self._check_enough(len(np.unique(labelled if group is None else group)), what, detail)
         seed = self.random_state if self.shuffle else None
         kind = KFold if group is None else GroupKFold
         folds = kind(self.n_splits, shuffle=self.shuffle, random_state=seed)
@@ -154,12 +157,7 @@ class AnnotationFolds(_Folds):
                 "AnnotationFolds has every item in training, so it cannot hold out groups of items. Use "
                 "ItemFolds."
             )
-        if annotations.n_annotations < self.n_splits:
-            raise InputError(
-                Advice("n_splits", f"AnnotationFolds(n_splits={self.n_splits})", value=self.n_splits),
-                f" needs as many labels; there are {annotations.n_annotations}. Use fewer folds, or more "
-                "labels.",
-            )
+        self._check_enough(annotations.n_annotations, "labels")
         _check_labels_survive()
         fold = self._fold_of_each_label(annotations)
         for k in range(self.n_splits):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,24 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, show
 
-
 # --- Agreement -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class PairwiseAgreement:
+class _PairTable:
+    """Columns about pairs of annotators."""
+
+    first: Ids
+    second: Ids
+    n_items: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseAgreement(_PairTable):
     """Agreement of all pairs of annotators with common items; ``pandas.DataFrame(vars(pairs))`` is a table.
 
     Attributes
@@ -37,15 +48,8 @@ class PairwiseAgreement:
         Cohen's kappa, NaN where both gave one and the same label throughout.
     """
 
-    first: Ids
-    second: Ids
-    n_items: NDArray[np.intp]
     agreement: Array
     kappa: Array
-
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-        return len(self.first)
 
     def __repr__(self) -> str:
         """Return the number of pairs, not the arrays."""
@@ -123,7 +127,7 @@ class AnnotatorPairs:
 
         ``left`` and ``right`` are (n_annotations,), of the pair's first and second annotator.
         """
-        groups = self._item_label if same_label else self.annotations.item
+        groups = item_label_counts(self.annotations)[2] if same_label else self.annotations.item
         return np.asarray(self._product(left, right, groups)[self.first, self.second])
 
     def _product(self, left: Array | float, right: Array | float, group: NDArray[Any]) -> Any:
@@ -138,11 +142,6 @@ class AnnotatorPairs:
         return sp.csr_array(
             (values[nonzero], (self.annotations.annotator[nonzero], group[nonzero])), shape=shape
         )
-
-    @cached_property
-    def _item_label(self) -> NDArray[Any]:
-        """Code of the (item, label) of each annotation, without gaps: (n_annotations,)."""
-        return item_label_counts(self.annotations)[2]
 
 
 def item_label_counts(annotations: Annotations) -> tuple[NDArray[np.int64], Array, NDArray[Any]]:
@@ -178,7 +177,7 @@ def pair_names(first: Ids, second: Ids) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class CopyingSuspects:
+class CopyingSuspects(_PairTable):
     """Pairs that agree more than independent errors explain; smallest p value first.
 
     Attributes
@@ -191,8 +190,8 @@ class CopyingSuspects:
     mistakes, mistakes_expected : (n_pairs,)
         The same for agreements on a wrong label, according to the posterior. The posterior depends on the
         labels of the pair too, so ``mistakes`` is biased downwards. The test does not use it.
-    z, p : (n_pairs,)
-        Standard score and one-sided p value.
+    p : (n_pairs,)
+        One-sided p value.
     p_adjusted : (n_pairs,)
         p value adjusted by Benjamini and Hochberg: expected share of false positives among the pairs up to
         this one.
@@ -200,21 +199,13 @@ class CopyingSuspects:
         Number of pairs with common items.
     """
 
-    first: Ids
-    second: Ids
-    n_items: NDArray[np.intp]
     observed: NDArray[np.intp]
     expected: Array
     mistakes: Array
     mistakes_expected: Array
-    z: Array
     p: Array
     p_adjusted: Array
     n_tested: int
-
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-        return len(self.first)
 
     def __repr__(self) -> str:
         """Return counts, not arrays."""
@@ -244,9 +235,9 @@ def copying_suspects(
 
         e_i = a_s a_t + (1 − a_s)(1 − a_t) / (K − 1),
 
-    whatever the truth. The number of agreements is compared with Σ e_i; z uses the variance Σ e_i (1 − e_i).
-    The p value is the tail of a binomial distribution of the same mean, which is conservative for any number
-    of items (Hoeffding 1956). It is 1 for pairs less than one agreement above the mean.
+    whatever the truth. The number of agreements is compared with Σ e_i. The p value is the tail of a binomial
+    distribution of the same mean, which is conservative for any number of items (Hoeffding 1956). It is 1 for
+    pairs less than one agreement above the mean.
 
     A small p value means *more alike than the model explains*. Items that mislead everyone have the same
     effect: look at them before you accuse anyone. Copied labels also count twice in a fit: with few other
@@ -290,13 +281,12 @@ def copying_suspects(
     q, a = _label_posterior(annotations, posterior), _label_expertise(annotations, expertise)
     pairs = AnnotatorPairs(annotations)
     n, observed = pairs.n_items, pairs.sum(same_label=True)
-    expected, wrong, variance = _if_independent(pairs, a, annotations.n_classes - 1)
-    with np.errstate(divide="ignore", invalid="ignore"):  # expertise of exactly 0 or 1: infinite, or 0 / 0
-        z = (observed - expected) / np.sqrt(variance)
+    wrong = pairs.sum(1 - a, 1 - a) / (annotations.n_classes - 1)
+    expected = pairs.sum(a, a) + wrong
     p = _binomial_tail(observed, n, expected)
     p_adjusted = false_discovery_control(p) if len(p) else p
     chosen = np.flatnonzero(p_adjusted < level)
-    chosen = chosen[np.lexsort((-z[chosen], p[chosen]))]
+    chosen = chosen[np.lexsort(((expected - observed)[chosen], p[chosen]))]
     return CopyingSuspects(
         first=annotations.annotators[pairs.first[chosen]],
         second=annotations.annotators[pairs.second[chosen]],
@@ -305,20 +295,10 @@ def copying_suspects(
         expected=expected[chosen],
         mistakes=pairs.sum(1 - q, same_label=True)[chosen],
         mistakes_expected=wrong[chosen],
-        z=z[chosen],
         p=p[chosen],
         p_adjusted=p_adjusted[chosen],
         n_tested=len(n),
     )
-
-
-def _if_independent(pairs: AnnotatorPairs, a: Array, others: int) -> tuple[Array, Array, Array]:
-    """Σ e_i, its part on wrong labels, and Σ e_i (1 − e_i): each (n_pairs,)."""
-    b = 1 - a
-    wrong = pairs.sum(b, b) / others
-    expected = pairs.sum(a, a) + wrong
-    squares = pairs.sum(a**2, a**2) + 2 * pairs.sum(a * b, a * b) / others + pairs.sum(b**2, b**2) / others**2
-    return expected, wrong, np.maximum(expected - squares, 0)
 
 
 def _binomial_tail(observed: Array, n: Array, expected: Array) -> Array:
@@ -331,30 +311,25 @@ def _binomial_tail(observed: Array, n: Array, expected: Array) -> Array:
 
 def _label_posterior(annotations: Annotations, posterior: Any) -> Array:
     """Posterior probability of each label that was given: (n_annotations,)."""
-    q = np.asarray(posterior, dtype=float)
-    expected = annotations.n_items, annotations.n_classes
-    if q.shape != expected:
-        raise InputError(
-            f"Expected posterior of shape {expected}, one row per item and one column for each of the labels "
-            f"{show(elements(annotations.labels))}; got {q.shape}."
-        )
-    return _check_probabilities(q[annotations.item, annotations.label], "posterior")
+    shape, cells = (annotations.n_items, annotations.n_classes), (annotations.item, annotations.label)
+    columns = f"one column for each of the labels {show(elements(annotations.labels))}"
+    return _probabilities_at(cells, posterior, "posterior", shape, columns)
 
 
 def _label_expertise(annotations: Annotations, expertise: Any) -> Array:
     """Probability that the annotator of each label is correct on its item: (n_annotations,)."""
-    a = np.asarray(expertise, dtype=float)
-    if a.shape not in (annotations.shape, annotations.shape[1:]):
+    shape, cells = annotations.shape, (annotations.item, annotations.annotator)
+    per_item = np.broadcast_to(expertise, shape) if np.shape(expertise) == shape[1:] else expertise
+    return _probabilities_at(cells, per_item, "expertise", shape, "one column per annotator")
+
+
+def _probabilities_at(cells: Any, table: Any, name: str, shape: tuple[int, ...], columns: str) -> Array:
+    """Cells of a table; raise unless it has this shape and they lie between 0 and 1, up to rounding."""
+    if np.shape(table) != shape:
         raise InputError(
-            f"Expected expertise of shape {annotations.shape}, one row per item and one column per "
-            f"annotator, or {annotations.shape[1:]}; got {a.shape}."
+            f"Expected {name} of shape {shape}, one row per item and {columns}; got {np.shape(table)}."
         )
-    per_item = np.broadcast_to(a, annotations.shape)
-    return _check_probabilities(per_item[annotations.item, annotations.annotator], "expertise")
-
-
-def _check_probabilities(values: Array, name: str) -> Array:
-    """Raise unless values lie between 0 and 1, up to rounding."""
+    values = np.asarray(table, dtype=float)[cells]
     wrong = values[~((values >= -1e-9) & (values <= 1 + 1e-9))]
     if wrong.size:
         raise InputError(f"Expected probabilities in {name}, between 0 and 1; got {wrong[0]}.")

@@ -157,5 +157,7 @@ def positions(annotators: Any, known: Ids) -> Rows:
         raise InputError("annotators= must name at least one annotator. Leave it out for all.")
     for name in wanted:
         if name not in names:
-            raise InputError(f"annotators= must be annotators of the fit; got {name!r}. {closest(name, names)}")
+            raise InputError(
+                f"annotators= must be annotators of the fit; got {name!r}. {closest(name, names)}"
+            )
     return np.sort([names.index(name) for name in wanted])

@@ -12,11 +12,12 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.tree import DecisionTreeRegressor
 
 from whoknows._array import Array, Rows, segment_sum
+from whoknows.estimators.fitted_pair import rows_of
 from whoknows.estimators.inputs.preprocessing import share_one_unit
 from whoknows.insight.agreement import krippendorff_alpha
 from whoknows.insight.summary.fitted import FittedModel
 from whoknows.insight.summary.items import ItemDescriptions
-from whoknows.insight.summary.text import Facts, Table, is_text_feature, json_ids, three_digits
+from whoknows.insight.summary.text import Facts, Table, amounts, is_text_feature, json_ids, three_digits
 
 MAX_PROFILES = 40
 ENDS = 15  # of a longer ranking: so many profiles from the top and the bottom, the rest by number of labels
@@ -103,7 +104,6 @@ class ItemMap:
     def facts(self, fit: FittedModel, descriptions: ItemDescriptions, consensus: Table) -> Facts:
         """Everything needed to draw the map and to list the items of a region."""
         annotations, texts = fit.annotations[self.rows], descriptions.text
-        decimals, skill_decimals = fit.map_decimals
         return {
             "n_items": fit.n_items,
             "x": np.round(self.xy[:, 0], 3),
@@ -112,13 +112,10 @@ class ItemMap:
             "item": [descriptions.ids[row] for row in self.rows],
             "text": None if texts is None else [descriptions.line(row, SHORT_TEXT) for row in self.rows],
             "consensus": [consensus["consensus"][row] for row in self.rows],
-            "doubt": np.round(fit.uncertainty[self.rows], decimals),
+            "doubt": amounts(fit.uncertainty[self.rows], 2),
             "n_labels": annotations.labels_per_item,
             "annotators": json_ids(fit.annotations.annotators[self.annotators]),
-            "skill": [
-                [float(f"{value:.3g}") for value in column]
-                for column in np.round(self.skill, skill_decimals).T
-            ],
+            "skill": [amounts(column, 2) for column in self.skill.T],
             "labelled": [np.unique(annotations.item[annotations.annotator == t]) for t in self.annotators],
             "domain": fit.color_domain(self.skill) if self.skill.size else [0.0, 1.0],
             "grid": {"columns": COLUMNS, "lines": LINES, "cell": self.small_maps()[0]},
@@ -134,19 +131,15 @@ def project(X: Array, features: Sequence[str]) -> tuple[Array, list[Facts]]:
     pca = PCA(size, svd_solver="randomized", random_state=0)
     with np.errstate(invalid="ignore"):  # all items equal: no variance
         xy = pca.fit_transform(Z)
-    heaviest = np.abs(pca.components_).argmax(axis=1)
-    turn = np.where(pca.components_[np.arange(size), heaviest] < 0, -1.0, 1.0)
+    heaviest = np.argsort(-np.abs(pca.components_), kind="stable")[:, :3]
     axes: list[Facts] = [
-        {
-            "share": share,
-            "features": _readable([str(features[j]) for j in np.argsort(-np.abs(loads), kind="stable")[:3]]),
-        }
-        for share, loads in zip(pca.explained_variance_ratio_, pca.components_, strict=True)
+        {"share": share, "features": _readable([features[j] for j in heavy])}
+        for share, heavy in zip(pca.explained_variance_ratio_, heaviest, strict=True)
     ]
     if size < 2:  # one component: the other axis only separates the dots
         xy = np.column_stack([xy, np.random.default_rng(0).normal(size=len(xy))])
-        turn, axes = np.append(turn, 1.0), [*axes, {"share": 0.0, "features": []}]
-    return _between_0_and_1(xy * turn), axes
+        axes = [*axes, {"share": 0.0, "features": []}]
+    return _between_0_and_1(xy), axes
 
 
 def _readable(features: list[str]) -> list[str]:
@@ -173,8 +166,9 @@ class Regions:
         self, fit: FittedModel, item_map: ItemMap, descriptions: ItemDescriptions, features: Sequence[str]
     ) -> None:
         self.fit, self.descriptions, self.features = fit, descriptions, features
-        self.rows, self.X, self.skill = item_map.rows, item_map.X, item_map.skill
-        self.annotators, self.candidates = item_map.annotators, related_features(self.X, self.skill)
+        self.rows, self.X = item_map.rows, item_map.X
+        self.annotators, self.skill = item_map.annotators, item_map.skill
+        self.candidates = related_features(self.X, self.skill)
 
     def of(self, place: int) -> Facts:
         """Regions of the annotator at a position of ``annotators``, or that skill does not vary."""
@@ -188,25 +182,25 @@ class Regions:
     def _regions(self, place: int, skill: Array) -> Facts:
         """Best and worst leaf of a shallow tree; nothing if they hardly differ."""
         candidates = self.candidates[place]
-        X, names = self.X[:, candidates], [str(self.features[j]) for j in candidates]
+        X, names = self.X[:, candidates], [self.features[j] for j in candidates]
         fewest = max(int(MIN_SHARE * len(X)), 2)
         tree = DecisionTreeRegressor(max_depth=2, min_samples_leaf=fewest, random_state=0).fit(X, skill)
         leaf = tree.apply(X)
-        leaves = np.unique(leaf)
-        mean = np.array([skill[leaf == each].mean() for each in leaves])
-        if not self.fit.skills_differ(mean.min(), mean.max()):
+        leaves, mean = np.unique(leaf), tree.tree_.value.ravel()
+        if not self.fit.skills_differ(mean[leaves].min(), mean[leaves].max()):
             return {}
-        best, worst = (self.fit.sign * mean).argmax(), (self.fit.sign * mean).argmin()
+        weak, *_, strong = leaves[np.argsort(self.fit.sign * mean[leaves], kind="stable")]
         own = np.flatnonzero(self.fit.annotations.annotator == self.annotators[place])
         own = self.fit.sample(MAX_LABELS, among=own)
         items = self.fit.annotations.item[own].astype(np.intp)
         own_leaf = tree.apply(self.fit.feature_array(items)[:, candidates])
+        n_own = np.bincount(own_leaf, minlength=len(mean))
+        agreement = np.bincount(own_leaf, self.fit.agrees[own], len(mean)) / np.where(n_own, n_own, np.nan)
         return {
             side: self._describe(leaf == each, skill, order)
             | {"where": conditions(tree.tree_, int(each), names)}
-            | {"n_labels": int(np.sum(own_leaf == each))}
-            | {"agreement": self.fit.share_of_consensus(own[own_leaf == each])}
-            for side, each, order in (("strong", leaves[best], -1), ("weak", leaves[worst], 1))
+            | {"n_labels": n_own[each], "agreement": agreement[each]}
+            for side, each, order in (("strong", strong, -1), ("weak", weak, 1))
         }
 
     def _describe(self, inside: Any, skill: Array, order: int) -> Facts:
@@ -321,9 +315,8 @@ def _pair_table(fit: FittedModel) -> Facts:
     annotations, n_labels = fit.annotations, fit.annotations.labels_per_annotator
     busiest = np.argsort(-n_labels, kind="stable")[:MAX_PAIR_TABLE]
     shown = np.sort(busiest[n_labels[busiest] > 0])
-    place = {name: i for i, name in enumerate(annotations.annotators[shown].tolist())}
     first, second, n, value = fit.pair_values(annotations.only(np.isin(annotations.annotator, shown)))
-    i, j = ([place[name] for name in ids.tolist()] for ids in (first, second))
+    i, j = (rows_of(ids, annotations.annotators[shown]) for ids in (first, second))
     common = np.zeros((len(shown), len(shown)), np.intp)
     table = np.full(common.shape, np.nan)
     common[i, j] = common[j, i] = n

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
@@ -21,7 +20,7 @@ MIN_ITEMS = 500  # items in any case
 BINS = 10  # of a histogram
 
 
-class FittedData(ABC):
+class FittedData:
     """A fitted model and the data it was fitted to.
 
     Attributes
@@ -52,10 +51,6 @@ class FittedData(ABC):
         self.n_items, self.n_annotators = self.annotations.shape
         self.n_members = len(getattr(model, "pairs_", [model]))
         self.n_outcomes = len(getattr(model, "classes_", [model]))
-
-    @abstractmethod
-    def skill(self, rows: Rows, annotators: Any = slice(None)) -> Array:
-        """Probability of being correct on some items, or typical error: (n_rows, n_annotators)."""
 
     def features(self, rows: Rows) -> Any:
         """Features of some items, for the methods of the model, which all get them here."""
@@ -99,10 +94,6 @@ class FittedData(ABC):
     def profiles(self, annotators: list[int], rows: Rows) -> list[Facts]:
         """Facts about some annotators, some of them averaged over items."""
         return [{} for _ in annotators]
-
-    def share_of_consensus(self, labels: Rows) -> float | None:
-        """Share of some labels that equal the consensus."""
-        return None
 
     def agreement_facts(self) -> Facts:
         """Agreement beside Krippendorff's alpha, and pairs that may have copied."""

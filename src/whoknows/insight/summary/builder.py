@@ -145,14 +145,11 @@ def consensus_table(model: Any, y: Any, ids: Sequence[Any]) -> Table:
 def _feature_names(fit: FittedModel, features: Sequence[str] | None) -> list[str]:
     """Names of the columns of X."""
     width = int(fit.model.n_features_in_)
-    if features is not None:
-        if len(features) != width:
-            raise InputError(
-                f"features= must name each of the {width} columns of X; got {len(features)} names."
-            )
-        return [str(name) for name in features]
-    columns = getattr(fit.X, "columns", None)
-    return [f"feature {j}" for j in range(width)] if columns is None else [str(name) for name in columns]
+    if features is None:
+        features = getattr(fit.X, "columns", [f"feature {j}" for j in range(width)])
+    if len(features) != width:
+        raise InputError(f"features= must name each of the {width} columns of X; got {len(features)} names.")
+    return [str(name) for name in features]
 
 
 def _vote_facts(fit: FittedModel) -> Facts:

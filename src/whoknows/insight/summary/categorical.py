@@ -17,6 +17,7 @@ from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, show
 from whoknows.estimators.ask.suggestions import Suggestions
 from whoknows.estimators.baselines.two_step import votes
+from whoknows.estimators.fitted_pair import rows_of
 from whoknows.estimators.inputs.training_data import gold_codes, with_classes_of
 from whoknows.insight.agreement import Level, fleiss_kappa, percent_agreement
 from whoknows.insight.pairwise import copying_suspects, pairwise_agreement
@@ -59,8 +60,6 @@ class CategoricalFit(FittedData):
         Measurement scale of the labels.
     sign : {1, -1}
         1 if a higher skill is better (a probability), −1 if a lower one is (an error).
-    map_decimals : (int, int)
-        Decimals of uncertainty and skill on a map.
     classes : list
         For JSON; empty for numbers.
     consensus : (n_items,)
@@ -77,6 +76,8 @@ class CategoricalFit(FittedData):
         How clearly it does: difference in number of labels, or distance.
     entropy : (n_items,)
         Entropy of the posterior, or its standard deviation, which grows with it.
+    agrees : (n_labels,)
+        1 where a label equals the consensus, else 0; NaN for numbers.
     disagreement : (n_items,)
         Entropy of the labels of each item in bits, or their standard deviation.
     """
@@ -85,7 +86,6 @@ class CategoricalFit(FittedData):
     level: ClassVar[Level] = "nominal"
     sign = 1
     pair_measure = "Cohen's kappa"
-    map_decimals = (2, 2)
 
     # --- consensus ---------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class CategoricalFit(FittedData):
         has_majority = (most > 0) & ((counts == most[:, None]).sum(axis=1) == 1)
         self.vote = np.where(has_majority, counts.argmax(axis=1), np.nan)
         self.overruled = has_majority & (self.vote != self.consensus)
-        self.agrees = self.annotations.label == self.consensus[self.annotations.item]
+        self.agrees = (self.annotations.label == self.consensus[self.annotations.item]).astype(float)
         self.margin = most - counts[np.arange(len(counts)), self.consensus]
         shares = counts / np.maximum(self.annotations.labels_per_item, 1)[:, None]
         self.disagreement = entr(shares).sum(axis=1) / np.log(2)
@@ -142,7 +142,7 @@ class CategoricalFit(FittedData):
     # --- annotators --------------------------------------------------------------------------------
 
     def skill(self, rows: Rows, annotators: Any = slice(None)) -> Array:
-        """Probability of being correct."""
+        """Probability of being correct on some items: (n_rows, n_annotators)."""
         ids = self.annotations.annotators[annotators]
         return np.asarray(self.model.expertise(self.features(rows), annotators=ids))
 
@@ -151,15 +151,10 @@ class CategoricalFit(FittedData):
         n = RANKING_WORK // (self.n_annotators * self.n_outcomes**2)
         rows = None if n >= MAX_RANKED else self.features(self.sample(max(n, MIN_RANKED)))
         ranking = self.model.ranking(rows)
-        code = {name: t for t, name in enumerate(elements(self.annotations.annotators))}
-        order = np.array([code[name] for name in elements(ranking.annotator)], dtype=np.intp)
-        agreement = self.annotator_mean(self.agrees.astype(float))[order]
+        order = rows_of(ranking.annotator, self.annotations.annotators)
+        agreement = self.annotator_mean(self.agrees)[order]
         columns = {name: getattr(ranking, name).tolist() for name in ("expertise", "low", "high")}
         return order, columns | {"agreement_with_consensus": agreement.tolist()}
-
-    def share_of_consensus(self, labels: Rows) -> float | None:
-        """Share of some labels that equal the consensus."""
-        return float(self.agrees[labels].mean()) if len(labels) else None
 
     def check_gold(self, gold: Any) -> Array:
         """Gold as class codes."""

@@ -28,7 +28,6 @@ class GaussianFit(FittedData):
     level: ClassVar[Level] = "interval"
     sign = -1
     pair_measure = "correlation"
-    map_decimals = (4, 3)
     pair_values = staticmethod(pairwise_correlation)
 
     # --- consensus ---------------------------------------------------------------------------------
@@ -39,7 +38,7 @@ class GaussianFit(FittedData):
         item, n = self.annotations.item, self.annotations.labels_per_item
         self.classes: list[Any] = []
         self.values = self.annotations.labels[self.annotations.label].astype(float)
-        self.entropy = self.uncertainty
+        self.entropy, self.agrees = self.uncertainty, np.full(self.annotations.n_annotations, np.nan)
         self.is_uncertain = np.ones(self.n_items, dtype=bool)
         with np.errstate(invalid="ignore"):  # 0 / 0: no labels
             self.vote = segment_sum(self.values, item, self.n_items) / n
@@ -75,7 +74,7 @@ class GaussianFit(FittedData):
     # --- annotators --------------------------------------------------------------------------------
 
     def skill(self, rows: Rows, annotators: Any = slice(None)) -> Array:
-        """Typical error."""
+        """Typical error on some items: (n_rows, n_annotators)."""
         return np.asarray(self.model.annotator_scale(self.features(rows))[:, annotators])
 
     def ranking(self) -> tuple[Rows, Table]:

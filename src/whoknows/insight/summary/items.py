@@ -45,12 +45,7 @@ class ItemDescriptions:
     """
 
     def __init__(self, known: Sequence[Any], ids: Any, text: Any, images: Any) -> None:
-        shown = known if ids is None else ids
-        if len(shown) != len(known):
-            raise InputError(
-                f"ids= must have one entry for each of the {len(known)} items; got {len(shown)}."
-            )
-        self.ids = json_ids(shown)
+        self.ids = json_ids(_per_item(known if ids is None else ids, known, "ids="))
         self.text, self.images = _per_item(text, known, "text="), _per_item(images, known, "images=")
         self._embedded: dict[int, str] = {}
 
@@ -96,7 +91,7 @@ def embed(path: str) -> str:
     return path if kind is None else f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
 
-def _per_item(values: Any, known: Sequence[Any], name: str) -> list[Any] | None:
+def _per_item(values: Any, known: Sequence[Any], name: str) -> Any:
     """One value per item, from a list in the order of the items or a mapping from their ids."""
     if values is None:
         return None
@@ -104,10 +99,7 @@ def _per_item(values: Any, known: Sequence[Any], name: str) -> list[Any] | None:
         return [values.get(item) for item in known]
     listed = values.tolist() if hasattr(values, "tolist") else list(values)
     if len(listed) != len(known):
-        raise InputError(
-            f"{name} must have one entry for each of the {len(known)} items, or be a mapping from item ids; "
-            f"got {len(listed)}."
-        )
+        raise InputError(f"{name} must have one entry for each of the {len(known)} items; got {len(listed)}.")
     return [None if value is None or value != value else value for value in listed]
 
 

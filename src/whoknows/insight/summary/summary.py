@@ -114,7 +114,7 @@ def _data_lines(given: Facts) -> Iterator[str]:
 def _consensus_lines(summary: Summary) -> Iterator[str]:
     """Distribution and certainty of the consensus, and how often the vote is overruled."""
     answer, vote = summary.answer, "majority"
-    if _is_numeric(summary):
+    if summary.given["kind"] == "numbers":
         vote = "mean"
         low, median, high = (three_digits(quartile) for quartile in answer["quartiles"][1:4])
         yield f"Consensus: half of the items lie between {low} and {high}; the median is {median}."
@@ -131,26 +131,22 @@ def _consensus_lines(summary: Summary) -> Iterator[str]:
     yield f"It differs from the {vote} of the labels on {overruled} of {voted}."
 
 
-def _is_numeric(summary: Summary) -> bool:
-    return bool(summary.given["kind"] == "numbers")
-
-
 def _skill(summary: Summary, value: float) -> str:
     """Typical error, or probability of being right."""
-    return f"± {three_digits(value)}" if _is_numeric(summary) else f"{value:.0%}"
+    return f"± {three_digits(value)}" if summary.given["kind"] == "numbers" else f"{value:.0%}"
 
 
 def _rank(summary: Summary, i: int) -> str:
     """One annotator of the ranking, with their skill and its interval."""
     row = {key: column[i] for key, column in summary.annotators.items()}
     name = annotator_name(row["annotator"])
-    if _is_numeric(summary):
+    if summary.given["kind"] == "numbers":
         return f"{name} {_skill(summary, row['typical_error'])}"
     return f"{name} {row['expertise']:.0%} ({row['low']:.0%} to {row['high']:.0%})"
 
 
 def _annotator_lines(summary: Summary) -> Iterator[str]:
-    measure = "Typical error" if _is_numeric(summary) else "Probability of being right"
+    measure = "Typical error" if summary.given["kind"] == "numbers" else "Probability of being right"
     n = len(summary.annotators["annotator"])
     if n <= 2 * NAMED:
         yield f"{measure}: {', '.join(_rank(summary, i) for i in range(n))}."

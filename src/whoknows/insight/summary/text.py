@@ -42,8 +42,8 @@ def json_ids(ids: Iterable[Any]) -> list[Any]:
     >>> json_ids([1, "b", (2, "c")])
     [1, 'b', "(2, 'c')"]
     """
-    listed = ids.tolist() if isinstance(ids, np.ndarray) else ids
-    return [_json_id(each.item() if isinstance(each, np.generic) else each) for each in listed]
+    listed = [each.item() if isinstance(each, np.generic) else each for each in ids]
+    return [_json_id(each) for each in listed]
 
 
 def _json_id(value: Any) -> Any:
@@ -57,9 +57,9 @@ def probabilities(values: Array) -> list[float | None]:
     return [value if value == value else None for value in np.round(values, 6).tolist()]
 
 
-def amounts(values: Array) -> list[float | None]:
-    """Twelve digits, which drops rounding errors of sums at any magnitude; None for NaN."""
-    return [float(f"{value:.12g}") if value == value else None for value in values.tolist()]
+def amounts(values: Array, digits: int = 12) -> list[float | None]:
+    """Significant digits; twelve drop rounding errors of sums at any magnitude. None for NaN."""
+    return [float(f"{value:.{digits}g}") if value == value else None for value in values.tolist()]
 
 
 def class_columns(classes: list[Any]) -> list[str]:
