@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import starmap
 from typing import Any
 
 STEPS = 9  # colours of a scale
@@ -79,23 +80,25 @@ def fold(title: Any, *content: Any) -> Html:
 
 
 def table(
-    head: Sequence[Any], rows: Iterable[Sequence[Any]], numeric: Iterable[int] = (), cls: str | None = None
+    head: Sequence[Any],
+    rows: Iterable[Sequence[Any]],
+    numeric: Iterable[int] = (),
+    cls: str | None = None,
+    page: int | None = None,
 ) -> Html:
-    """Table; columns in ``numeric`` are right-aligned. Values that are cells already stay as they are."""
+    """Table; columns in ``numeric`` are right-aligned. Values that are cells already stay as they are.
+
+    With ``page``, the script shows that many rows at a time, and lets readers sort and search them.
+    """
     right = set(numeric)
-    stacked = cls == "cases"  # narrow pages show the cells of such rows below each other, with their heading
 
     def cell(j: int, value: Any, kind: str) -> Html:
-        if isinstance(value, Cell):
-            return value
-        heading = head[j] if stacked and kind == "td" else None
-        value = el("div", value) if heading else value
-        scope = "col" if kind == "th" else None
-        return el(kind, value, cls="num" if j in right else None, scope=scope, data_what=heading)
+        scope, cls = "col" if kind == "th" else None, "num" if j in right else None
+        return value if isinstance(value, Cell) else el(kind, value, cls=cls, scope=scope)
 
     header = el("thead", el("tr", [cell(j, value, "th") for j, value in enumerate(head)]))
     body = el("tbody", [el("tr", [cell(j, value, "td") for j, value in enumerate(row)]) for row in rows])
-    return el("div", el("table", header, body, cls=cls), cls="scroll", tabindex="0")
+    return el("div", el("table", header, body, cls=cls, data_page=page), cls="scroll", tabindex="0")
 
 
 # --- colours ---------------------------------------------------------------------------------------
@@ -147,47 +150,31 @@ def ticks(labels: Sequence[str]) -> Html:
 
 
 def histogram(counts: Sequence[Sequence[int]], labels: Sequence[str], names: Sequence[str]) -> Html:
-    """Stacked histogram; ``labels`` are below the edges of the columns.
+    """Stacked histogram; ``labels`` are spread evenly below it.
 
     Parameters
     ----------
     counts : n_series of n_columns
-    labels : n_columns + 1
-        Empty for no label.
+    labels : sequence of str
     names : n_series
         For the legend.
     """
-    width, height, left, floor = 420, 150, 8, 122
-    column = (width - 2 * left) / len(counts[0])
-    most = max(max(map(sum, zip(*counts, strict=True))), 1)
-    shapes: list[Html] = []
-    for i, stack in enumerate(zip(*counts, strict=True)):
-        top = float(floor)
-        for series, n in enumerate(stack):
-            tall = (floor - 22) * n / most
-            top -= tall
-            if n:
-                x, y = f"{left + i * column + 1:.1f}", f"{top:.1f}"
-                size = {"width": f"{column - 2:.1f}", "height": f"{max(tall, 0.75):.1f}"}
-                shapes.append(el("rect", x=x, y=y, cls=f"series{series}", **size))
-        if sum(stack):
-            place = {"x": f"{left + (i + 0.5) * column:.1f}", "y": f"{top - 4:.1f}"}
-            shapes.append(
-                el("text", f"{sum(stack):,}".replace(",", " "), cls="count", text_anchor="middle", **place)
-            )
-    shapes.append(el("line", x1=left, x2=width - left, y1=floor, y2=floor))
-    anchors = {0: "start", len(labels) - 1: "end"}
-    shapes += [
-        el("text", label, x=f"{left + i * column:.1f}", y=floor + 16, text_anchor=anchors.get(i, "middle"))
-        for i, label in enumerate(labels)
-        if label
+    stacks = list(zip(*counts, strict=True))
+    most = max(*map(sum, stacks), 1)
+
+    def part(series: int, n: int) -> Html:
+        return el("i", cls=f"series{series}", style=f"height:{100 * n / most:.1f}%")
+
+    totals = [f"{sum(stack):,}".replace(",", "\u202f") if any(stack) else "" for stack in stacks]
+    columns = [
+        el("div", *starmap(part, enumerate(stack)), el("b", total))
+        for stack, total in zip(stacks, totals, strict=True)
     ]
     series = [f"{name} {', '.join(map(str, row))}" for name, row in zip(names, counts, strict=True)]
-    label = f"Histogram: {'; '.join(series)}"
-    drawn = el("svg", shapes, viewBox=f"0 0 {width} {height}", cls="histogram", role="img", aria_label=label)
+    drawn = el("div", columns, cls="histogram", role="img", aria_label=f"Histogram: {'; '.join(series)}")
     present = [(k, name) for k, name in enumerate(names) if any(counts[k])]
     legend = [el("span", el("i", cls=f"series{k}"), f" {name} ") for k, name in present]
-    return el("div", drawn, el("p", legend, cls="legend"), cls="chart")
+    return el("div", drawn, ticks(labels), el("p", legend, cls="legend"), cls="chart")
 
 
 def small_map(

@@ -53,12 +53,10 @@ def agreement(
         table = agreement_table(annotations)
         alpha = table.alpha if scale == "nominal" else krippendorff_alpha(annotations, scale)
     pairs = {name: getattr(table.pairwise, name) for name in PAIRS}
-    write(pairs, out, console)
     console.show(*str(table).splitlines())
     if scale != "nominal":
         console.show(f"Krippendorff's alpha on an {scale} scale: {alpha:.2f}")
-    if out is not None:
-        console.tell(f"{out}: {count(len(table.pairwise), 'pair')}.")
+    write(pairs, out, console, count(len(table.pairwise), "pair"))
     console.answer({**_numbers(table), "scale": scale, "alpha": alpha, "pairs": pairs})
 
 
@@ -89,8 +87,6 @@ def _numbers(table: Agreement) -> dict[str, Any]:
         "labels": table.n_labels,
         "percent": table.percent,
         "fleiss_kappa": table.fleiss,
-        "label_shares": dict(zip(map(str, table.labels.tolist()), table.label_shares.tolist(), strict=True)),
-        "with_others": dict(
-            zip(map(str, table.annotators.tolist()), table.with_others.tolist(), strict=True)
-        ),
+        "label_shares": dict(zip(table.labels.tolist(), table.label_shares.tolist(), strict=True)),
+        "with_others": dict(zip(table.annotators.tolist(), table.with_others.tolist(), strict=True)),
     }

@@ -21,7 +21,7 @@ from whoknows.apps.cli.source import File, Source
 COLUMNS = ("item", "annotator", "information", "cost", "per_cost")
 
 
-@command("allow_missing")
+@command("features", "items", "allow_missing")
 def ask(
     console: Console,
     settings: dict[str, Any],
@@ -30,27 +30,22 @@ def ask(
         int, typer.Option("--number", "-n", metavar="N", min=1, help="Maximum number of labels to ask for.")
     ] = 20,
     cost: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ANNOTATOR=COST", help="Cost of a label by this annotator; may be repeated. Default: 1."
-        ),
+        list[str] | None, typer.Option(metavar="ANNOTATOR=COST", help="Cost of a label; may be repeated.")
     ] = None,
     annotator: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Annotator who may be asked; may be repeated. Default: all."),
+        list[str] | None, typer.Option(metavar="NAME", help="Annotator who may be asked; may be repeated.")
     ] = None,
     min_gain: Annotated[
         float, typer.Option(metavar="BITS", min=0.0, help="Minimum information per unit of cost, in bits.")
     ] = 0.0,
     out: TableOption = Path("ask.csv"),
     labels: Annotated[Path | None, File(help="Labels so far, if the file has moved.")] = None,
-    features: Annotated[Path | None, File(help="Features, if the file has moved.")] = None,
-    items: Annotated[Path | None, File(help="Table of items, if the file has moved.")] = None,
 ) -> None:
     """Suggest which annotator to ask next, about which item.
 
-    Reads the labels and features of the fit again. Writes a table, best first: the item, the annotator, and
-    the expected information of the label in bits, also per unit of cost.
+    Reads the labels and features of the fit again; if a file has moved, name it with --labels, --features or
+    --items. Writes a table, best first: the item, the annotator, and the expected information of the label in
+    bits, also per unit of cost.
 
     For example:
 
@@ -63,10 +58,7 @@ def ask(
     check_table(out, *source.files.values())
     loaded = fitted.model()
     if not hasattr(loaded, "suggest"):
-        raise CommandError(
-            f"{model}: is a regression; this command is for classes. For a regression, the report and "
-            "summary.json suggest whom to ask."
-        )
+        raise CommandError(f"{model}: is a regression; ask is for classes. Its report says whom to ask.")
     known = loaded.annotators_.tolist()
     costs = _costs(cost, known)
     people = None if annotator is None else [_known(name, known, "--annotator") for name in annotator]

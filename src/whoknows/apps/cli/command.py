@@ -46,40 +46,6 @@ def command(*reading: str) -> Callable[[Callable[..., None]], Callable[..., None
     return decorate
 
 
-def _call(
-    run: Callable[..., None],
-    *,
-    quiet: Annotated[bool, _Common("--quiet", "-q", help="Print only results and warnings.")] = False,
-    as_json: Annotated[bool, _Common("--json", help="Print one JSON object and nothing else.")] = False,
-    config: Annotated[
-        Path | None,
-        _Common(
-            metavar="FILE",
-            is_eager=True,
-            callback=_use_config,
-            help="TOML file with options; the command line takes precedence.",
-        ),
-    ] = None,
-    max_size: Annotated[
-        str | None,
-        _Common(
-            metavar="SIZE",
-            help="Maximum size of a file, also after decompression, e.g. 8GB. Raise it for files that "
-            "you trust.",
-        ),
-    ] = None,
-    debug: Annotated[bool, _Common("--debug", help="Show the traceback of an error.")] = False,
-    **options: Any,
-) -> None:
-    """Run a command with its options."""
-    from whoknows.io.encoding import size_limit
-
-    console = Console(quiet, as_json)
-    everything = {**options, "console": console, "settings": options}
-    with as_messages(console, debug), size_limit(max_size and bytes_of(max_size, "--max-size")):
-        run(**{name: everything[name] for name in inspect.signature(run).parameters})
-
-
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """Return the parameters of a function, to be passed by name, with their annotations."""
     parameters = inspect.signature(function, eval_str=True).parameters
@@ -125,6 +91,32 @@ def _relative_to(folder: Path, value: Any) -> Any:
     if isinstance(value, list):
         return [_relative_to(folder, each) for each in value]
     return os.path.join(folder, value) if isinstance(value, str) and value != "-" else value
+
+
+_Config = partial(_Common, metavar="FILE", is_eager=True, callback=_use_config)
+
+
+def _call(
+    run: Callable[..., None],
+    *,
+    quiet: Annotated[bool, _Common("--quiet", "-q", help="Print only results and warnings.")] = False,
+    as_json: Annotated[bool, _Common("--json", help="Print one JSON object and nothing else.")] = False,
+    config: Annotated[
+        Path | None, _Config(help="TOML file with options; the command line takes precedence.")
+    ] = None,
+    max_size: Annotated[
+        str | None, _Common(metavar="SIZE", help="Largest file to read, also after decompression, e.g. 8GB.")
+    ] = None,
+    debug: Annotated[bool, _Common("--debug", help="Show the traceback of an error.")] = False,
+    **options: Any,
+) -> None:
+    """Run a command with its options."""
+    from whoknows.io.encoding import size_limit
+
+    console = Console(quiet, as_json)
+    everything = {**options, "console": console, "settings": options}
+    with as_messages(console, debug), size_limit(max_size and bytes_of(max_size, "--max-size")):
+        run(**{name: everything[name] for name in inspect.signature(run).parameters})
 
 
 class Commands(TyperGroup):

@@ -54,10 +54,8 @@ def compare(
             estimator, crowd.dataset.X, annotations, folds=folds, random_state=seed, progress=update
         )
     columns = _columns(found)
-    write(columns, out, console)
     console.show("", *str(found).splitlines())
-    if out is not None:
-        console.tell(f"{out}: the table.")
+    write(columns, out, console, "the table")
     console.answer({"model": model, "folds": folds, "methods": columns})
 
 

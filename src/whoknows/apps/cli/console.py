@@ -13,7 +13,7 @@ from unicodedata import category
 
 FIRST_LINE, PAUSE = 1.0, 5.0  # seconds before the first and between later lines of progress if not a terminal
 
-Update = Callable[[float, float], None]  # how much is done, of how much
+Update = Callable[[float, float | None], None]  # how much is done, of how much if that is known
 
 _ASCII = str.maketrans({"\u202f": " ", "—": "-", "…": "...", "±": "+-"})
 
@@ -104,11 +104,12 @@ class Console:
             bar.add_task(escape(what), total=None)
             [task] = bar.tasks
 
-            def update(done: float, of: float) -> None:
+            def update(done: float, of: float | None) -> None:
                 nonlocal due
-                share = min(done / of if of > 0 else 1.0, 1.0)
-                bar.update(task.id, total=1.0, completed=max(task.completed, share))  # never backwards
-                if not on_terminal and task.elapsed >= due and 0 < task.completed < 1:
+                share = done if of is None else min(done / of if of > 0 else 1.0, 1.0)
+                total = None if of is None else 1.0
+                bar.update(task.id, total=total, completed=max(task.completed, share))  # never backwards
+                if not on_terminal and task.elapsed >= due and task.completed and not task.finished:
                     due = task.elapsed + PAUSE
                     _print(_line(what, task), sys.stderr)
 
@@ -117,6 +118,8 @@ class Console:
 
 def _line(what: str, task: Any) -> str:
     """Return the state of a task of ``rich`` as text."""
+    if task.total is None:
+        return f"{what}: iteration {task.completed:.0f} after {task.elapsed:.0f} s"
     left = f", about {task.remaining / task.speed:.0f} s left" if task.speed else ""
     return f"{what}: {task.percentage:.0f}% after {task.elapsed:.0f} s{left}"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -102,15 +101,15 @@ def describe(error: BaseException) -> tuple[str, int]:
 
 @contextmanager
 def _warnings_to(console: Console) -> Iterator[None]:
-    """Show each warning once, even if its numbers differ, without the line of code."""
-    shown: set[str] = set()
+    """Show each warning once, without the line of code; of a class of its own, only the first."""
+    shown: set[Any] = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
 
         def show(message: Any, category: Any, *rest: Any) -> None:
-            text = in_flags(message.args[0]) if isinstance(message, Warning) else str(message)
-            kind = re.sub(r"-?\d\S*", "#", text)
+            text = in_flags(message.args[0])
+            kind = text if category is UserWarning else category
             if kind not in shown:
                 shown.add(kind)
                 console.warn(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,9 +26,7 @@ LABELS_ALONE = (
 )
 
 HEADING = f"Settings and facts of this fit. To repeat it: whoknows fit --config {output.SETTINGS}"
-NOT_SHOWN = (
-    "With features out of core, the report shows no images, and only those texts that the file of labels has."
-)
+NOT_SHOWN = "With features out of core, the report shows no images, and texts of the file of labels only."
 
 
 @command(*FIT_OPTIONS)
@@ -40,10 +39,7 @@ def fit(
     seed: models.SeedOption = 0,
     max_iter: models.IterationsOption = 200,
     resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume", help="Continue an interrupted out-of-core fit; give the same options again."
-        ),
+        bool, typer.Option("--resume", help="Continue an interrupted out-of-core fit, with the same options.")
     ] = False,
 ) -> None:
     """Estimate the true label of every item and the expertise of annotators.
@@ -64,7 +60,7 @@ def fit(
     """
     summary = fit_files(settings, console)
     console.tell("", *summary.lines(), "")
-    tell_files(out, console, asks=model != "regression")
+    tell_files(out, console)
     console.answer({"out": str(out.absolute()), "files": list(files_in(out)), "lines": summary.lines()})
 
 
@@ -177,29 +173,26 @@ def _write_consensus(path: Path, model: Any, data: LoadedData, console: Console)
     """Write the consensus of all items, block by block."""
     from whoknows.insight.summary import consensus_table
 
-    dataset = data.dataset
-    Y = dataset.annotations
+    Y, features = data.dataset.annotations, data.dataset.features
+
+    def table(rows: slice) -> Any:
+        return consensus_table(_restrict(model, rows), Y[rows], features.ids_at(rows))
+
+    types = {"vote": Y.labels.tolist(), "confidence": [0.0]}
     with console.progress(f"Writing the consensus of {Y.n_items} items") as update:
-        output.write_items(
-            lambda rows: consensus_table(_restrict(model, rows), Y[rows], dataset.features.ids_at(rows)),
-            Y.n_items,
-            path,
-            update,
-            {"vote": Y.labels.tolist(), "confidence": [0.0]},
-        )
+        output.write_items(table, Y.n_items, path, update, types)
 
 
 def _facts(data: LoadedData) -> dict[str, Any]:
     """Return facts for later commands: what was read, and the replacements of missing numbers."""
-    Y, files = data.dataset.annotations, data.source.files
-    ends = {"features": results.checksum(files.pop("features"), ends=True)} if data.out_of_core else {}
+    files = data.source.files
+    if data.out_of_core:
+        del files["features"]
     return {
         "format": data.labels.format,
-        "items": Y.n_items,
-        "annotators": Y.n_annotators,
-        "labels": Y.n_annotations,
-        "sha256": {name: results.checksum(path) for name, path in files.items()},
-        "sha256_of_ends": ends,
+        "sha256": {
+            name: sha256(path.read_bytes()).hexdigest() for name, path in files.items() if path.is_file()
+        },
         "features": list(data.recipe.names),
         "texts": None if data.texts is None else len(data.texts),
         "medians": data.recipe.medians,
@@ -211,11 +204,9 @@ def files_in(out: Path) -> dict[str, str]:
     return {name: content for name, content in results.FILES.items() if (out / name).is_file()}
 
 
-def tell_files(out: Path, console: Console, asks: bool = True) -> None:
-    """Print the files of the results; ``asks``: whether the model works with whoknows ask."""
+def tell_files(out: Path, console: Console) -> None:
+    """Print the files of the results."""
     console.tell(f"Results are in {out}:")
-    files = files_in(out) | ({} if asks else {results.MODEL: "for whoknows predict and report"})
-    width = max(map(len, files), default=0)
-    for name, content in files.items():
-        console.tell(f"  {name:<{width}}  {content}")
+    for name, content in files_in(out).items():
+        console.tell(f"  {name:<17}  {content}")
     console.tell(f"Open {out / results.REPORT} in a browser.")

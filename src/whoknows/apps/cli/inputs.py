@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from whoknows.apps.cli.console import OPTIONS, Console, count
 from whoknows.apps.cli.errors import CommandError, UsageError
 from whoknows.apps.cli.models import watch
-from whoknows.apps.cli.source import Source, bytes_of
+from whoknows.apps.cli.source import Source, bytes_of, is_array
 
 if TYPE_CHECKING:
     from whoknows.io import Dataset, Features, LabelFile, TextFeatures
@@ -369,14 +369,13 @@ def has_column(path: Path, name: str) -> bool:
     """Whether a regular file is a table with a column of this name."""
     from whoknows.io.containers import open_content
 
-    return path.is_file() and _mentions(path, name) and name in open_content(path).names
+    is_table = path.is_file() and not is_array(path)
+    return is_table and _mentions(path, name) and name in open_content(path).names
 
 
 def _mentions(path: Path, word: str, size: int = 1 << 16) -> bool:
     """Whether a word occurs where a table has its names: at the beginning or, in Parquet, at the end."""
     with open(path, "rb") as file:
         head = file.read(size)
-        if head.startswith((b"\x93NUMPY", b"PK")):
-            return False
         file.seek(max(os.path.getsize(path) - size, 0))
         return word.encode() in head + file.read(size)

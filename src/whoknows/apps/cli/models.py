@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -23,18 +23,13 @@ Name = Literal[Classifier, "regression"]
 CHECKPOINT = "checkpoint"  # folder in that of the results, removed when they are complete
 DRAFTS = f".{8 * '[0-9a-f]'}.part"  # draft folders of killed fits
 IN_MEMORY = ("gp", "regression")  # models that need all items at once
-CLASSIFIERS = (
-    "auto: several models, weighted by the held-out log-likelihood of the labels. lgp, id, gp: one model of "
-    "the paper. ordered: ordinal labels."
-)
+_CLASSIFIERS = "auto (several models), lgp, id, gp (one model), ordered (ordinal labels)"
+_Model = partial(typer.Option, metavar="NAME")
+_Levels = typer.Option(metavar="A,B,C", help="Order of ordinal labels, lowest first.")
 
-ClassifierOption = Annotated[Classifier, typer.Option(metavar="NAME", help=CLASSIFIERS)]
-ModelOption = Annotated[
-    Name, typer.Option(metavar="NAME", help=f"{CLASSIFIERS} regression: real-valued labels.")
-]
-LevelsOption = Annotated[
-    list[str] | None, typer.Option(metavar="A,B,C", help="Order of ordinal labels, lowest first.")
-]
+ClassifierOption = Annotated[Classifier, _Model(help=f"{_CLASSIFIERS}.")]
+ModelOption = Annotated[Name, _Model(help=f"{_CLASSIFIERS}, regression (real-valued labels).")]
+LevelsOption = Annotated[list[str] | None, _Levels]
 SeedOption = Annotated[int, typer.Option(metavar="N", min=0, help="Random seed.")]
 IterationsOption = Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of iterations.")]
 
@@ -77,10 +72,8 @@ def hint(settings: Mapping[str, Any], labels: list[Any]) -> str | None:
     chosen = settings["model"] != "auto" or settings["levels"]
     if chosen or len(labels) < 4 or not all(type(label) is int for label in labels):
         return None
-    found = f"Labels are {len(labels)} different numbers, {min(labels)} to {max(labels)}."
-    if len(labels) > 20:
-        return f"{found} If they are real-valued, use --model regression."
-    return f"{found} If they are ordinal, use --model ordered."
+    advice = "real-valued, use --model regression" if len(labels) > 20 else "ordinal, use --model ordered"
+    return f"Labels are {len(labels)} numbers, {min(labels)} to {max(labels)}. If they are {advice}."
 
 
 # --- fits ------------------------------------------------------------------------------------------------
@@ -102,35 +95,17 @@ def fit(
         options |= {} if isinstance(model, CrowdRegressor) else {"checkpoint": checkpoint}
     with Stages(console, Y.n_items) as stages:
         watch(X, stages.reading)
-        stages.fitting(0, 1)
+        stages.fitting(0)
         if isinstance(model, AutoCrowdClassifier):
             model.fit(X, Y, lambda done, of, seconds: stages.fitting(done, of), **options)
         else:
-            model.fit(X, Y, by_rise(stages.fitting, model.tol, model.max_iter), **options)
+            model.fit(X, Y, lambda iteration, bound, seconds: stages.fitting(iteration), **options)
 
 
 def watch(X: Any, update: Update) -> None:
     """Report progress when features out of core are read."""
     if hasattr(X, "progress"):
         X.progress = update
-
-
-def by_rise(update: Update, tol: float, max_iter: int) -> Callable[[int, float, float], None]:
-    """Report how far the relative increase of the bound has fallen towards ``tol``, on a log scale."""
-    first = last = None
-    most = 0.0
-
-    def report(iteration: int, bound: float, seconds: float) -> None:
-        nonlocal first, last, most
-        if last is not None:
-            rise = max(abs(bound - last) / max(abs(bound), 1.0), 1e-300)
-            first = rise if first is None else first
-            span = math.log(first / tol) if first > tol else 1.0
-            most = max(most, min(math.log(first / rise) / span, 0.99), iteration / max_iter)
-            update(most, 1.0)
-        last = bound
-
-    return report
 
 
 class Stages(ExitStack):
@@ -142,7 +117,7 @@ class Stages(ExitStack):
         self._stage, self._last = "", 0.0
         self._update: Update = lambda done, of: None
 
-    def reading(self, row: float, n_rows: float) -> None:
+    def reading(self, row: float, n_rows: float | None) -> None:
         """Report progress of a pass over the files; a row before the last one begins another pass."""
         if self._stage != "reading" or row <= self._last:
             self.passes += 1
@@ -150,8 +125,8 @@ class Stages(ExitStack):
         self._last = row
         self._update(row, n_rows)
 
-    def fitting(self, done: float, of: float) -> None:
-        """Report progress of the fit."""
+    def fitting(self, done: float, of: float | None = None) -> None:
+        """Report progress of the fit; the number of iterations that a single model needs is not known."""
         if self._stage != "fitting":
             self._begin("fitting", f"Fitting {self.n_items} items")
         self._update(done, of)

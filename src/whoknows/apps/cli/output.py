@@ -182,13 +182,15 @@ def check_table(out: Path | None, *inputs: Path | None) -> None:
     refuse_to_replace_inputs([out], inputs)
 
 
-def write(columns: Mapping[str, Any], out: Path | None, console: Console) -> None:
-    """Write a table, if it has a destination."""
+def write(columns: Mapping[str, Any], out: Path | None, console: Console, what: str = "") -> None:
+    """Write a table, if it has a destination, and say what it holds."""
     from whoknows.io import write_table
 
     if out is not None:
         with destination(out, console) as path:
             write_table(columns, path)
+        if what and out != STDOUT:
+            console.tell(f"{out}: {what}.")
 
 
 def write_and_answer(

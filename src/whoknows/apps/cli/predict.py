@@ -29,10 +29,7 @@ def predict(
         Path, typer.Argument(metavar="FILE", help="Features or texts of the new items, as in the fit.")
     ],
     text: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Column of the texts, if its name is not the same as in the fit."
-        ),
+        str | None, typer.Option(metavar="COLUMN", help="Column of the texts, if not the same as in the fit.")
     ] = None,
     out: TableOption = Path("predictions.csv"),
 ) -> None:
@@ -66,12 +63,7 @@ def predict(
     if out == STDOUT:
         raise UsageError("--out - prints a table; features out of core need a file: --out FILE.")
     with writing(out), console.progress(f"Predicting {len(new)} items") as update:
-        write_items(
-            lambda rows: _table(loaded, replace(new, X=new.X[rows], ids=new.ids_at(rows))),
-            len(new),
-            out,
-            update,
-        )
+        write_items(lambda rows: _table(loaded, new.take(rows)), len(new), out, update)
     console.tell(*lines)
     console.answer({"out": str(out.absolute()), "items": len(new)})
 

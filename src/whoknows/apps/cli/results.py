@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,12 +24,11 @@ FILES = {
     CONSENSUS: "the estimated label of every item, with its probability",
     CONSENSUS_OF_MANY: "the estimated label of every item, with its probability",
     ANNOTATORS: "the accuracy of each annotator",
-    MODEL: "for whoknows predict, report and ask",
+    MODEL: "the model, for other commands of whoknows",
     TEXT: "how features are computed from texts; belongs to the model",
     SUMMARY: "all numbers of the report",
     SETTINGS: "the settings, for whoknows fit --config",
 }
-ENDS = 1 << 16  # bytes of a large file that enter its checksum
 
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="The folder that a fit has written, or the model file in it.")
@@ -131,21 +128,3 @@ class FitFolder:
         if not path.is_file():
             raise CommandError(f"{path}: there is no such file. A fit writes it to this folder.")
         return path
-
-
-def checksum(path: Path, ends: bool = False) -> str:
-    """Return the SHA-256 of a file, or of the files of a folder.
-
-    With ``ends``, only names, sizes and ends of the files enter it: Parquet describes its content at the end.
-    """
-    total = hashlib.sha256()
-    for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
-        if each.is_file():
-            with open(each, "rb") as file:
-                if ends:
-                    size = file.seek(0, os.SEEK_END)
-                    file.seek(max(size - ENDS, 0))
-                    total.update(f"{each.name} {size} ".encode() + file.read())
-                else:
-                    total.update(hashlib.file_digest(file, "sha256").digest())
-    return total.hexdigest()

@@ -34,9 +34,7 @@ def simulate(
     out: FolderOption = Path("simulated"),
     items: Annotated[int, _Number(min=20, max=1_000_000, help="Number of items.")] = 500,
     classes: Annotated[int, _Number(min=2, max=8, help="Number of classes.")] = 2,
-    experts: Annotated[
-        int, _Number(min=1, help="Number of experts, each always right on one cluster of items.")
-    ] = 5,
+    experts: Annotated[int, _Number(min=1, help="Experts, each always right on one cluster of items.")] = 5,
     error: Annotated[float, _Share(help="Error rate of the experts on other items.")] = 0.35,
     spammers: Annotated[int, _Number(help="Number of annotators who label at random.")] = 0,
     adversaries: Annotated[int, _Number(help="Number of annotators who are nearly always wrong.")] = 0,
@@ -142,7 +140,8 @@ def demo(
     settings = {**files, "model": "lgp", "levels": None, "seed": 0, "max_iter": 200}
     summary = fit_files(settings, console)
     accuracy = _accuracy(summary.consensus, truth)
-    console.tell("", *summary.lines(), "", *_accuracy_lines(**accuracy), "")
+    console.tell("", *summary.lines(), "", "Accuracy, by the true labels, which the model has not seen:")
+    console.tell(*(f"  {what.replace('_', ', ')} items: {share:.1%}" for what, share in accuracy.items()), "")
     tell_files(out, console)
     console.answer({"out": str(out.absolute()), "files": list(files_in(out)), "right": accuracy})
 
@@ -178,14 +177,3 @@ def _accuracy(consensus: Mapping[str, list[Any]], truth: Mapping[str, str]) -> d
         "consensus_labelled": float(answer[labelled].mean()),
         "consensus_unlabelled": float(answer[~labelled].mean()),
     }
-
-
-def _accuracy_lines(
-    vote_labelled: float, consensus_labelled: float, consensus_unlabelled: float
-) -> list[str]:
-    return [
-        "Accuracy, by the true labels, which the model has not seen:",
-        f"{'':<20}{'majority vote':>15}{'whoknows':>12}",
-        f"{'labelled items':<20}{vote_labelled:>15.1%}{consensus_labelled:>12.1%}",
-        f"{'unlabelled items':<20}{'—':>15}{consensus_unlabelled:>12.1%}",
-    ]

@@ -23,7 +23,9 @@ BINARY = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 File = partial(typer.Option, metavar="FILE")
 _Input = partial(typer.Option, rich_help_panel="Input files")
+_Text = partial(typer.Option, metavar="COLUMN")
 _Column = partial(_Input, metavar="COLUMN")
+_Folder = partial(_Input, metavar="FOLDER", exists=True, file_okay=False)
 
 
 @dataclass(frozen=True)
@@ -37,38 +39,25 @@ class Source:
         Path | None, File(help="Features of the items: CSV, JSON, Parquet (file or folder), .npy or .npz.")
     ] = None
     text: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Column of texts; without --features, features are computed from them."
-        ),
+        str | None, _Text(help="Column of texts; without --features, features are computed from them.")
     ] = None
     items: Annotated[
-        Path | None,
-        File(help="Table of the items: texts, images, and the ids of the rows of a .npy matrix."),
+        Path | None, File(help="Table of the items: texts, images, and the ids of the rows of a .npy matrix.")
     ] = None
     gold: Annotated[Path | None, File(help="True labels of some items (gold labels).")] = None
     format: Annotated[
-        str | None,
-        _Input(metavar="NAME", help="Format of the labels, e.g. wide or label-studio. Default: detected."),
+        str | None, _Input(metavar="NAME", help="Format of the labels, such as wide. Default: detected.")
     ] = None
     column: Annotated[
         list[str] | None,
-        _Input(
-            metavar="ROLE=NAME",
-            help="Column of the labels for item, annotator, label, text or confidence, e.g. label=severity; "
-            "may be repeated.",
-        ),
+        _Input(metavar="ROLE=NAME", help="Column of item, annotator, label, text, confidence; repeatable."),
     ] = None
     duplicates: Annotated[
         Literal["error", "first", "last", "majority"] | None,
-        _Input(
-            metavar="RULE",
-            help="If an annotator labelled an item more than once: error, first, last or majority.",
-        ),
+        _Input(metavar="RULE", help="For several labels of one item: error, first, last or majority."),
     ] = None
     missing: Annotated[
-        str | None,
-        _Input(metavar="VALUE", help="Value that stands for a missing label, e.g. -1."),
+        str | None, _Input(metavar="VALUE", help="Value that stands for a missing label, e.g. -1.")
     ] = None
     predictions: Annotated[
         bool, _Input("--predictions", help="Use model predictions in the file of labels as annotators, too.")
@@ -79,29 +68,14 @@ class Source:
     vector: Annotated[str | None, _Column(help="Column of feature vectors, stored as lists.")] = None
     image: Annotated[str | None, _Column(help="Column of paths or URLs of images of the items.")] = None
     image_folder: Annotated[
-        list[Path] | None,
-        _Input(
-            metavar="FOLDER",
-            exists=True,
-            file_okay=False,
-            help="Folder whose images the report may embed; may be repeated. Other images are shown by name.",
-        ),
+        list[Path] | None, _Folder(help="Folder whose images the report may embed; may be repeated.")
     ] = None
     memory: Annotated[
         str | None,
-        _Input(
-            metavar="SIZE",
-            help="Parquet and .npy features larger than this, e.g. 8GB, are read in blocks (out of core). "
-            "Default: a quarter of the machine's memory.",
-        ),
+        _Input(metavar="SIZE", help="Larger features are used out of core. Default: 1/4 of the memory."),
     ] = None
     allow_missing: Annotated[
-        bool,
-        _Input(
-            "--allow-missing",
-            help="Drop labels of items without features, with a warning, where this is an error by default: "
-            "if features are out of core or have no item ids.",
-        ),
+        bool, _Input("--allow-missing", help="Drop labels of items without features, with a warning.")
     ] = False
 
     @classmethod
@@ -139,16 +113,19 @@ class Source:
         assert self.features is not None
         if self.vector is not None:
             return False
-        if not self.features.is_file():  # a pipe can be read only once; a folder holds tables
-            return True
-        with open(self.features, "rb") as file:
-            return not file.read(6).startswith((b"\x93NUMPY", b"PK"))
+        return not (self.features.is_file() and is_array(self.features))  # a pipe can be read only once
 
     @property
     def files(self) -> dict[str, Path]:
         """Files that are read, by option."""
         named = {name: getattr(self, name) for name in ("labels", "features", "items", "gold")}
         return {name: path for name, path in named.items() if path is not None}
+
+
+def is_array(path: Path) -> bool:
+    """Whether a file is .npy or .npz, by its content."""
+    with open(path, "rb") as file:
+        return file.read(6).startswith((b"\x93NUMPY", b"PK"))
 
 
 FIT_OPTIONS = tuple(field.name for field in fields(Source))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from whoknows.apps import charts
@@ -12,9 +12,8 @@ from whoknows.apps.report.scales import CategoricalScale, scale_of
 from whoknows.insight.summary import Summary
 from whoknows.insight.summary.text import Facts, Table, annotator_name
 
-MAX_UNFOLDED = 60  # annotators in a ranking without folded rows
-ENDS = 25  # rows shown at the top and at the bottom of a longer ranking
-MAX_FOLDED = 2_000  # folded rows; the rest is in annotators.csv
+RANKING_PAGE = 25  # rows of the ranking that the script shows at a time
+MAX_RANKED = 2_000  # annotators in the ranking; the rest is in annotators.csv
 OPEN_CARDS = 12  # cards that are not folded
 FEW_CLASSES = 3  # up to which the probability of being right is given for each
 # Krippendorff's recommendation: rely on 0.8, draw tentative conclusions from 0.667.
@@ -36,7 +35,7 @@ def annotators(summary: Summary) -> Iterator[Html]:
     yield el("h3", "Map of expertise")
     yield _map(summary, scale)
     yield el("h3", "Profiles")
-    yield from _cards(summary, scale)
+    yield _cards(summary, scale)
 
 
 def _lead(summary: Summary, scale: CategoricalScale) -> Html:
@@ -45,7 +44,13 @@ def _lead(summary: Summary, scale: CategoricalScale) -> Html:
     if len(names) == 1:
         words: list[Any] = ["There is one annotator, ", *first, "."]
     else:
-        words = ["On average over all items, ", *first, f" {scale.best} and ", *last, f" {scale.worst}."]
+        words = [
+            "On average over all items, ",
+            *first,
+            f" {scale.words['best']} and ",
+            *last,
+            f" {scale.words['worst']}.",
+        ]
     varying, n = sum(profile["varies"] for profile in summary.profiles), len(summary.profiles)
     if not varying:
         return lead(words, " Nobody was found to be much better on some items than on others.")
@@ -62,21 +67,7 @@ def _lead(summary: Summary, scale: CategoricalScale) -> Html:
 
 
 def _ranking(columns: Table, scale: CategoricalScale) -> Iterator[Html]:
-    """All annotators; of many, both ends, the others folded."""
-    n = len(columns["annotator"])
-    if n <= MAX_UNFOLDED:
-        yield _ranking_rows(columns, scale, range(n))
-    else:
-        middle = range(ENDS, n - ENDS)[:MAX_FOLDED]
-        yield note(f"The first {ENDS} and the last {ENDS} of {fmt.counted(n, 'annotator')}.")
-        yield _ranking_rows(columns, scale, [*range(ENDS), None, *range(n - ENDS, n)])
-        title = f"The {fmt.whole(len(middle))} after the first {ENDS}"
-        yield fold(title, _ranking_rows(columns, scale, middle))
-    yield note(scale.ranking_note, " All annotators are in annotators.csv.")
-
-
-def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | None]) -> Html:
-    """Table of some ranks; None is a gap."""
+    """All annotators, best first; the script shows them page by page."""
     axis, labels = scale.rank_axis(columns)
     columns = columns | {"interval": list(zip(columns["low"], columns["high"], strict=True))}
     shown = {key: column for key, column in scale.ranking.items() if key in columns}
@@ -92,9 +83,11 @@ def _ranking_rows(columns: Table, scale: CategoricalScale, rows: Iterable[int | 
             *(show(columns[key][i]) for key, (_, show) in shown.items()),
         ]
 
-    gap = [el("td", "⋮", colspan=len(head), cls="gap")]
-    body = [gap if i is None else row(i) for i in rows]
-    return table(head, body, (0, *range(3, len(head))), cls="ranking")
+    n = len(columns["annotator"])
+    rows = map(row, range(min(n, MAX_RANKED)))
+    yield table(head, rows, (0, *range(3, len(head))), cls="ranking", page=RANKING_PAGE)
+    first = f" Shown: the first {fmt.whole(MAX_RANKED)} of {fmt.whole(n)}." if n > MAX_RANKED else ""
+    yield note(scale.words["ranking_note"], first, " All annotators are in annotators.csv.")
 
 
 # --- map -------------------------------------------------------------------------------------------
@@ -111,7 +104,7 @@ def _map(summary: Summary, scale: CategoricalScale) -> Html:
         sample=total if shown == facts["n_items"] else f"{fmt.whole(shown)} of {total}, drawn at random",
         axes=_axes(facts["axes"]),
         options=[el("option", each, value=k, selected=k == first) for k, each in enumerate(names)],
-        legend=_color_legend(summary, scale, scale.measure),
+        legend=_color_legend(summary, scale, scale.words["measure"]),
     )
 
 
@@ -137,22 +130,18 @@ def _axes(axes: list[Facts]) -> str:
 # --- cards -----------------------------------------------------------------------------------------
 
 
-def _cards(summary: Summary, scale: CategoricalScale) -> Iterator[Html]:
+def _cards(summary: Summary, scale: CategoricalScale) -> Html:
     """A card for each annotator with a profile."""
     cards = [_card(summary, profile, scale) for profile in summary.profiles]
-    half, total = OPEN_CARDS // 2, len(summary.annotators["annotator"])
-    if len(cards) > OPEN_CARDS:  # both ends first
-        cards = [*cards[:half], *cards[-half:], *cards[half:-half]]
-    if len(cards) < total:
-        which = "the best, the worst and those with most labels"
-        yield note(f"{len(cards)} of {fmt.counted(total, 'annotator')}: {which}.")
-    if any(profile["varies"] for profile in summary.profiles):
-        yield note(
-            "Regions are where the model sees the largest differences. They are more reliable the more of "
-            "the annotator's own labels lie there, and if these agree with the consensus."
-        )
-    yield _color_legend(summary, scale, f"small maps: {scale.measure}")
-    yield fmt.first_few(cards, OPEN_CARDS, lambda some: el("div", some, cls="cards"))
+    n, more = fmt.counted(len(summary.annotators["annotator"]), "annotator"), cards[OPEN_CARDS:]
+    selection = f"{len(cards)} of {n}: the best, the worst and those with most labels."
+    return fmt.template(
+        "cards.html",
+        selection=note(selection) if len(cards) < len(summary.annotators["annotator"]) else None,
+        legend=_color_legend(summary, scale, f"small maps: {scale.words['measure']}"),
+        cards=cards[:OPEN_CARDS],
+        more=fold(f"{len(more)} more", el("div", more, cls="cards")) if more else None,
+    )
 
 
 def _color_legend(summary: Summary, scale: CategoricalScale, caption: str) -> Html:
@@ -166,7 +155,7 @@ def _card(summary: Summary, profile: Facts, scale: CategoricalScale) -> Html:
     limits = None
     if profile["low"] is not None:
         limits = f" ({fmt.percent(profile['low'])} to {fmt.percent(profile['high'])})"
-    place = f", {fmt.ordinal(profile['place'])} of {total}, {fmt.counted(profile['n_labels'], 'label')}"
+    place = f", rank {fmt.whole(profile['place'])} of {total}, {fmt.counted(profile['n_labels'], 'label')}"
     skill = el("b", scale.skill(profile[scale.skill_column]))
     head = el("div", el("h4", annotator_name(profile["annotator"])), el("p", skill, limits, place))
     return el(
@@ -257,10 +246,7 @@ def agreement(summary: Summary) -> Iterator[Html]:
     """Overall agreement in words, pairs, suspected copying."""
     facts = summary.agreement
     if not facts["possible"]:
-        yield lead(
-            "No item has labels by two annotators, so there is nothing to compare. Let several annotators "
-            "label the same items."
-        )
+        yield lead("There is nothing to compare: no item has labels by two annotators.")
         return
     yield lead(*_overall(facts))
     if len(facts["pairs"]["annotators"]) > 1:
@@ -332,11 +318,6 @@ def _copying(facts: Facts) -> Iterator[Html]:
         )
         for first, second, common, observed, expected, wrong, p in suspects
     ]
-    yield el(
-        "p",
-        f"{fmt.whole(n)} of {tested}, {'agrees' if n == 1 else 'agree'} more than their expertise explains. ",
-        "One annotator may have copied from the other, or some items mislead both: look before you accuse ",
-        "anyone.",
-    )
-    yield table(("pair", "same label", "expected", "shared mistakes", "adjusted p"), rows, (1, 2, 3, 4))
-    yield note("Adjusted p: expected share of false alarms among the pairs down to this row.")
+    found = f"{fmt.whole(n)} of {tested}, {'agrees' if n == 1 else 'agree'}"
+    head = ("pair", "same label", "expected", "shared mistakes", "adjusted p")
+    yield fmt.template("copying.html", found=found, pairs=table(head, rows, (1, 2, 3, 4)))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
 from typing import Any
 
-from whoknows.apps.charts import Html, el, fold, join
+from whoknows.apps.charts import Html, el, join
 from whoknows.insight.summary.text import Facts, annotator_name, thousands, three_digits
 
 NOTHING = "–"
@@ -34,16 +35,6 @@ def signed(value: float | None) -> str:
 def plus_minus(value: float | None) -> str:
     """Size of an error."""
     return NOTHING if value is None else f"±\u202f{number(value)}"
-
-
-def ordinal(n: int) -> str:
-    """1st, 2nd, 3rd, 4th, …, 11th.
-
-    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 22)]
-    ['1st', '2nd', '3rd', '4th', '11th', '22nd']
-    """
-    last = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{whole(n)}{last}"
 
 
 def whole(n: int) -> str:
@@ -76,12 +67,6 @@ def listed(parts: Sequence[Any]) -> Html:
     return join(parts) if len(parts) < 2 else join([join(parts[:-1], ", "), " and ", parts[-1]])
 
 
-def first_few(parts: Sequence[Any], n: int, make: Callable[[Sequence[Any]], Html]) -> Html:
-    """The first n parts, and the others folded."""
-    rest = fold(f"{whole(len(parts) - n)} more", make(parts[n:])) if len(parts) > n else None
-    return join([make(parts[:n]), rest])
-
-
 def item(case: Facts) -> Html:
     """Item with its image, id and text."""
     image, text = case.get("image"), case.get("text")
@@ -99,6 +84,11 @@ def item(case: Facts) -> Html:
 def asset(name: str) -> str:
     """Text of a file of this package."""
     return files("whoknows.apps.report").joinpath(name).read_text("utf-8")
+
+
+def wording(kind: str) -> dict[str, str]:
+    """Sentences about a kind of label or setting, by what they are about."""
+    return dict(tomllib.loads(asset("wording.toml"))[kind])
 
 
 def template(name: str, **parts: Any) -> Html:

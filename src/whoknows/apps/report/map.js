@@ -1,7 +1,5 @@
-"use strict";
 /* The map of expertise: dots on a canvas, coloured by the skill of an annotator; a selected region is listed beside it. */
 (function () {
-  document.documentElement.classList.add("script");
   const data = JSON.parse(document.getElementById("data").textContent);
   const canvas = document.getElementById("map"), who = document.getElementById("map-who");
   const clear = document.getElementById("map-clear"), heading = document.getElementById("map-count");
@@ -14,7 +12,6 @@
   /* --- numbers and words ------------------------------------------------------------------------ */
 
   function digits(value) { return Math.abs(value) >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(3))); }
-  function whole(n) { return String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f"); }
   function percent(value) { return Math.round(100 * value) + "%"; }
   function plusMinus(value) { return "±\u202f" + digits(value); }
   function called(name) { return typeof name === "string" ? name : "annotator " + name; }
@@ -30,13 +27,6 @@
       better: (a, b) => a - b, head: "typical error", certaintyHead: "uncertainty", least: (doubt) => Math.min(...doubt),
     },
   }[data.scale];
-
-  function element(name, text, cls) {
-    const made = document.createElement(name);
-    if (text !== undefined) made.textContent = text;  /* never as markup */
-    if (cls) made.className = cls;
-    return made;
-  }
 
   function numeric(cell) { return typeof cell === "object" && !(cell instanceof Node); }
   function amount(text) { return { text }; }  /* a cell that is aligned to the right */

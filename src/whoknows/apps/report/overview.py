@@ -11,35 +11,20 @@ from whoknows.insight.summary import Summary
 from whoknows.insight.summary.text import Facts, Table
 
 SHOWN = 12  # classes listed
-TRUTH = {
-    "lgp": "The truth is modelled as a smooth function of the features; unlabelled items help to shape it.",
-    "id": "The truth is modelled as a smooth function of the features.",
-    "gp": "Similar items are assumed to have the same truth.",
-    "ordered": "The truth is one of the levels, modelled as a smooth function of the features.",
-}
-MAP = {
-    "rbf": "Truth and expertise may be any smooth function of the features.",
-    "linear": "Truth and expertise are linear in the features.",
-    "spectral": "The features matter only through which items are similar.",
-    "clusters": "The features matter only through the cluster that an item belongs to.",
-}
-MEMBERS_NOTE = (
-    "Each row is a model. Weight: its contribution to the expertise of annotators; unlabelled, labelled: its "
-    "contribution to the consensus of unlabelled and of labelled items. Held-out score: average "
-    "log-probability of the labels of an item that the model was not fitted to; closer to 0 is better."
-)
 WORDS = {"map", "expertise", "accuracy", ""}  # columns of the table of models that are not numbers
 
 
 def overview(summary: Summary) -> Iterator[Html]:
     """Counts, coverage, warnings, settings chosen and why."""
     facts = summary.given
-    yield _counts(facts, scale_of(summary).data)
+    yield _counts(facts, scale_of(summary).words["data"])
     if facts["warnings"]:
         yield el("aside", el("h3", "Warnings"), bullets(facts["warnings"]), cls="warn")
     yield el("div", _coverage(facts), _model(facts), cls="columns")
     if facts["members"] is not None:
-        yield fold("Models that were averaged", _members(facts["members"]), note(MEMBERS_NOTE))
+        yield fold(
+            "Models that were averaged", fmt.template("members.html", members=_members(facts["members"]))
+        )
     yield fold("Settings", table(("setting", "value"), list(facts["settings"].items())))
     if facts["notes"]:
         yield fold("How the files were read", bullets(facts["notes"]))
@@ -86,15 +71,16 @@ def _model(facts: Facts) -> Html:
     """Class of the model, and what was selected and why."""
     settings = facts["settings"]
     shares_map = settings.get("annotator_map", "None") == "None"
-    known = ((TRUTH, settings.get("truth")), (MAP, settings.get("map") if shares_map else None))
-    sentences = facts["chosen"] or [words[choice] for words, choice in known if choice in words]
+    known = {"truth": settings.get("truth"), "map": settings.get("map") if shares_map else None}
+    about = [fmt.wording(kind).get(choice) for kind, choice in known.items()]
+    sentences = facts["chosen"] or [sentence for sentence in about if sentence]
     graphs = [f"Similarity graph of the items: {words}." for words in facts.get("graph", [])]
     iterations = fmt.counted(facts["iterations"], "iteration")
     fitted = f"One model was fitted, in {iterations}."
     if facts["members"] is not None:
         fitted = f"Several models were fitted and averaged. The slowest took {iterations}."
-    listed = bullets([*sentences, *graphs]) if sentences or graphs else None
-    return el("div", el("h3", "Model"), el("p", fitted, " ", el("small", facts["model"])), listed)
+    about_fit = el("p", fitted, " ", el("small", facts["model"]))
+    return el("div", el("h3", "Model"), about_fit, bullets([*sentences, *graphs]))
 
 
 def _members(members: Table) -> Html:

@@ -1,8 +1,9 @@
-"""What a report says about classes, about ordered levels and about numbers: one class for each."""
+"""What a report says about classes, about ordered levels and about numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from whoknows.apps.charts import Html, bar, bullets, el, join, lead, note, table
@@ -17,31 +18,14 @@ def _interval(low_high: tuple[float, float]) -> Html:
     return el("td", f"{fmt.percent(low_high[0])} to {fmt.percent(low_high[1])}", cls="num roomy")
 
 
+@dataclass(frozen=True)
 class CategoricalScale:
-    """Classes; the skill of an annotator is the probability of being right."""
+    """Classes, ordered or not; the skill of an annotator is the probability of being right."""
 
-    data = "The labels are classes: "
-    method = (
-        "The true class of an item depends on its features. Each annotator is right with a probability that "
-        "also depends on the features, and confuses classes in their own way."
-    )
-    vote = "majority"
-    overruled = "majorities overruled"
-    measure = "probability of being right"
+    words: dict[str, str]  # what the report calls things, and longer explanations
+
     skill_column = "expertise"
-    best, worst = "is right most often", "least often"
-    certainty_heading = "probability"
-    histogram_heading = "Certainty of the consensus"
-    skill_note = (
-        "In small print beside each label: how often the model expects its annotator to be right on items "
-        "like this one."
-    )
-    ranking_note = (
-        "Right: probability of being right, averaged over all items, labelled or not; the line is its 90% "
-        "interval. Agrees: share of the annotator's labels that equal the consensus."
-    )
     script = "probability"  # name of this scale in map.js
-
     ranking: ClassVar[dict[str, tuple[Any, Callable[[Any], Any]]]] = {  # columns: heading and format
         "expertise": ("right", fmt.percent),
         "interval": (el("th", "90% interval", scope="col", cls="num roomy"), _interval),
@@ -124,38 +108,10 @@ class CategoricalScale:
         return (start, 1.0), [fmt.percent(start), fmt.percent((start + 1) / 2), "100%"]
 
 
-class OrdinalScale(CategoricalScale):
-    """Ordered levels; annotators are more or less severe."""
-
-    data = "The labels are levels, from the lowest: "
-    method = (
-        "The true level of an item depends on its features. Each annotator gives a level around it, shifted "
-        "by a severity of their own, with a spread that also depends on the features."
-    )
-
-
 class NumericScale(CategoricalScale):
     """Numbers; the skill of an annotator is a typical error."""
 
-    data = "The labels are numbers."
-    method = (
-        "The true value of an item is a function of its features plus noise. Each annotator adds a bias of "
-        "their own and an error, whose typical size also depends on the features."
-    )
-    vote = "mean"
-    overruled = "means overruled"
-    measure = "typical error"
     skill_column = "typical_error"
-    best, worst = "has the smallest error", "the largest"
-    certainty_heading = "uncertainty"
-    histogram_heading = "Distribution of the consensus"
-    skill_note = (
-        "In small print beside each label: the typical error of its annotator on items like this one."
-    )
-    ranking_note = (
-        "Typical error: standard deviation of the labels around the truth, after correcting for bias. Bias: "
-        "how much the labels exceed the truth on average. Agrees: correlation with the consensus."
-    )
     script = "error"
     ranking: ClassVar[dict[str, tuple[Any, Callable[[Any], Any]]]] = {
         "typical_error": ("typical error", fmt.plus_minus),
@@ -202,9 +158,8 @@ class NumericScale(CategoricalScale):
         return (0.0, most), ["0", fmt.number(most / 2), fmt.number(most)]
 
 
-SCALES = {"classes": CategoricalScale(), "levels": OrdinalScale(), "numbers": NumericScale()}
-
-
 def scale_of(summary: Summary) -> CategoricalScale:
     """Return the scale of the labels of a fit."""
-    return SCALES[summary.given["kind"]]
+    kind = summary.given["kind"]
+    scale = NumericScale if kind == "numbers" else CategoricalScale
+    return scale(fmt.wording("classes") | fmt.wording(kind))
