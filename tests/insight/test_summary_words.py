@@ -32,7 +32,7 @@ def test_rare_labels_are_counted():
     table = table.drop_duplicates(["item", "annotator"], keep="last")
     said = Annotations.from_frame(table, items=range(60))
     given = summarize(CrowdClassifier(map="linear", tol=1e-2).fit(X, said), X, said).given
-    assert "The label '-1' was given only 3 times, so little can be learnt about it." in given["warnings"]
+    assert "The label '-1' was given only 3 times, so little can be learned about it." in given["warnings"]
 
 
 def crowd_of(n_annotators, labels):

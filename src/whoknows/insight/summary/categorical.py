@@ -278,7 +278,7 @@ class CategoricalFit(FittedData):
         for k in np.flatnonzero(self.label_counts < FEW_LABELS)[:SHOWN]:
             n = int(self.label_counts[k])
             how_often = f"given only {count(n, 'time')}" if n else "never given"
-            yield f"The label {self.classes[k]!r} was {how_often}, so little can be learnt about it."
+            yield f"The label {self.classes[k]!r} was {how_often}, so little can be learned about it."
         for t, k, often in constant_annotators(labels)[:SHOWN]:
             name, n = annotator_name(json_ids(labels.annotators)[t]), labels.labels_per_annotator[t]
             of_all = f"all {thousands(n)}" if often == n else f"{thousands(often)} of {thousands(n)}"

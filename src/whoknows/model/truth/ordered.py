@@ -21,7 +21,7 @@ class OrderedTruth(LogisticTruth):
     """P(z ≤ k | x) = logistic(c_k − f), f = ωᵀx: the ordered logit, for levels 0 < 1 < … < K − 1.
 
     The last column of x is constant, and its weight is equivalent to a shift of all cut points. So the cut
-    points c_0 < … < c_{K−2} have mean zero, and only the gaps between them are learnt: ξ = (ω, log gaps),
+    points c_0 < … < c_{K−2} have mean zero, and only the gaps between them are learned: ξ = (ω, log gaps),
     one column, with ω as in `LogisticTruth` and log gap ~ N(log ``gap``, ``log_gap_variance``). Reversing the
     scale changes the sign of f and the order of the gaps and nothing else. With two levels there is no gap,
     and this is `LogisticTruth`.
