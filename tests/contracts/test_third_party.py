@@ -124,7 +124,6 @@ OPTIONAL = [
     (OrderedTruth().for_classes(3), TRUTH_OF_WEIGHTS),
     (LinearTruth(), {"RealTruth"}),
     (GraphTruth(), {"ClassTruth", "ItemTruth"}),
-    (GraphTruth(neighbors=3), {"ClassTruth", "ApproximateTruth", "ItemTruth"}),
     (ProbitTruth(), {"ClassTruth"}),
     (BernoulliAnnotators(), WITH_ACCURACY | {"CachingAnnotators", "VariationalAnnotators"}),
     (ConfusionAnnotators().for_classes(3), WITH_ACCURACY | {"CachingAnnotators"}),

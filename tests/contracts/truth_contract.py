@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.base import clone
 
+from tests.reference.graphs import laplacian
 from tests.reference.worlds import slope, with_ones, world
 from whoknows.data.annotations import Annotations
 from whoknows.fit.items import Items
@@ -126,7 +127,7 @@ class TruthContract:
         assert posterior.log_marginal == pytest.approx(0, abs=1e-9)
         if isinstance(case.piece, GraphTruth):
             np.testing.assert_allclose(posterior.mean, 0.5)
-            Delta = case.piece.graph.build(WORLD.X).over(WORLD.X).laplacian()
+            Delta = laplacian(case.piece.graph.build(WORLD.X), WORLD.X)
             covariance = case.piece.lam * np.linalg.inv(Delta + case.piece.jitter * np.eye(24))
             np.testing.assert_allclose(posterior.variance, np.diag(covariance))
         else:

@@ -76,7 +76,7 @@ MODELS = {
     "gaussian graph": (CrowdClassifier("id", map=SpectralMap(GaussianGraph(metric=np.eye(3)))), TWO, {}),
     "knn graph": (CrowdClassifier(LogisticTruth(KnnGraph(4)), map=SpectralMap(KnnGraph(5), rank=9)), TWO, {}),
     "anchors, gp": (CrowdClassifier(GraphTruth(AnchorGraph(20, 3))), TWO, {}),
-    "dense, neighbours, gp": (CrowdClassifier(GraphTruth(GaussianGraph(), neighbors=5)), TWO, {}),
+    "dense, gp": (CrowdClassifier(GraphTruth(GaussianGraph())), TWO, {}),
     "brought, gp": (CrowdClassifier(GraphTruth(PrecomputedGraph(sp.csr_matrix(NEAR)))), TWO, {}),
     "as it is": (CrowdClassifier(map=RbfMap(1.0, rank=np.int64(7)), standardize=False, tol=np.float32(1e-3)),
                  TWO, {}),

@@ -36,7 +36,7 @@ SETTINGS = [
     {"truth": "id", "annotators": "gaussian"},
     {"truth": "lgp", "annotators": BernoulliAnnotators(two_coin=True)},
     {"truth": "gp", "annotators": GaussianAnnotators(varies_with_x=False)},
-    {"truth": GraphTruth(graph=KnnGraph(), neighbors=15)},
+    {"truth": GraphTruth(graph=KnnGraph(k=15))},
 ]
 
 

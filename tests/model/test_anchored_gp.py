@@ -14,8 +14,7 @@ from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.solve import solve
 from whoknows.model.evidence import QuadraticEvidence, with_gold
-from whoknows.model.graph import AnchoredGraph
-from whoknows.model.graph.anchors import sums_over
+from whoknows.model.graph.anchors import AnchoredGraph, sums_over
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth.graph import AnchorField
 
@@ -258,13 +257,6 @@ def test_more_items_than_a_matrix_could_hold():
 
 
 # --- what it refuses ------------------------------------------------------------------------------
-
-
-def test_the_short_cut_by_neighbours_is_for_other_graphs():
-    with pytest.raises(
-        NotCompatible, match=r"neighbors=5\) .* with AnchorGraph the exact posterior is the fa"
-    ):
-        GraphTruth(AnchorGraph(), neighbors=5).prepare(X)
 
 
 def test_there_is_no_matrix_over_items():

@@ -25,7 +25,7 @@ from whoknows.model.annotators.population import CrowdBelief
 from whoknows.model.evidence import TableEvidence
 from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
-from whoknows.model.protocols import ApproximateTruth, LeaveOneOutTruth, RealTruth, supports
+from whoknows.model.protocols import LeaveOneOutTruth, RealTruth, supports
 from whoknows.model.settings import NotCompatible
 
 MANY = 20_000  # items: with more, a fit starts from a fit to a sample of them
@@ -120,7 +120,6 @@ def solve(
     name = _best_solver(model, size.n_classes[0]) if solver == "auto" else solver
     if not SOLVERS[name].works_on_tensors:
         data = Chunks(data.engine.keep(_on_host, data.chunks), data.engine)
-    monitor.exact = monitor.exact and not supports(model.truth, ApproximateTruth)
     problem = _Problem(model, data, size, start, monitor, before)
     if SOLVERS[name].uses_reduced_basis:
         basis = reduced_basis(model, data, sum(size.n_items), size.n_truth_features[0])

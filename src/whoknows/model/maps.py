@@ -15,7 +15,8 @@ import scipy.linalg
 
 from whoknows._array import Array, like, namespace
 from whoknows.model.distances import blocks, draw, in_memory, k_means, nearest, squared_distances
-from whoknows.model.graph import AnchorGraph, BuiltGraph, Graph
+from whoknows.model.graph import AnchorGraph, Graph
+from whoknows.model.graph.base import BuiltGraph
 from whoknows.model.settings import COUNT, POSITIVE, Rules, Settings, is_a
 
 FEW = 2_000  # items for k-means with few clusters

@@ -26,7 +26,10 @@ from whoknows.model.settings import NotCompatible
 
 
 class TruthModel(Protocol):
-    """What any solver needs: p(z | x; ξ). The last column of X is constant; ξ is an array of any shape."""
+    """What any solver needs: p(z | x; ξ). The last column of X is constant; ξ is an array of any shape.
+
+    Evidence and posteriors are of the kind that it accepts and returns, so it may name these as their types.
+    """
 
     accepts: ClassVar[str]  # "table", or "quadratic" if evidence must be a quadratic in a real z
     couples_items: ClassVar[bool]  # whether the posterior of an item depends on other items
@@ -48,16 +51,16 @@ class TruthModel(Protocol):
     def init(self, n_features: int) -> Array:
         """Return ξ before any label."""
 
-    def posterior(self, xi: Array, X: Array, evidence: Evidence) -> Posterior:
+    def posterior(self, xi: Array, X: Array, evidence: Any) -> Posterior:
         """p̃(z) and the log marginal likelihood."""
 
-    def expected_log_truth(self, xi: Array, X: Array, posterior: Posterior) -> tuple[float, Array]:
+    def expected_log_truth(self, xi: Array, X: Array, posterior: Any) -> tuple[float, Array]:
         """E_p̃(z)[Σ log p(z | x)] and its gradient in ξ."""
 
     def log_prior(self, xi: Array) -> tuple[float, Array]:
         """log p(ξ | X) and its gradient."""
 
-    def state(self, xi: Array, posterior: Posterior, evidence: Evidence, X: Array) -> Any:
+    def state(self, xi: Array, posterior: Any, evidence: Any, X: Array) -> Any:
         """Return what predictions need, at the end of a fit; ``X`` are the items of the posterior."""
 
     def parameters(self, state: Any) -> Array:
@@ -70,7 +73,7 @@ class ClassTruth(TruthModel, Protocol):
     def log_predict(self, state: Any, X: Array) -> Array:
         """log p(z | x): (n_items, n_classes)."""
 
-    def posterior_at(self, state: Any, X: Array, evidence: Evidence) -> Array:
+    def posterior_at(self, state: Any, X: Array, evidence: Any) -> Array:
         """p(z | x, labels): (n_items, n_classes)."""
 
 
@@ -80,10 +83,10 @@ class RealTruth(TruthModel, Protocol):
     def predict(self, state: Any, X: Array) -> GaussianPosterior:
         """p(z | x)."""
 
-    def posterior_at(self, state: Any, X: Array, evidence: Evidence) -> GaussianPosterior:
+    def posterior_at(self, state: Any, X: Array, evidence: Any) -> GaussianPosterior:
         """p(z | x, labels) of each item."""
 
-    def log_density(self, state: Any, X: Array, evidence: Evidence) -> Array:
+    def log_density(self, state: Any, X: Array, evidence: Any) -> Array:
         """log p(labels | x) of each item: (n_items,)."""
 
 
@@ -101,7 +104,7 @@ class IntervalTruth(Protocol):
     def precision(self) -> Array:
         """Precision matrix of the prior of each output: (n_features, n_features)."""
 
-    def residual(self, xi: Array, X: Array, posterior: Posterior) -> Array:
+    def residual(self, xi: Array, X: Array, posterior: Any) -> Array:
         """Gradient of each item's expected log truth in f: (n_items, n_outputs)."""
 
     def log_odds(self, xi: Array, X: Array) -> Array:
@@ -114,7 +117,7 @@ class IntervalTruth(Protocol):
 class LeaveOneOutTruth(Protocol):
     """What solver="crossfit" needs: predictions for each item as fitted without its labels."""
 
-    def curvature(self, xi: Array, X: Array, posterior: Posterior) -> Array:
+    def curvature(self, xi: Array, X: Array, posterior: Any) -> Array:
         """Minus the second derivative of the expected log truth: (n_outputs, n_features, n_features)."""
 
     def laplace_covariance(self, curvature: Array) -> Array:
@@ -123,7 +126,7 @@ class LeaveOneOutTruth(Protocol):
     def variances(self, X: Array, covariance: Array) -> Array:
         """Variance of ξᵀx: (n_items, n_outputs)."""
 
-    def leave_one_out(self, xi: Array, X: Array, posterior: Posterior, v: Array) -> Array:
+    def leave_one_out(self, xi: Array, X: Array, posterior: Any, v: Array) -> Array:
         """log p(z | x) of each item without its labels: (n_items, n_classes)."""
 
     def cross_fitted(self, xi: Array, X: list[Array], held_out: list[Array], evidence: list[Array]) -> Any:
@@ -136,14 +139,6 @@ class ItemTruth(Protocol):
     @property
     def works_on_items(self) -> bool:
         """Whether it is one, as configured."""
-
-
-class ApproximateTruth(Protocol):
-    """A truth model whose posterior may be approximate, so that EM's bound may decrease."""
-
-    @property
-    def is_approximate(self) -> bool:
-        """Whether it is, as configured."""
 
 
 class VariationalTruth(Protocol):
@@ -159,10 +154,10 @@ class VariationalTruth(Protocol):
     def moments(self, belief: Belief, X: Array) -> tuple[Array, Array]:
         """E[f] and E[f²] of every item."""
 
-    def bounded_posterior(self, moments: tuple[Array, Array], evidence: Evidence) -> CategoricalPosterior:
+    def bounded_posterior(self, moments: tuple[Array, Array], evidence: Any) -> CategoricalPosterior:
         """Best q(z) given q(ξ); its log marginal is the local part of the bound."""
 
-    def statistics(self, moments: tuple[Array, Array], X: Array, posterior: Posterior) -> tuple[Array, Array]:
+    def statistics(self, moments: tuple[Array, Array], X: Array, posterior: Any) -> tuple[Array, Array]:
         """Return the sums over items that determine q(ξ)."""
 
     def update(self, gram: Array, pull: Array) -> Belief:
@@ -208,9 +203,7 @@ class AnnotatorModel(Protocol):
     def evidence(self, theta: Array, X: Array, Y: Annotations) -> Evidence:
         """Σ_t log p(y | x, z) of each item."""
 
-    def expected_log_lik(
-        self, theta: Array, X: Array, Y: Annotations, posterior: Posterior
-    ) -> tuple[float, Array]:
+    def expected_log_lik(self, theta: Array, X: Array, Y: Annotations, posterior: Any) -> tuple[float, Array]:
         """E_p̃(z)[Σ log p(y | x, z)] and its gradient in θ."""
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
@@ -268,7 +261,7 @@ class CachingAnnotators(Protocol):
     """What makes an M-step fast: terms that do not depend on θ are computed once."""
 
     def expected_log_lik_of_theta(
-        self, pairs: Pairs, posterior: Posterior
+        self, pairs: Pairs, posterior: Any
     ) -> Callable[[Array], tuple[float, Array]]:
         """Return `expected_log_lik` as a function of θ alone."""
 
@@ -291,9 +284,7 @@ class VariationalAnnotators(Protocol):
     def bounded_evidence(self, moments: tuple[Array, Array], pairs: Pairs) -> Evidence:
         """Lower bound of E_q(θ)[Σ_t log p(y | x, z)]."""
 
-    def statistics(
-        self, moments: tuple[Array, Array], pairs: Pairs, posterior: Posterior
-    ) -> tuple[Array, Array]:
+    def statistics(self, moments: tuple[Array, Array], pairs: Pairs, posterior: Any) -> tuple[Array, Array]:
         """Return the sums over labels that determine q(θ)."""
 
 
@@ -303,7 +294,6 @@ _ONLY_IF: dict[type, str] = {
     VariationalTruth: "has_bound",
     VariationalAnnotators: "has_bound",
     ReducibleTruth: "is_linear",
-    ApproximateTruth: "is_approximate",
     ItemTruth: "works_on_items",
 }
 

@@ -102,7 +102,7 @@ _SHAPES = {
     "AnchoredGraph": "anchors kd, sums.by_anchor kd",
     "AnchorSums": "total d, gram dd, by_anchor kd, mass k, joint kk",
     "AnchorField": "precision kk, graph.anchors kd",
-    "ItemField": "covariance nn, near nk, graph.nodes nd",
+    "ItemField": "covariance nn, graph.nodes nd",
     "_GaussianWeights": "Phi nn, nodes nd, root dd",
     "_KnnWeights": "Phi nn, nodes nd, scale n",
     "_GivenWeights": "Phi nn, nodes nd",

@@ -42,6 +42,7 @@ from whoknows.model.annotators import (
 from whoknows.model.annotators.population import CrowdBelief, Population
 from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.gaussian import Belief
+from whoknows.model.graph.anchors import AnchoredGraph, AnchorSums
 from whoknows.model.posterior import GaussianPosterior
 from whoknows.model.truth import GraphTruth, LogisticTruth, OrderedTruth
 from whoknows.model.truth.graph import AnchoredPosterior, AnchorField, GraphBelief, ItemField
@@ -61,7 +62,7 @@ _FITTED = (
     *(Member, Solution, Covariances, HeldOutScores, Selection),
     *(Belief, CrowdBelief, CrossFitBelief, LinearBelief, GraphBelief, GaussianPosterior, QuadraticEvidence),
     *(maps.LinearFeatures, maps.RbfFeatures, maps.SpectralFeatures, maps.ClusterFeatures),
-    *(graph.AnchoredGraph, graph.AnchoredItems, graph.AnchorSums, graph.ann.Lists),
+    *(AnchoredGraph, AnchorSums, graph.ann.Lists),
     *(AnchoredPosterior, AnchorField, ItemField),
 )
 
@@ -173,11 +174,13 @@ _OLD_FIELDS = {
     "Learnt": {"seen": "preprocessing"},
     "RegressorLearnt": {"seen": "preprocessing"},
 }
+_DROPPED = {"GraphTruth": {"neighbors"}, "ItemField": {"near"}}  # used in a fit only
 
 
 def upgraded(name: str, content: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return class name and fields as files of today have them."""
-    content = {_OLD_FIELDS.get(name, {}).get(key, key): value for key, value in content.items()}
+    kept = ((key, value) for key, value in content.items() if key not in _DROPPED.get(name, ()))
+    content = {_OLD_FIELDS.get(name, {}).get(key, key): value for key, value in kept}
     if name == "RegressorLearnt":
         content["model"] = Model(content.pop("annotators"), content.pop("truth"))
         content["units"] = LabelUnits(content.pop("mean"), content.pop("scale"))

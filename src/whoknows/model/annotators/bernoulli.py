@@ -33,7 +33,7 @@ from whoknows.model.annotators.pairs import (
 from whoknows.model.annotators.population import CrowdBelief, Population
 from whoknows.model.evidence import TableEvidence
 from whoknows.model.gaussian import Belief, bounded_log_logistic, moderated, omega
-from whoknows.model.posterior import Posterior
+from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import COUNT, Rules, Settings, is_a, or_none
 
 LabelSums = Callable[[Array, Array], tuple[float, Array, Array]]  # of w and shift: see `_sum_over_labels`
@@ -89,13 +89,13 @@ class BernoulliAnnotators(Settings):
         return self._table(theta, Y, log_logistic(eta), log_logistic(-eta))
 
     def expected_log_lik(
-        self, theta: Array, X: Array, Y: Annotations, posterior: Posterior
+        self, theta: Array, X: Array, Y: Annotations, posterior: CategoricalPosterior
     ) -> tuple[float, Array]:
         """E_p̃(z)[Σ log p(y | x, z)], the first term of Eq. (13), and its gradient in θ."""
         return self.expected_log_lik_of_theta(Pairs(X, Y), posterior)(theta)
 
     def expected_log_lik_of_theta(
-        self, pairs: Pairs, posterior: Posterior
+        self, pairs: Pairs, posterior: CategoricalPosterior
     ) -> Callable[[Array], tuple[float, Array]]:
         """Return it as a function of θ alone, for the many evaluations of an M-step.
 
@@ -159,7 +159,7 @@ class BernoulliAnnotators(Settings):
         return self._table(np.zeros((Y.n_annotators + 1, 0)), Y, *bounded_log_logistic(*moments))
 
     def statistics(
-        self, moments: tuple[Array, Array], pairs: Pairs, posterior: Posterior
+        self, moments: tuple[Array, Array], pairs: Pairs, posterior: CategoricalPosterior
     ) -> tuple[Array, Array]:
         """Σ ω a aᵀ and Σ (target − ½) a of each annotator; its log-odds are linear in a."""
         q, right = label_weights(posterior, pairs.labels), self._right(pairs.labels)
@@ -367,7 +367,7 @@ def _log_odds_part(eta: Array, right: Array, weight: Array) -> tuple[float, Arra
     return float(value), right - weight * np.where(eta > 0, 1.0, small) / (1 + small)
 
 
-def label_weights(posterior: Posterior, Y: Annotations) -> Array:
+def label_weights(posterior: CategoricalPosterior, Y: Annotations) -> Array:
     """p̃(z) of each label's item, times the weights of label and item: (n_annotations, n_classes)."""
     counts = Y.counts * posterior.counts[Y.item]
-    return posterior.prob[Y.item] * counts[:, None]  # type: ignore[union-attr]
+    return posterior.prob[Y.item] * counts[:, None]

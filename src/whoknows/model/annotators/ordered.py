@@ -17,7 +17,7 @@ from whoknows.model.annotators.bernoulli import label_weights
 from whoknows.model.annotators.population import Population
 from whoknows.model.evidence import TableEvidence
 from whoknows.model.gaussian import Belief
-from whoknows.model.posterior import Posterior
+from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import COUNT, POSITIVE, Rules, Settings, is_a, or_none
 
 LARGEST_LOG = 30.0  # of a precision: beyond it nothing changes, except that squares overflow
@@ -98,7 +98,7 @@ class OrderedAnnotators(Settings):
         return _table(self._log_lik(self._log_precision(theta, X, Y), theta[Y.annotator, -1], Y), Y)
 
     def expected_log_lik(
-        self, theta: Array, X: Array, Y: Annotations, posterior: Posterior
+        self, theta: Array, X: Array, Y: Annotations, posterior: CategoricalPosterior
     ) -> tuple[float, Array]:
         """E_p̃(z)[Σ log p(y | x, z)], the first term of Eq. (13), and its gradient in θ.
 

@@ -10,26 +10,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from whoknows._array import Array
-from whoknows.model.graph.anchors import AnchoredGraph, AnchoredItems, AnchorGraph, AnchorSums
+from whoknows.model.graph.anchors import AnchorGraph
 from whoknows.model.graph.ann import is_installed
-from whoknows.model.graph.base import BuiltGraph, Graph, ItemGraph
-from whoknows.model.graph.weighted import GaussianGraph, KnnGraph, PrecomputedGraph, WeightedGraph
+from whoknows.model.graph.base import BuiltGraph, Graph
+from whoknows.model.graph.weighted import GaussianGraph, KnnGraph, PrecomputedGraph
 from whoknows.model.settings import COUNT, Rules
 
-__all__ = [
-    "AnchorGraph",
-    "AnchorSums",
-    "AnchoredGraph",
-    "AnchoredItems",
-    "AutoGraph",
-    "BuiltGraph",
-    "GaussianGraph",
-    "Graph",
-    "ItemGraph",
-    "KnnGraph",
-    "PrecomputedGraph",
-    "WeightedGraph",
-]
+__all__ = ["AnchorGraph", "AutoGraph", "GaussianGraph", "Graph", "KnnGraph", "PrecomputedGraph"]
 
 MOST_EXACT = 20_000  # items, for which all distances take a few seconds
 MOST_KNN = 100_000  # beyond, neighbours cost more time and memory than they improve results

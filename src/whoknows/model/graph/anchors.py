@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whoknows._array import Array, namespace, sparse_rows, to_numpy
-from whoknows.model.distances import block_by_block, enough_of, in_memory, k_means, nearest
+from whoknows.model.distances import block_by_block, enough_of, k_means, nearest
 from whoknows.model.graph import fused
 from whoknows.model.graph.base import (
     BuiltGraph,
@@ -18,7 +18,6 @@ from whoknows.model.graph.base import (
     inverse_root,
     leading_eigenvectors,
     nearness_of,
-    scale_rows,
 )
 from whoknows.model.settings import COUNT, Rules
 
@@ -41,6 +40,7 @@ class AnchorGraph(Graph):
     anchors: int = 400
     nearest: int = 5
 
+    has_edges: ClassVar[bool] = False
     rules: ClassVar[Rules] = {"anchors": COUNT, "nearest": COUNT}
 
     def build(self, X: Array, seed: int = 0, sample: Array | None = None) -> BuiltGraph:
@@ -73,11 +73,6 @@ class AnchoredGraph:
     def smoothness(self, X: Array, features: Array) -> Array:
         """A = (FᵀF − FᵀZ Λ⁻¹ ZᵀF) / N: Eq. (10) for Φ = Z Λ⁻¹ Zᵀ and features F of the items in ``X``."""
         return sums_over(X, features, self.anchors, self.n_nearest).smoothness
-
-    def over(self, X: Array) -> AnchoredItems:
-        """Return the graph together with its items, for a few thousand of them."""
-        X = in_memory(X)
-        return AnchoredItems(X, self.attach(X), self)
 
     def attach(self, X: Array) -> Any:
         """z(x): weights on the nearest anchors, sparse (n_items, n_anchors), rows summing to one."""
@@ -142,51 +137,20 @@ class AnchorSums:
         joint = joint.reshape(n_anchors, n_anchors)
         joint = joint + joint.T - xp.diag(xp.diag(joint))
         mass = xp.bincount(index.ravel(), w.ravel(), minlength=n_anchors)
-        sums = (
-            doubled.sum(axis=0),
-            doubled.T @ doubled,
-            by_anchor,
-            mass,
-            joint,
-        )  # queued on a GPU before any transfer
+        # All sums are queued on a GPU before any of them is transferred.
+        sums = doubled.sum(axis=0), doubled.T @ doubled, by_anchor, mass, joint
         total, gram, by_anchor, mass, joint = map(to_numpy, sums)
         return cls(len(X), total, gram, by_anchor, mass, joint, float(gap.max()) if len(X) else 0.0)
 
     def __add__(self, other: AnchorSums) -> AnchorSums:
-        return AnchorSums(
-            self.n_items + other.n_items,
-            self.total + other.total,
-            self.gram + other.gram,
-            self.by_anchor + other.by_anchor,
-            self.mass + other.mass,
-            self.joint + other.joint,
-            max(self.reach, other.reach),
-        )
+        sums = {name: value + getattr(other, name) for name, value in vars(self).items()}
+        return AnchorSums(**sums | {"reach": max(self.reach, other.reach)})
 
     @property
     def smoothness(self) -> Array:
         """A = (XᵀX − XᵀZ Λ⁻¹ ZᵀX) / N: Eq. (10) for Φ = Z Λ⁻¹ Zᵀ."""
         by_anchor = self.by_anchor * inverse_root(self.mass)[:, None]
         return np.asarray((self.gram - by_anchor.T @ by_anchor) / self.n_items)
-
-
-@dataclass(frozen=True)
-class AnchoredItems:
-    """Items, their weights Z on the anchors, and the graph; see `ItemGraph`."""
-
-    nodes: Array
-    Z: Any
-    graph: AnchoredGraph
-
-    def laplacian(self) -> Array:
-        """Δ = I − Z Λ⁻¹ Zᵀ; every degree is one."""
-        half = (self.Z * inverse_root(self.graph.sums.mass)[None, :]).toarray()
-        return np.asarray(np.eye(len(half)) - half @ half.T)
-
-    def tie(self, X: Array) -> Any:
-        """z(x)ᵀ Λ⁻¹ Zᵀ, which decays far from all anchors."""
-        row, nearness = self.graph.place(X)
-        return scale_rows(row, nearness) * (inverse_root(self.graph.sums.mass) ** 2)[None, :] @ self.Z.T
 
 
 def ties(X: Array, anchors: Array, n_nearest: int) -> tuple[Any, Array, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -40,26 +40,15 @@ class BuiltGraph(Protocol):
     def basis(self, rank: int, eps: float) -> tuple[Array, Array]:
         """Leading eigenvectors over √(Laplacian eigenvalue + eps), linear in that row, and eigenvalues."""
 
-    def over(self, X: Array) -> ItemGraph:
-        """Return the graph together with the items ``X`` that it was built from."""
-
-
-class ItemGraph(Protocol):
-    """What model GP also needs of a graph: explicit edges between items."""
-
-    @property
-    def nodes(self) -> Array:
-        """The items, (n_items, D)."""
-
-    def laplacian(self) -> Array:
-        """Δ scaled to a mean degree of one, dense (n_items, n_items)."""
-
-    def tie(self, X: Array) -> Any:
-        """Edge weights from each new x to the items, in units of the mean degree: (n_new, n_items)."""
-
 
 class Graph(Settings, ABC):
     """Settings of a graph; subclasses define the edge weights."""
+
+    has_edges: ClassVar[bool] = True  # whether `build` returns a `WeightedGraph`, with its items
+
+    def choose(self, n_items: int, most_knn: int = 0) -> Graph:
+        """Return the graph for this number of items: self, unless it depends on it."""
+        return self
 
     @abstractmethod
     def build(self, X: Array, seed: int = 0, sample: Array | None = None) -> BuiltGraph:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -52,7 +52,7 @@ class GaussianGraph(Graph):
         root = _metric_root(self.metric, X, self.neighbor)
         Phi = np.exp(-squared_distances(X @ root, X @ root))
         np.fill_diagonal(Phi, 0.0)
-        return _GaussianWeights(Phi, X, root)
+        return _GaussianWeights(Phi, X, root, description=f"all pairs of {_items(X)}")
 
 
 @dataclass
@@ -80,12 +80,15 @@ class KnnGraph(Graph):
         X = in_memory(X)
         k = min(self.k, len(X) - 1)
         if k < 1:
-            return _KnnWeights(sp.csr_array((len(X), len(X))), X, 1, np.ones(len(X)))
+            alone = sp.csr_array((len(X), len(X)))
+            return _KnnWeights(alone, X, 1, np.ones(len(X)), description=f"no neighbours of {_items(X)}")
         lists = Lists.of(X, k, seed) if self.search == "faiss" else None
         index, squared = neighbors(X, k) if lists is None else lists.neighbors(k)
         scale = _root(squared[:, -1])
         directed = _knn_weights(index, squared, scale, scale)
-        return _KnnWeights(directed.maximum(directed.T).tocsr(), X, k, scale, lists)
+        search = "" if lists is None else f" by faiss, {lists.quality}"
+        description = f"{k} nearest neighbours of {_items(X)}{search}"
+        return _KnnWeights(directed.maximum(directed.T).tocsr(), X, k, scale, lists, description=description)
 
 
 @dataclass(eq=False)
@@ -110,7 +113,7 @@ class PrecomputedGraph(Graph):
             )
         if abs(weights - weights.T).max() > 1e-8 * abs(weights).max():
             raise InputError("PrecomputedGraph needs symmetric weights; use (W + W.T) / 2 or W.maximum(W.T).")
-        return _GivenWeights(weights, in_memory(X))
+        return _GivenWeights(weights, in_memory(X), description=f"precomputed weights of {_items(X)}")
 
 
 @dataclass(frozen=True)
@@ -119,20 +122,12 @@ class WeightedGraph(ABC):
 
     Phi: Any
     nodes: Array
+    description: str = field(default="", kw_only=True)  # for people to read
     places_new: ClassVar[bool] = True
-
-    @property
-    @abstractmethod
-    def description(self) -> str:
-        """The graph, for people to read."""
 
     @abstractmethod
     def cross(self, X: Array) -> Any:
         """φ(x, j) between each new x and the items: (n_new, n_items)."""
-
-    @property
-    def _items(self) -> str:
-        return f"{len(self.nodes):,} items".replace(",", " ")
 
     @cached_property
     def degree(self) -> Array:
@@ -147,10 +142,6 @@ class WeightedGraph(ABC):
             part = features[:, start : start + step]
             parts.append(features.T @ (part * self.degree[:, None] - self.Phi @ part))
         return np.hstack(parts) / max(self.degree.sum(), np.finfo(float).tiny)
-
-    def over(self, X: Array) -> WeightedGraph:
-        """Return self, which holds its items."""
-        return self
 
     def laplacian(self) -> Array:
         """Δ = D − Φ, Eq. (3), divided by the mean degree, so that λ does not depend on the data's scale."""
@@ -196,10 +187,6 @@ class WeightedGraph(ABC):
 class _GaussianWeights(WeightedGraph):
     root: Array  # L of Σ = LLᵀ
 
-    @property
-    def description(self) -> str:
-        return f"all pairs of {self._items}"
-
     def cross(self, X: Array) -> Array:
         return np.exp(-squared_distances(X @ self.root, self.nodes @ self.root))
 
@@ -209,11 +196,6 @@ class _KnnWeights(WeightedGraph):
     k: int
     scale: Array  # each item's distance to its k-th neighbour
     lists: Lists | None = None  # for approximate search
-
-    @property
-    def description(self) -> str:
-        search = "" if self.lists is None else f" by faiss, {self.lists.quality}"
-        return f"{self.k} nearest neighbours of {self._items}{search}"
 
     def _nearest(self, X: Array, k: int) -> tuple[Any, Array]:
         return super()._nearest(X, k) if self.lists is None else self.lists.nearest(X, k)
@@ -227,10 +209,6 @@ class _KnnWeights(WeightedGraph):
 class _GivenWeights(WeightedGraph):
     places_new: ClassVar[bool] = False
 
-    @property
-    def description(self) -> str:
-        return f"precomputed weights of {self._items}"
-
     def cross(self, X: Array) -> Any:
         if np.array_equal(X, self.nodes):
             return self.Phi
@@ -238,6 +216,10 @@ class _GivenWeights(WeightedGraph):
             "PrecomputedGraph has weights for the training items only and cannot extend to new ones. "
             "Use KnnGraph or GaussianGraph to predict for new x."
         )
+
+
+def _items(X: Array) -> str:
+    return f"{len(X):,} items".replace(",", " ")
 
 
 def _knn_weights(index: Any, squared: Array, own: Array, scale: Array) -> Any:

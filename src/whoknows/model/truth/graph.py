@@ -17,13 +17,14 @@ from scipy.stats import norm
 
 from whoknows._array import Array, Mask, Rows
 from whoknows.data.errors import InputError
-from whoknows.model.distances import neighbors
-from whoknows.model.evidence import Evidence, QuadraticEvidence
+from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.gaussian import Belief, condition, variance_along
-from whoknows.model.graph import AnchoredGraph, AnchorGraph, AutoGraph, Graph, ItemGraph, KnnGraph
+from whoknows.model.graph import Graph, KnnGraph
+from whoknows.model.graph.anchors import AnchoredGraph
 from whoknows.model.graph.base import inverse_root, scale_rows
-from whoknows.model.posterior import GaussianPosterior, Posterior
-from whoknows.model.settings import COUNT, POSITIVE, NotCompatible, Rules, Settings, is_a, or_none
+from whoknows.model.graph.weighted import WeightedGraph
+from whoknows.model.posterior import GaussianPosterior
+from whoknows.model.settings import POSITIVE, NotCompatible, Rules, Settings, is_a
 
 MOST_ITEMS = 10_000  # a dense covariance of more items does not fit in a laptop's memory
 
@@ -46,26 +47,16 @@ class GraphTruth(Settings):
         λ of Eq. (3): larger values let z vary more along the graph.
     jitter : float
         Added to Δ, which is singular.
-    neighbors : int or None
-        None: exact. m: the paper's approximation p(z_i | X) ≈ p(z_i | x_i, x_η(i)), each item's posterior
-        from its m nearest items only. EM's bound may then decrease. Not for anchor graphs, where the exact
-        posterior is faster.
     """
 
     graph: Graph = field(default_factory=KnnGraph)
     lam: float = 0.05
     jitter: float = 0.01
-    neighbors: int | None = None
 
     accepts: ClassVar[str] = "quadratic"
     couples_items: ClassVar[bool] = True
     works_on_items: ClassVar[bool] = True
-    rules: ClassVar[Rules] = {
-        "graph": is_a(Graph),
-        "lam": POSITIVE,
-        "jitter": POSITIVE,
-        "neighbors": or_none(COUNT),
-    }
+    rules: ClassVar[Rules] = {"graph": is_a(Graph), "lam": POSITIVE, "jitter": POSITIVE}
 
     description: str = field(default="", init=False, repr=False, compare=False)
     _field: Field | None = field(default=None, init=False, repr=False, compare=False)
@@ -82,48 +73,27 @@ class GraphTruth(Settings):
 
     def prepare(self, X: Array, features: Array | None = None, seed: int = 0) -> Self:
         """Return a copy with the prior over all items in ``X``, of covariance λ (Δ + jitter)⁻¹."""
-        graph = self.graph.choose(len(X), MOST_ITEMS) if isinstance(self.graph, AutoGraph) else self.graph
-        self._check(graph, len(X))
-        prepared, built = copy.copy(self), graph.build(X, seed)
-        prepared.description = built.description
-        if isinstance(built, AnchoredGraph):
-            prepared._field = AnchorField.of(built, self.lam, self.jitter)
-        else:
-            prepared._field = ItemField.of(built.over(X), self.lam, self.jitter, self.neighbors)
-        return prepared
-
-    def _check(self, graph: Graph, n_items: int) -> None:
-        """Refuse incompatible settings before the graph is built."""
-        if isinstance(graph, AnchorGraph):
-            if self.neighbors is not None:
-                raise NotCompatible(
-                    f"GraphTruth(neighbors={self.neighbors}) is an approximation for graphs with explicit "
-                    "weights; with AnchorGraph the exact posterior is the faster one. Use neighbors=None."
-                )
-        elif n_items > MOST_ITEMS:
+        graph = self.graph.choose(len(X), MOST_ITEMS)
+        if graph.has_edges and len(X) > MOST_ITEMS:
             raise InputError(
                 f"GraphTruth with {type(graph).__name__} holds a matrix over at most {MOST_ITEMS} items; "
-                f"X has {n_items}. Use truth='id' with map='spectral': the same prior in the graph's "
+                f"X has {len(X)}. Use truth='id' with map='spectral': the same prior in the graph's "
                 "eigenbasis, at any size. Or GraphTruth(AnchorGraph()), exact for any number of items."
             )
+        prepared, built = copy.copy(self), graph.build(X, seed)
+        prepared.description = built.description
+        prepared._field = (ItemField if graph.has_edges else AnchorField).of(built, self.lam, self.jitter)
+        return prepared
 
     @property
     def needs_all(self) -> bool:
         """Whether unlabelled items are part of every solve: not with anchors, which summarise them."""
-        return not isinstance(self._prepared, AnchorField)
-
-    @property
-    def is_approximate(self) -> bool:
-        """Whether posteriors are approximated from neighbours."""
-        return self.neighbors is not None
+        return self._prepared.covers_all
 
     @property
     def covariance(self) -> Array:
         """λ (Δ + jitter)⁻¹, (n_items, n_items), for graphs with explicit weights."""
-        field = self._prepared
-        if not isinstance(field, ItemField):
-            raise NotCompatible("With AnchorGraph there is a matrix over anchors, not over all items.")
-        return field.covariance
+        return self._prepared.covariance
 
     @property
     def _prepared(self) -> Field:
@@ -135,12 +105,11 @@ class GraphTruth(Settings):
         """Return an empty ξ: Eq. (3) has no parameters."""
         return np.zeros(0)
 
-    def posterior(self, xi: Array, X: Array, evidence: Evidence) -> GaussianPosterior:
-        """p(Z | X, Y_L) ∝ Eq. (5), exactly or from each item's neighbours, and log p(Y_L | X) of Eq. (8)."""
-        assert isinstance(evidence, QuadraticEvidence)
+    def posterior(self, xi: Array, X: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
+        """p(Z | X, Y_L) ∝ Eq. (5), exactly, and log p(Y_L | X) of Eq. (8)."""
         return replace(self._prepared.condition(X, _weighted(evidence)), weight=evidence.weight)
 
-    def expected_log_truth(self, xi: Array, X: Array, posterior: Posterior) -> tuple[float, Array]:
+    def expected_log_truth(self, xi: Array, X: Array, posterior: GaussianPosterior) -> tuple[float, Array]:
         """Return zero: Eq. (3) has no parameters, so the M-step does nothing here."""
         return 0.0, np.zeros(0)
 
@@ -150,10 +119,10 @@ class GraphTruth(Settings):
 
     # --- after the fit ---------------------------------------------------------------------------
 
-    def state(self, xi: Array, posterior: Posterior, evidence: Evidence, X: Array) -> GraphBelief:
+    def state(
+        self, xi: Array, posterior: GaussianPosterior, evidence: QuadraticEvidence, X: Array
+    ) -> GraphBelief:
         """Return the posterior of the training items: there are no parameters."""
-        assert isinstance(posterior, GaussianPosterior)
-        assert isinstance(evidence, QuadraticEvidence)
         return GraphBelief(posterior, _weighted(evidence))
 
     def parameters(self, state: GraphBelief) -> Array:
@@ -172,13 +141,12 @@ class GraphTruth(Settings):
         mean, variance = _mixture(state.posterior, group)
         return _log_probability(self._at(state.posterior, X, mean[found], variance[found], found >= 0))
 
-    def posterior_at(self, state: GraphBelief, X: Array, evidence: Evidence) -> Array:
+    def posterior_at(self, state: GraphBelief, X: Array, evidence: QuadraticEvidence) -> Array:
         """p(z | x, labels) of each item by itself, exact given the annotators: (n_items, 2).
 
         Labels of a training item replace its old ones, which are therefore removed from its posterior. For a
         new item the graph's prediction is the prior.
         """
-        assert isinstance(evidence, QuadraticEvidence)
         evidence = _weighted(evidence)
         item, found = self._find(state, X, evidence)
         own = state.posterior
@@ -250,15 +218,21 @@ def _keys(X: Array, evidence: QuadraticEvidence | None = None) -> list[bytes]:
 
 
 class Field(Protocol):
-    """What `GraphTruth` needs of its prior over items."""
+    """What `GraphTruth` needs of its prior over items; ``posterior`` is a result of `condition`."""
+
+    covers_all: ClassVar[bool]  # whether it is a prior over all training items, not over those of a solve
+
+    @property
+    def covariance(self) -> Array:
+        """Prior covariance of the training items, (n_items, n_items)."""
 
     def condition(self, X: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
         """Prior times evidence of the items in ``X``, and log p(labels | X) of Eq. (8)."""
 
-    def items(self, posterior: GaussianPosterior) -> Array:
+    def items(self, posterior: Any) -> Array:
         """Return the items that a posterior describes: (n_items, D)."""
 
-    def at(self, posterior: GaussianPosterior, X: Array) -> GaussianPosterior:
+    def at(self, posterior: Any, X: Array) -> GaussianPosterior:
         """Return the prediction of that posterior for x that are not among its items."""
 
 
@@ -267,32 +241,36 @@ class Field(Protocol):
 
 @dataclass(frozen=True)
 class ItemField:
-    """N(½, ``covariance``) over all training items; ``near`` are each item's neighbours, itself first."""
+    """N(½, ``covariance``) over all training items."""
 
-    graph: ItemGraph
+    graph: WeightedGraph
     covariance: Array
     lam: float
     jitter: float
-    near: Array | None = None
+    covers_all: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, graph: ItemGraph, lam: float, jitter: float, n_near: int | None) -> ItemField:
-        """Invert Δ; with ``n_near`` use the paper's approximation by neighbours."""
-        N = len(graph.nodes)
-        covariance = lam * scipy.linalg.inv(graph.laplacian() + jitter * np.eye(N))
-        if n_near is None:
-            return cls(graph, covariance, lam, jitter)
-        others = neighbors(graph.nodes, min(n_near, N - 1))[0]
-        return cls(graph, covariance, lam, jitter, np.column_stack([np.arange(N), others]))
+    def of(cls, graph: Any, lam: float, jitter: float) -> ItemField:
+        """Invert Δ."""
+        covariance = lam * scipy.linalg.inv(graph.laplacian() + jitter * np.eye(len(graph.nodes)))
+        return cls(graph, covariance, lam, jitter)
 
     def condition(self, X: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
-        """Return the posterior of all items, exact or each from its neighbours only."""
-        exact = _condition_covariance(self.covariance, evidence)
-        if self.near is None:
-            return exact
-        local = [_condition_covariance(self.covariance[np.ix_(n, n)], _rows(evidence, n)) for n in self.near]
-        mean, variance = np.array([(p.mean[0], p.variance[0]) for p in local]).T
-        return GaussianPosterior(mean, variance, exact.log_marginal)
+        """Return the posterior of all items; only labelled ones enter the solve."""
+        labelled = np.flatnonzero(evidence.precision > 0)
+        precision, pull = evidence.precision[labelled], evidence.pull[labelled]
+        y = pull / precision  # an item's labels as one observation of variance 1/precision
+        K = self.covariance[:, labelled]
+        L = scipy.linalg.cholesky(K[labelled] + np.diag(1 / precision), lower=True)
+        gain = scipy.linalg.solve_triangular(L, K.T, lower=True)
+        surprise = scipy.linalg.solve_triangular(L, y - 0.5, lower=True)
+        log_density = -0.5 * surprise @ surprise - np.log(np.diag(L)).sum() - 0.5 * len(y) * np.log(2 * np.pi)
+        rest = evidence.constant[labelled] + 0.5 * y * pull - 0.5 * np.log(precision / (2 * np.pi))
+        return GaussianPosterior(
+            0.5 + gain.T @ surprise,
+            np.diag(self.covariance) - np.einsum("ij,ij->j", gain, gain),
+            float(log_density + rest.sum()),
+        )
 
     def items(self, posterior: GaussianPosterior) -> Array:
         """Return all training items."""
@@ -307,32 +285,6 @@ class ItemField:
         total = np.asarray(weights.sum(axis=1)).ravel() + self.jitter
         mean = 0.5 + (weights @ (posterior.mean - 0.5)) / total
         return GaussianPosterior(mean, (weights @ posterior.variance + self.lam) / total)
-
-
-def _rows(evidence: QuadraticEvidence, rows: Array) -> QuadraticEvidence:
-    return QuadraticEvidence(evidence.precision[rows], evidence.pull[rows], evidence.constant[rows])
-
-
-def _condition_covariance(covariance: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
-    """Gaussian prior N(½, covariance) times quadratic evidence; only labelled items enter the solve."""
-    labelled = np.flatnonzero(evidence.precision > 0)
-    precision = evidence.precision[labelled]
-    y = evidence.pull[labelled] / precision  # an item's labels as one observation of variance 1/precision
-    K = covariance[:, labelled]
-    L = scipy.linalg.cholesky(K[labelled] + np.diag(1 / precision), lower=True)
-    gain = scipy.linalg.solve_triangular(L, K.T, lower=True)
-    surprise = scipy.linalg.solve_triangular(L, y - 0.5, lower=True)
-    log_density = -0.5 * surprise @ surprise - np.log(np.diag(L)).sum() - 0.5 * len(y) * np.log(2 * np.pi)
-    rest = (
-        evidence.constant[labelled]
-        + 0.5 * y * evidence.pull[labelled]
-        - 0.5 * np.log(precision / (2 * np.pi))
-    )
-    return GaussianPosterior(
-        0.5 + gain.T @ surprise,
-        np.diag(covariance) - np.einsum("ij,ij->j", gain, gain),
-        float(log_density + rest.sum()),
-    )
 
 
 # --- anchors: a function of x ---------------------------------------------------------------------
@@ -362,9 +314,15 @@ class AnchorField:
     graph: AnchoredGraph
     precision: Array
     noise: float
+    covers_all: ClassVar[bool] = False
+
+    @property
+    def covariance(self) -> Array:
+        """Refuse: there is none of all items."""
+        raise NotCompatible("With AnchorGraph there is a matrix over anchors, not over all items.")
 
     @classmethod
-    def of(cls, graph: AnchoredGraph, lam: float, jitter: float) -> AnchorField:
+    def of(cls, graph: Any, lam: float, jitter: float) -> AnchorField:
         """Build the prior from the graph's sums over all items, Λ and ZᵀZ."""
         half, noise = inverse_root(graph.sums.mass), lam / (1 + jitter)
         M = (1 + jitter) * np.eye(len(half)) - graph.sums.joint * half[:, None] * half[None, :]
@@ -379,14 +337,12 @@ class AnchorField:
         w = condition(self._coordinates(X), self.precision, self.noise, centred)
         return AnchoredPosterior(0.5 + w.mean, w.variance, w.log_marginal, u=w.weights, items=X)
 
-    def items(self, posterior: GaussianPosterior) -> Array:
+    def items(self, posterior: AnchoredPosterior) -> Array:
         """Return the labelled items; all others are treated as new."""
-        assert isinstance(posterior, AnchoredPosterior)
         return posterior.items
 
-    def at(self, posterior: GaussianPosterior, X: Array) -> GaussianPosterior:
+    def at(self, posterior: AnchoredPosterior, X: Array) -> GaussianPosterior:
         """z(x) ~ N(½ + h(x)ᵀm, s² + h(x)ᵀSh(x)), exactly; ½ ± s far from every anchor."""
-        assert isinstance(posterior, AnchoredPosterior)
         H, u = self._coordinates(X), posterior.u
         return GaussianPosterior(0.5 + H @ u.mean, self.noise + variance_along(H, u.covariance))
 

@@ -10,10 +10,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from whoknows._array import Array
-from whoknows.model.evidence import Evidence, QuadraticEvidence
+from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.gaussian import Belief, LinearPosterior, condition, variance_along
 from whoknows.model.graph import Graph
-from whoknows.model.posterior import GaussianPosterior, Posterior
+from whoknows.model.posterior import GaussianPosterior
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, NotCompatible, Rules, Settings, is_a, or_none
 from whoknows.model.truth.logistic import ItemLookup, LogisticTruth
 
@@ -110,17 +110,15 @@ class LinearTruth(Settings):
         """ξ = (log s²,) at its prior mean."""
         return np.array([2 * np.log(self.noise)])
 
-    def posterior(self, xi: Array, X: Array, evidence: Evidence) -> LinearPosterior:
+    def posterior(self, xi: Array, X: Array, evidence: QuadraticEvidence) -> LinearPosterior:
         """p(z | x, labels), ω integrated out, and log p(labels | x; s²); see `gaussian.condition`."""
-        assert isinstance(evidence, QuadraticEvidence)
         return condition(X, self.precision, float(np.exp(xi[0])), evidence)
 
-    def expected_log_truth(self, xi: Array, X: Array, posterior: Posterior) -> tuple[float, Array]:
+    def expected_log_truth(self, xi: Array, X: Array, posterior: LinearPosterior) -> tuple[float, Array]:
         """E[Σ log N(z; ωᵀx, s²)] over p(z, ω | labels), and its gradient in log s².
 
         It depends on the posterior only through E(z − ωᵀx)², its ``residual``.
         """
-        assert isinstance(posterior, LinearPosterior)
         squared = posterior.residual * np.exp(-xi[0])
         value = -0.5 * float(posterior.counts @ (np.log(2 * np.pi) + xi[0] + squared))
         return value, np.array([0.5 * float(posterior.counts @ (squared - 1))])
@@ -133,10 +131,10 @@ class LinearTruth(Settings):
 
     # --- after the fit ---------------------------------------------------------------------------
 
-    def state(self, xi: Array, posterior: Posterior, evidence: Evidence, X: Array) -> LinearBelief:
+    def state(
+        self, xi: Array, posterior: LinearPosterior, evidence: QuadraticEvidence, X: Array
+    ) -> LinearBelief:
         """Return p(ω | labels), s², and the training items with their evidence."""
-        assert isinstance(posterior, LinearPosterior)
-        assert isinstance(evidence, QuadraticEvidence)
         weights = posterior.weights
         return LinearBelief(weights.mean, weights.covariance, float(np.exp(xi[0])), X, evidence)
 
@@ -148,19 +146,17 @@ class LinearTruth(Settings):
         """p(z | x) = N(mᵀx, xᵀSx + s²), without the item's labels: exact given s² and the annotators."""
         return GaussianPosterior(X @ state.mean, variance_along(X, state.covariance) + state.noise)
 
-    def posterior_at(self, state: LinearBelief, X: Array, evidence: Evidence) -> GaussianPosterior:
+    def posterior_at(self, state: LinearBelief, X: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
         """p(z | x, labels) of each item by itself, exact given s² and the annotators.
 
         New labels of a training item replace its old ones; without any, this is `predict`.
         """
-        assert isinstance(evidence, QuadraticEvidence)
         prior = self._prior_at(state, X, evidence)
         g = 1 / (1 + prior.variance * evidence.precision)
         return GaussianPosterior(g * (prior.mean + prior.variance * evidence.pull), g * prior.variance)
 
-    def log_density(self, state: LinearBelief, X: Array, evidence: Evidence) -> Array:
+    def log_density(self, state: LinearBelief, X: Array, evidence: QuadraticEvidence) -> Array:
         """log p(labels | x) of each item by itself, z integrated out: (n_items,)."""
-        assert isinstance(evidence, QuadraticEvidence)
         prior = self._prior_at(state, X, evidence)
         m, v, p = prior.mean, prior.variance, evidence.pull
         g = 1 / (1 + v * evidence.precision)

@@ -15,7 +15,7 @@ from whoknows._array import Array, Mask, Rows, like, log_logistic, log_softmax, 
 from whoknows.model.evidence import Evidence
 from whoknows.model.gaussian import Belief, bounded_log_logistic, moderated, omega, variance_along
 from whoknows.model.graph import Graph
-from whoknows.model.posterior import CategoricalPosterior, Posterior
+from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, Rules, Settings, is_a, or_none
 
 LEAST_LEFT = 0.02  # smallest share of an item's variance left without it: higher leverage is not trusted
@@ -111,9 +111,9 @@ class LogisticTruth(Settings):
         log_p = self.log_prob(xi, self.log_odds(xi, X))
         return CategoricalPosterior.from_log_joint(log_p + evidence.table, evidence.weight)
 
-    def expected_log_truth(self, xi: Array, X: Array, posterior: Posterior) -> tuple[float, Array]:
+    def expected_log_truth(self, xi: Array, X: Array, posterior: CategoricalPosterior) -> tuple[float, Array]:
         """E_p̃(z)[Σ_i log p(z_i | x_i)], the second term of Eq. (13), and its gradient Σ (p̃ − p) x."""
-        q, log_p = posterior.prob, log_classes(X @ xi)  # type: ignore[union-attr]
+        q, log_p = posterior.prob, log_classes(X @ xi)
         counts = posterior.counts[:, None]
         residual = counts * (q - np.exp(log_p))
         return float((counts * q * log_p).sum()), X.T @ _outputs(residual, xi)
@@ -137,13 +137,13 @@ class LogisticTruth(Settings):
         """log p(z) at log-odds f: (n_items, n_classes)."""
         return log_classes(f)
 
-    def residual(self, xi: Array, X: Array, posterior: Posterior) -> Array:
+    def residual(self, xi: Array, X: Array, posterior: CategoricalPosterior) -> Array:
         """p̃ − p, the gradient of each item's expected log truth in ξᵀx: (n_items, n_outputs)."""
-        return np.asarray(_outputs(posterior.prob - np.exp(log_classes(X @ xi)), xi))  # type: ignore[union-attr]
+        return np.asarray(_outputs(posterior.prob - np.exp(log_classes(X @ xi)), xi))
 
     # --- cross-fitting: p(z_i | x_i) as fitted without the labels of item i -----------------------
 
-    def curvature(self, xi: Array, X: Array, posterior: Posterior) -> Array:
+    def curvature(self, xi: Array, X: Array, posterior: CategoricalPosterior) -> Array:
         """−∂² of the expected log truth, Σ p (1 − p) x xᵀ: (n_outputs, n_features, n_features)."""
         p = _outputs(np.exp(log_classes(X @ xi)), xi)
         roots = np.sqrt(posterior.counts[:, None] * p * (1 - p))
@@ -157,14 +157,14 @@ class LogisticTruth(Settings):
         """Variance of ξᵀx, one per output: (n_items, n_outputs)."""
         return np.stack([variance_along(X, S) for S in covariance], axis=1)
 
-    def leave_one_out(self, xi: Array, X: Array, posterior: Posterior, v: Array) -> Array:
+    def leave_one_out(self, xi: Array, X: Array, posterior: CategoricalPosterior, v: Array) -> Array:
         """log p(z_i | x_i) under ξ fitted without item i, to first order: (n_items, n_classes).
 
         f_−i = f_i − v / (1 − h v) · (p̃_i − p_i), with v from `variances` and h = p (1 − p) (approximate
         leave-one-out, exact for least squares).
         """
         f = X @ xi
-        p, q = _outputs(np.exp(log_classes(f)), xi), _outputs(posterior.prob, xi)  # type: ignore[union-attr]
+        p, q = _outputs(np.exp(log_classes(f)), xi), _outputs(posterior.prob, xi)
         v = v * posterior.counts[:, None]
         return log_classes(f - v / np.maximum(1 - p * (1 - p) * v, LEAST_LEFT) * (q - p))
 
@@ -196,7 +196,9 @@ class LogisticTruth(Settings):
         log_joint = namespace(if_one).stack([if_zero, if_one], 1) + evidence.table
         return CategoricalPosterior.from_log_joint(log_joint, evidence.weight)
 
-    def statistics(self, moments: tuple[Array, Array], X: Array, posterior: Posterior) -> tuple[Array, Array]:
+    def statistics(
+        self, moments: tuple[Array, Array], X: Array, posterior: CategoricalPosterior
+    ) -> tuple[Array, Array]:
         """Σ ω x xᵀ and Σ (p̃ − ½) x, the sums over items that determine q(ξ)."""
         counts = posterior.counts
         root = (counts * omega(moments[1] ** 0.5)) ** 0.5
@@ -217,7 +219,7 @@ class LogisticTruth(Settings):
 
     # --- after the fit ---------------------------------------------------------------------------
 
-    def state(self, xi: Array, posterior: Posterior, evidence: Evidence, X: Array) -> Belief:
+    def state(self, xi: Array, posterior: CategoricalPosterior, evidence: Evidence, X: Array) -> Belief:
         """Return ξ as a point estimate."""
         return Belief(xi)
 

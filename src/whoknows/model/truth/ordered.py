@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from whoknows._array import Array
-from whoknows.model.posterior import Posterior
+from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import POSITIVE, Rules
 from whoknows.model.truth.logistic import LEAST_LEFT, LogisticTruth
 
@@ -91,7 +91,7 @@ class OrderedTruth(LogisticTruth):
         log_p[:, 1:-1] += np.log(-np.expm1(-self._gaps(xi)))
         return log_p
 
-    def expected_log_truth(self, xi: Array, X: Array, posterior: Posterior) -> tuple[float, Array]:
+    def expected_log_truth(self, xi: Array, X: Array, posterior: CategoricalPosterior) -> tuple[float, Array]:
         """E_p̃(z)[Σ_i log p(z_i | x_i)], the second term of Eq. (13), and its gradient in ω and log gaps."""
         f, gaps = self.log_odds(xi, X), self._gaps(xi)
         q = _counted(posterior)
@@ -112,19 +112,19 @@ class OrderedTruth(LogisticTruth):
         pull = surprise / self.log_gap_variance
         return value - 0.5 * float((surprise * pull).sum()), np.concatenate([gradient, -pull])
 
-    def residual(self, xi: Array, X: Array, posterior: Posterior) -> Array:
+    def residual(self, xi: Array, X: Array, posterior: CategoricalPosterior) -> Array:
         """Gradient of each item's expected log truth in f: (n_items, 1)."""
-        push, _ = self._pushes(xi, self.log_odds(xi, X), posterior.prob)  # type: ignore[union-attr]
+        push, _ = self._pushes(xi, self.log_odds(xi, X), posterior.prob)
         return np.asarray(push.sum(axis=1, keepdims=True))
 
     # --- cross-fitting of ω; the cut points are held fixed ----------------------------------------
 
-    def curvature(self, xi: Array, X: Array, posterior: Posterior) -> Array:
+    def curvature(self, xi: Array, X: Array, posterior: CategoricalPosterior) -> Array:
         """−∂² of the expected log truth in ω, Σ h x xᵀ: (1, n_features, n_features)."""
         _, h = self._pushes(xi, self.log_odds(xi, X), _counted(posterior))
         return np.asarray((X.T @ (X * h[:, None]))[None])
 
-    def leave_one_out(self, xi: Array, X: Array, posterior: Posterior, v: Array) -> Array:
+    def leave_one_out(self, xi: Array, X: Array, posterior: CategoricalPosterior, v: Array) -> Array:
         """log p(z_i | x_i) under ω fitted without item i, to first order: (n_items, n_classes).
 
         f_−i = f_i − v / (1 − h v) · ∂E[log p(z_i | f)]/∂f, with v from `variances` and h = −∂²E[…]/∂f².
@@ -149,6 +149,6 @@ class OrderedTruth(LogisticTruth):
         return push, ((q[:, 1:] + q[:, :-1]) * below * above).sum(axis=1)
 
 
-def _counted(posterior: Posterior) -> Array:
+def _counted(posterior: CategoricalPosterior) -> Array:
     """p̃(z) of each item times its sample weight: (n_items, n_classes)."""
-    return np.asarray(posterior.prob * posterior.counts[:, None])  # type: ignore[union-attr]
+    return np.asarray(posterior.prob * posterior.counts[:, None])
