@@ -19,7 +19,7 @@ from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.solve import solve
 from whoknows.fit.variational import has_bound
-from whoknows.model.annotators.pairs import Pairs
+from whoknows.model.annotators.pairs import group_labels
 from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.protocols import (
@@ -374,7 +374,7 @@ class BoundedAnnotatorContract:
         copies = np.repeat(np.arange(14), weight)
 
         def sums(X, Y, posterior):
-            pairs = Pairs(X, Y)
+            pairs = group_labels(X, Y)
             return piece.statistics(piece.moments(belief, pairs), pairs, posterior)
 
         counted, written_out = with_confidence(WORLD.Y)

@@ -25,7 +25,7 @@ from whoknows.fit.engines import Serial, opened, resolve_engine
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
-from whoknows.fit.solve import solve
+from whoknows.fit.solve import solve, split_into_chunks
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators
 
 distributed = pytest.importorskip("distributed")
@@ -71,7 +71,7 @@ def fit(engine, solver, callback=None):
     """A few iterations, which is what a cluster takes long for."""
     model, items = problem(CLASSES[solver])
     monitor = Monitor(12 if solver == "vb" else 3, 1e-5, callback=callback, warn=False)
-    return solve(model, items, None, monitor, solver, engine, N_CHUNKS), monitor
+    return solve(model, split_into_chunks(items, N_CHUNKS, engine), None, monitor, solver), monitor
 
 
 @pytest.fixture(autouse=True)

@@ -3,10 +3,11 @@
 import numpy as np
 
 from tests.reference.worlds import world
+from whoknows.fit.engines import Serial
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
-from whoknows.fit.solve import solve
+from whoknows.fit.solve import solve, split_into_chunks
 from whoknows.model.annotators import BernoulliAnnotators, GaussianAnnotators
 from whoknows.model.graph import AnchorGraph, KnnGraph
 from whoknows.model.truth import GraphTruth, LogisticTruth
@@ -59,7 +60,7 @@ def fit(annotators, truth, solver, w=WORLD, *, tol=1e-9, max_iter=3000, start=No
     """Return what was learnt and the monitor that watched."""
     model, items = prepare(annotators, truth, w)
     watch = Monitor(max_iter, tol, **monitor)
-    return solve(model, items, start, watch, solver, n_chunks=n_chunks), watch
+    return solve(model, split_into_chunks(items, n_chunks, Serial()), start, watch, solver), watch
 
 
 def crowd(z, accuracies, rng, asked=1.0):

@@ -13,7 +13,7 @@ from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.solve import solve
-from whoknows.model.evidence import QuadraticEvidence, with_gold
+from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.graph.anchors import AnchoredGraph, sums_over
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth.graph import AnchorField
@@ -128,7 +128,7 @@ class TestPosterior:
 
     def test_gold_and_weights_are_as_with_matrices(self):
         weight = RNG.uniform(0.2, 3, size=N)
-        evidence = with_gold(EVIDENCE, np.where(np.arange(N) % 30 == 0, 1.0, np.nan), weight)
+        evidence = EVIDENCE.with_gold(np.where(np.arange(N) % 30 == 0, 1.0, np.nan), weight)
         parts = (weight * getattr(evidence, name) for name in ("precision", "pull", "constant"))
         mean, variance, log_marginal = dense(COVARIANCE, QuadraticEvidence(*parts))
         found = TRUTH.posterior(NO_XI, X, evidence)

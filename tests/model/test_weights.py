@@ -28,7 +28,7 @@ from whoknows.model.annotators import (
     GaussianAnnotators,
     OrderedAnnotators,
 )
-from whoknows.model.annotators.pairs import Pairs
+from whoknows.model.annotators.pairs import group_labels
 from whoknows.model.evidence import GOLD_PRECISION, QuadraticEvidence, TableEvidence
 from whoknows.model.gaussian import Belief, variance_along
 from whoknows.model.graph import KnnGraph
@@ -194,7 +194,7 @@ class TestConfidence:
         known = belief(some_theta(piece))
 
         def answers(Y):
-            pairs = Pairs(FEATURES, Y)
+            pairs = group_labels(FEATURES, Y)
             moments = piece.moments(known, pairs)
             return piece.bounded_evidence(moments, pairs).table, *piece.statistics(moments, pairs, q)
 

@@ -13,6 +13,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from statistics import median, quantiles
 from types import CodeType, FrameType
@@ -23,6 +24,18 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "whoknows"
 QUIET = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 ASKING = {"isinstance", "hasattr", "getattr"}
+PIECES = {
+    "truth",
+    "annotators",
+    "map",
+    "graph",
+    "features",
+    "evidence",
+    "posterior",
+    "belief",
+    "state",
+    "piece",
+}
 
 
 def modules() -> list[Path]:
@@ -58,11 +71,25 @@ def function_lengths(path: Path) -> list[int]:
     return [len(lines & set(range(f.lineno, (f.end_lineno or 0) + 1))) for f in functions]
 
 
-def questions(path: Path) -> int:
-    """Return how often a file asks an object what it is: isinstance, hasattr, getattr with a default."""
+def questions(path: Path) -> list[ast.Call]:
+    """Return the calls that ask an object what it is: isinstance, hasattr, getattr with a default."""
     calls = (n for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Call))
-    names = ((call.func.id, len(call.args)) for call in calls if isinstance(call.func, ast.Name))
-    return sum(name in ASKING and (name != "getattr" or n_args == 3) for name, n_args in names)
+    asking = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id in ASKING)
+    return [call for call in asking if ast.unparse(call.func) != "getattr" or len(call.args) == 3]
+
+
+def is_about_a_piece(call: ast.Call) -> bool:
+    """Whether a call asks for a class of the model room, or asks a piece, by the name of the variable."""
+    wanted = {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(call.args[1])}
+    last = ast.unparse(call.args[0]).rpartition(".")[2]
+    return last in PIECES or not wanted.isdisjoint(classes_of_the_model())
+
+
+@cache
+def classes_of_the_model() -> set[str]:
+    """Return the names of the classes in the model room."""
+    trees = (ast.parse(path.read_text("utf-8")) for path in (SOURCE / "model").rglob("*.py"))
+    return {n.name for tree in trees for n in ast.walk(tree) if isinstance(n, ast.ClassDef)}
 
 
 @dataclass
@@ -141,9 +168,12 @@ def main() -> None:
     for room in sorted(rooms):
         print(f"  {room:20} {rooms[room]:6} lines, {counts[room]:3} modules")
     asked = {
-        room: sum(map(questions, (SOURCE / room).rglob("*.py"))) for room in ("model", "fit", "estimators")
+        room: [call for path in (SOURCE / room).rglob("*.py") for call in questions(path)]
+        for room in ("model", "fit", "estimators")
     }
-    print(f"isinstance, hasattr, getattr(…, default): {asked}, {sum(asked.values())} in all")
+    pieces = {room: sum(map(is_about_a_piece, calls)) for room, calls in asked.items()}
+    print(f"isinstance, hasattr, getattr(…, default): {sum(map(len, asked.values()))} in all")
+    print(f"  about pieces: {pieces}, {sum(pieces.values())} in all")
 
     fits = fits_of_both_classifiers()
     for name, calls in fits.items():

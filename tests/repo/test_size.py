@@ -4,13 +4,23 @@ from statistics import median, quantiles
 
 import pytest
 
-from tests.repo.size import code_lines, fits_of_both_classifiers, function_lengths, lines_of_path, modules
+from tests.repo.size import (
+    SOURCE,
+    code_lines,
+    fits_of_both_classifiers,
+    function_lengths,
+    is_about_a_piece,
+    lines_of_path,
+    modules,
+    questions,
+)
 
 LINES = 17_600
 MODULES = 165
 LINES_PER_FILE = 450
-CLASSES_IN_A_FIT = 22
-LINES_OF_THE_PATH = 5_200
+CLASSES_IN_A_FIT = 20
+LINES_OF_THE_PATH = 5_000
+QUESTIONS_ABOUT_PIECES = 12
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +42,11 @@ def test_functions_are_short():
     lengths = [length for path in modules() for length in function_lengths(path)]
     assert median(lengths) <= 6
     assert quantiles(lengths, n=10)[-1] <= 16
+
+
+def test_models_and_solvers_call_pieces_without_asking_what_they_are():
+    files = [path for room in ("model", "fit") for path in (SOURCE / room).rglob("*.py")]
+    assert sum(is_about_a_piece(call) for path in files for call in questions(path)) <= QUESTIONS_ABOUT_PIECES
 
 
 def test_a_fit_runs_few_classes_and_checks_features_once(fits):

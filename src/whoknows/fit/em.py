@@ -57,14 +57,10 @@ def m_step(
     functions = engine.keep(expected_log_lik_of_theta, work, model)
 
     def over_theta(theta: Array) -> tuple[float, Array]:
-        value, gradient = engine.sum(_at, functions, theta)
-        prior, prior_gradient = model.annotators.log_prior(theta)
-        return value + prior, gradient + prior_gradient
+        return _added(engine.sum(_at, functions, theta), model.annotators.log_prior(theta))
 
     def over_xi(xi: Array) -> tuple[float, Array]:
-        value, gradient = engine.sum(expected_log_truth, work, model, xi)
-        prior, prior_gradient = model.truth.log_prior(xi)
-        return value + prior, gradient + prior_gradient
+        return _added(engine.sum(expected_log_truth, work, model, xi), model.truth.log_prior(xi))
 
     theta = maximize(over_theta, parameters.theta, inner)
     if root is None:
@@ -76,6 +72,11 @@ def m_step(
 
     step = maximize(along, np.zeros_like(parameters.xi), inner)
     return Parameters(theta, parameters.xi + np.einsum("kij,jk->ik", root, step))
+
+
+def _added(expected: tuple[float, Array], prior: tuple[float, Array]) -> tuple[float, Array]:
+    """Return the sum of two values, and of their gradients."""
+    return expected[0] + prior[0], expected[1] + prior[1]
 
 
 def _at(function: Callable[[Array], tuple[float, Array]], theta: Array) -> tuple[float, Array]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from whoknows._array import Array, Mask, to_numpy
 from whoknows.data.annotations import Annotations
-from whoknows.model.annotators.pairs import Pairs
-from whoknows.model.evidence import Evidence, with_gold
+from whoknows.model.annotators.pairs import Pairs, group_labels
+from whoknows.model.evidence import Evidence
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Items:
     @cached_property
     def pairs(self) -> Pairs:
         """The labels grouped by annotator, with features, computed once for all iterations."""
-        return Pairs(self.X_annotators, self.Y)
+        return group_labels(self.X_annotators, self.Y)
 
     @property
     def on_host(self) -> Items:
@@ -71,4 +71,6 @@ class Items:
 
     def complete(self, evidence: Evidence) -> Evidence:
         """Return the evidence of the labels with known truths and sample weights."""
-        return with_gold(evidence, self.gold, self.weight)
+        if self.gold is None and self.weight is None:
+            return evidence
+        return evidence.with_gold(self.gold, self.weight)

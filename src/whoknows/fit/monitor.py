@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,6 +33,7 @@ class DidNotConverge(UserWarning):
     """A fit reached its maximum number of iterations, or its bound decreased."""
 
 
+@dataclass(eq=False)
 class Monitor:
     """Monitors one fit.
 
@@ -51,32 +53,30 @@ class Monitor:
         Saves the state of the solver between iterations.
     """
 
-    def __init__(
-        self,
-        max_iter: int,
-        tol: float,
-        stop: str = "bound",
-        callback: Callback | None = None,
-        exact: bool = True,
-        warn: bool = True,
-        keeper: Keeper | None = None,
-    ) -> None:
-        if stop not in STOPPING_RULES:
-            raise InputError(f"stop must be one of {STOPPING_RULES}; got {stop!r}.")
-        for name, value, (words, holds) in (("max_iter", max_iter, COUNT), ("tol", tol, NOT_NEGATIVE)):
-            if not holds(value):
-                raise InputError(f"{name} must be {words}; got {value!r}.")
-        self.max_iter, self.tol, self.stop, self.callback, self.exact = max_iter, tol, stop, callback, exact
-        self.warn, self.keeper = warn, keeper
-        self.history: list[float] = []
-        self.converged = False
-        self.stopped = False
-        self._theta: Array | None = None
-        self._started = time.perf_counter()
+    max_iter: int
+    tol: float
+    stop: str = "bound"
+    callback: Callback | None = None
+    exact: bool = True
+    warn: bool = True
+    keeper: Keeper | None = None
+
+    history: list[float] = field(default_factory=list, init=False)
+    converged: bool = field(default=False, init=False)
+    stopped: bool = field(default=False, init=False)
+    _theta: Array | None = field(default=None, init=False)
+    _started: float = field(default_factory=time.perf_counter, init=False)
+
+    def __post_init__(self) -> None:
+        if self.stop not in STOPPING_RULES:
+            raise InputError(f"stop must be one of {STOPPING_RULES}; got {self.stop!r}.")
+        for name, (words, holds) in (("max_iter", COUNT), ("tol", NOT_NEGATIVE)):
+            if not holds(getattr(self, name)):
+                raise InputError(f"{name} must be {words}; got {getattr(self, name)!r}.")
 
     def rehearsal(self) -> Monitor:
         """Return a monitor with the same rules that does not warn, for an initial fit."""
-        return Monitor(self.max_iter, self.tol, self.stop, exact=self.exact, warn=False)
+        return replace(self, callback=None, warn=False, keeper=None)
 
     @property
     def n_iter(self) -> int:

@@ -77,6 +77,7 @@ def from_reduced(basis: ReducedBasis, state: Belief) -> Belief:
     if covariance is not None:
         covariance = scipy.linalg.inv(basis.precision) + B @ (covariance - np.eye(B.shape[1])) @ B.T
     original = replace(state, mean=B @ state.mean, covariance=covariance)
+    # A cross-fitted state also holds the features of its items, which are in the reduced basis.
     return replace(original, items=basis.X_truth) if isinstance(original, CrossFitBelief) else original
 
 

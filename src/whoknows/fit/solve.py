@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise, starmap
 from typing import Any
 
@@ -91,8 +92,6 @@ def solve(
     start: Array | None,
     monitor: Monitor,
     solver: str = "auto",
-    engine: Engine | None = None,
-    n_chunks: int = 1,
     before: Solution | None = None,
 ) -> Solution:
     """Fit a model to items.
@@ -102,7 +101,7 @@ def solve(
     model : Model
         With a prepared truth.
     items : Items or Chunks
-        `Items` are split into ``n_chunks`` chunks and given to ``engine``.
+        `Items` are one chunk in this process.
     start : (n_items, n_classes), optional
         Initial posterior; default: the majority vote, or for a real-valued truth the prior.
     monitor : Monitor
@@ -114,7 +113,7 @@ def solve(
     if solver not in ("auto", *SOLVERS):
         raise InputError(f"solver must be one of {('auto', *SOLVERS)}; got {solver!r}.")
     check_pair(model.annotators, model.truth)
-    data = items if isinstance(items, Chunks) else split_into_chunks(items, n_chunks, engine or Serial())
+    data = _as_chunks(items)
     _refuse_coupled(model, data)
     size = _Size(*data.engine.sum(_size, data.chunks))
     name = _best_solver(model, size.n_classes[0]) if solver == "auto" else solver
@@ -216,14 +215,6 @@ def _variational(problem: _Problem, name: str) -> Solution:
     return Solution(crowd.belief(), xi, name, crowd)
 
 
-def _em(problem: _Problem, name: str) -> Solution:
-    return _point_estimate(problem, name, fit_em)
-
-
-def _lbfgs(problem: _Problem, name: str) -> Solution:
-    return _point_estimate(problem, name, fit_lbfgs)
-
-
 def _point_estimate(problem: _Problem, name: str, fit: Callable[..., Parameters]) -> Solution:
     model, chunks, engine = problem.model, problem.data.chunks, problem.data.engine
     parameters = fit(model, chunks, _initial_parameters(problem), problem.monitor, engine)
@@ -290,8 +281,8 @@ class Solver:
 
 SOLVERS = {
     "vb": Solver(_variational, works_on_tensors=True, uses_reduced_basis=True),
-    "em": Solver(_em),
-    "lbfgs": Solver(_lbfgs),
+    "em": Solver(partial(_point_estimate, fit=fit_em)),
+    "lbfgs": Solver(partial(_point_estimate, fit=fit_lbfgs)),
     "crossfit": Solver(_crossfit, uses_reduced_basis=True),
 }
 

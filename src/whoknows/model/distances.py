@@ -65,10 +65,14 @@ def _smallest(table: Array, k: int) -> tuple[Any, Array]:
 
 def neighbors(X: Array, k: int) -> tuple[Any, Array]:
     """Index and squared distance of each item's k nearest *other* items: two (n_items, k)."""
-    index, squared = nearest(X, X, k + 1)
-    own = index == np.arange(len(X))[:, None]
+    return without_self(*nearest(X, X, k + 1), np.arange(len(X)))
+
+
+def without_self(index: Any, squared: Array, rows: Any) -> tuple[Any, Array]:
+    """Return nearest items, and their squared distances, without the item of each row itself."""
+    own = index == rows[:, None]
     own[~own.any(axis=1), -1] = True  # among many duplicates an item may not find itself: drop the farthest
-    return index[~own].reshape(len(X), k), squared[~own].reshape(len(X), k)
+    return index[~own].reshape(len(index), -1), squared[~own].reshape(len(index), -1)
 
 
 def blocks(X: Any, n_columns: int) -> Iterator[slice]:

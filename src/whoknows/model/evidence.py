@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from whoknows._array import Array, like
+from whoknows._array import Array, like, segment_sum
+from whoknows.data.annotations import Annotations
 
 GOLD_PRECISION = 1e6  # of a known real truth: a standard deviation of 0.001, labels having variance 1
 
@@ -26,6 +27,23 @@ class TableEvidence:
     table: Array
     weight: Array | None = None
 
+    def with_gold(self, gold: Array | None, weight: Array | None) -> TableEvidence:
+        """Return the evidence with known truths and sample weights.
+
+        ``gold`` (n_items,) is the class code of items whose truth is known, which rules out all others, and
+        NaN elsewhere.
+        """
+        table = self.table
+        if gold is not None:
+            ruled_out = np.isfinite(gold)[:, None] & (gold[:, None] != np.arange(table.shape[1]))
+            table = table + like(np.where(ruled_out, -np.inf, 0.0), table)
+        return TableEvidence(table, None if weight is None else like(weight, table))
+
+
+def table_of(terms: Array, Y: Annotations) -> TableEvidence:
+    """Sum log p(y | x, z) of single labels, (n_annotations, n_classes), over the labels of each item."""
+    return TableEvidence(segment_sum(terms * Y.counts[:, None], Y.item, Y.n_items))
+
 
 @dataclass(frozen=True)
 class QuadraticEvidence:
@@ -41,31 +59,13 @@ class QuadraticEvidence:
         """The quadratic at z = 0 and z = 1: (n_items, 2)."""
         return np.column_stack([self.constant, self.constant + self.pull - 0.5 * self.precision])
 
+    def with_gold(self, gold: Array | None, weight: Array | None) -> QuadraticEvidence:
+        """Return the evidence with known truths and sample weights; ``gold`` is the real z, or NaN."""
+        if gold is None:
+            return replace(self, weight=weight)
+        known, z = np.where(np.isfinite(gold), GOLD_PRECISION, 0.0), np.nan_to_num(gold)
+        constant = self.constant - 0.5 * known * z**2
+        return QuadraticEvidence(self.precision + known, self.pull + known * z, constant, weight)
+
 
 Evidence = TableEvidence | QuadraticEvidence
-
-
-def with_gold(evidence: Evidence, gold: Array | None, weight: Array | None) -> Evidence:
-    """Return the evidence with known truths and sample weights.
-
-    ``gold`` (n_items,) is the class code, or the real z, of items whose truth is known, and NaN elsewhere. A
-    known class rules out all others.
-    """
-    if isinstance(evidence, QuadraticEvidence):
-        return _quadratic_with_gold(evidence, gold, weight)
-    table = evidence.table
-    if gold is not None:
-        ruled_out = np.isfinite(gold)[:, None] & (gold[:, None] != np.arange(table.shape[1]))
-        table = table + like(np.where(ruled_out, -np.inf, 0.0), table)
-    return TableEvidence(table, None if weight is None else like(weight, table))
-
-
-def _quadratic_with_gold(
-    evidence: QuadraticEvidence, gold: Array | None, weight: Array | None
-) -> QuadraticEvidence:
-    if gold is None:
-        return QuadraticEvidence(evidence.precision, evidence.pull, evidence.constant, weight)
-    known, z = np.where(np.isfinite(gold), GOLD_PRECISION, 0.0), np.nan_to_num(gold)
-    return QuadraticEvidence(
-        evidence.precision + known, evidence.pull + known * z, evidence.constant - 0.5 * known * z**2, weight
-    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 import scipy.linalg
@@ -21,6 +21,9 @@ from whoknows.model.settings import COUNT, POSITIVE, Rules, Settings, is_a
 
 FEW = 2_000  # items for k-means with few clusters
 TRIES = 5  # of k-means, which depends on its random start
+
+
+_Centred = TypeVar("_Centred", bound="RbfFeatures | SpectralFeatures | ClusterFeatures")
 
 
 class Features(Protocol):
@@ -124,8 +127,7 @@ class RbfMap(Map):
         values, vectors = scipy.linalg.eigh(np.exp(-squared / scale))
         keep = [i for i in np.argsort(-values)[: self.rank] if values[i] > 1e-8 * values[-1]]
         raw = RbfFeatures(nodes, float(scale), vectors[:, keep] / np.sqrt(values[keep]))
-        centre, length = _centre_and_length(raw.transform(sample))
-        return replace(raw, centre=centre, length=length)
+        return _centred(raw, sample)
 
 
 @dataclass(frozen=True)
@@ -173,9 +175,7 @@ class SpectralMap(Map):
         everything = sample if everything is None else everything
         graph = self.graph.build(everything, seed, sample)
         raw = SpectralFeatures(graph, *graph.basis(self.rank, self.eps))
-        known = sample if raw.places_new else in_memory(everything)
-        centre, length = _centre_and_length(raw.transform(known))
-        return replace(raw, centre=centre, length=length)
+        return _centred(raw, sample if raw.places_new else in_memory(everything))
 
 
 @dataclass(frozen=True)
@@ -232,8 +232,7 @@ class ClusterMap(Map):
         tries = [k_means(few, min(self.clusters, len(few)), rng) for _ in range(TRIES)]
         centres = min(tries, key=lambda found: float(nearest(few, found, 1)[1].sum()))
         raw = ClusterFeatures(centres)
-        centre, length = _centre_and_length(raw.transform(sample))
-        return replace(raw, centre=centre, length=length)
+        return _centred(raw, sample)
 
 
 @dataclass(frozen=True)
@@ -252,8 +251,9 @@ class ClusterFeatures:
         return (inside - like(self.centre, X)) / self.length
 
 
-def _centre_and_length(features: Array) -> tuple[Array, float]:
-    """Mean of the features, and root mean squared length around it (one if they are all equal)."""
+def _centred(raw: _Centred, X: Array) -> _Centred:
+    """Return features with mean zero and root mean squared length one over ``X``, unless all are equal."""
+    features = raw.transform(X)
     centre = features.mean(axis=0)
     length = float(np.sqrt(((features - centre) ** 2).sum(axis=1).mean()))
-    return centre, length if length > 0 else 1.0
+    return replace(raw, centre=centre, length=length if length > 0 else 1.0)

@@ -56,7 +56,7 @@ class Settings:
             if not holds(value):
                 raise InputError(f"{type(self).__name__}.{name} must be {words}; got {value!r}.")
         for value in self.get_params(deep=False).values():
-            if isinstance(value, Settings):
+            if isinstance(value, Settings):  # a piece within a piece; other settings are plain values
                 value.check()
         return self
 
@@ -64,7 +64,8 @@ class Settings:
         """Return the settings by name; nested ones also as ``outer__inner``."""
         params = {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
         if deep:
-            nested = {name: piece for name, piece in params.items() if isinstance(piece, Settings)}
+            # A piece within a piece; other settings are plain values.
+            nested = {name: value for name, value in params.items() if isinstance(value, Settings)}
             for name, piece in nested.items():
                 params |= {f"{name}__{key}": value for key, value in piece.get_params().items()}
         return params

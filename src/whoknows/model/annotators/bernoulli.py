@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Self
 
@@ -26,12 +26,13 @@ from whoknows.data.annotations import Annotations
 from whoknows.model.annotators.pairs import (
     Pairs,
     gram_and_pull,
+    group_labels,
     in_block,
     moments_by_class,
     variance_of_codes,
 )
 from whoknows.model.annotators.population import CrowdBelief, Population
-from whoknows.model.evidence import TableEvidence
+from whoknows.model.evidence import TableEvidence, table_of
 from whoknows.model.gaussian import Belief, bounded_log_logistic, moderated, omega
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import COUNT, Rules, Settings, is_a, or_none
@@ -92,7 +93,7 @@ class BernoulliAnnotators(Settings):
         self, theta: Array, X: Array, Y: Annotations, posterior: CategoricalPosterior
     ) -> tuple[float, Array]:
         """E_p̃(z)[Σ log p(y | x, z)], the first term of Eq. (13), and its gradient in θ."""
-        return self.expected_log_lik_of_theta(Pairs(X, Y), posterior)(theta)
+        return self.expected_log_lik_of_theta(group_labels(self._features(X), Y), posterior)(theta)
 
     def expected_log_lik_of_theta(
         self, pairs: Pairs, posterior: CategoricalPosterior
@@ -106,7 +107,7 @@ class BernoulliAnnotators(Settings):
 
         If η does not depend on x, expected counts of labels by annotator and class are sufficient.
         """
-        Y, T, K = pairs.labels, pairs.Y.n_annotators, self._n_classes
+        Y, T, K = pairs.labels, pairs.labels.n_annotators, self._n_classes
         q = label_weights(posterior, Y)
         by_label = segment_sum(q, Y.annotator.astype(np.intp) * K + Y.label, T * K)
         counts = by_label.reshape(T, K, K).swapaxes(1, 2)  # by annotator, class and label
@@ -171,7 +172,7 @@ class BernoulliAnnotators(Settings):
 
     def evidence_at(self, belief: Belief, X: Array, Y: Annotations) -> TableEvidence:
         """Σ_t log P(y_it | x_i, z) with θ integrated out if its covariance is known."""
-        pairs = Pairs(X, Y)
+        pairs = group_labels(self._features(X), Y)
         mean, second = self.moments(belief, pairs)
         eta = moderated(mean, second - mean**2)
         return self._table(belief.mean, pairs.labels, log_logistic(eta), log_logistic(-eta))
@@ -233,7 +234,7 @@ class BernoulliAnnotators(Settings):
         return 1 + int(self._codes.shape[1])
 
     def _visible(self, pairs: Pairs) -> Pairs:
-        return pairs if self.varies_with_x else pairs.constant
+        return pairs if self.varies_with_x else replace(pairs, x=pairs.x[:, -1:])  # the constant
 
     def _features(self, X: Array) -> Array:
         return X if self.varies_with_x else X[:, -1:]
@@ -270,7 +271,7 @@ class BernoulliAnnotators(Settings):
 
     def _table(self, theta: Array, Y: Annotations, if_right: Array, if_wrong: Array) -> TableEvidence:
         terms = namespace(if_right).where(self._right(Y), if_right, if_wrong + self._log_wrong(theta, Y))
-        return TableEvidence(segment_sum(terms * Y.counts[:, None], Y.item, Y.n_items))
+        return table_of(terms, Y)
 
 
 @dataclass

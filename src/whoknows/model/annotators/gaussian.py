@@ -14,7 +14,7 @@ from scipy.special import expit, log_expit
 from whoknows._array import Array, pair_products, pair_sums, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.model.annotators.population import Population
-from whoknows.model.evidence import QuadraticEvidence, TableEvidence
+from whoknows.model.evidence import QuadraticEvidence, TableEvidence, table_of
 from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import Posterior
 from whoknows.model.settings import COUNT, POSITIVE, SHARE, NotCompatible, Rules, Settings, is_a, or_none
@@ -23,8 +23,58 @@ LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 LARGEST_LOG = 30.0  # of σ: beyond it a label carries no information, and its square would overflow
 
 
+class LinearAnnotators(Settings):
+    """Annotators with parameters θ = (w_t, γ_t, …) that depend on x through w_tᵀx + γ_t."""
+
+    varies_with_x: bool
+    population: Population
+    n_intercepts: ClassVar[int] = 1  # columns of θ that are not slopes
+
+    def init(self, n_features: int, n_annotators: int) -> Array:
+        """w = 0 and γ at the population's centre, as in Algorithm 1; ``n_features`` includes the constant."""
+        n_slopes = n_features - 1 if self.varies_with_x else 0
+        return self.population.start(n_annotators, n_slopes, self.n_intercepts)
+
+    def log_prior(self, theta: Array) -> tuple[float, Array]:
+        """log p(θ) of the population, and its gradient."""
+        return self.population.log_prior(theta, theta.shape[1] - self.n_intercepts)
+
+    def coefficients(self, theta: Array, n_features: int) -> tuple[Array, Array]:
+        """w_t (n_annotators + 1, n_features − 1) and γ_t (n_annotators + 1,)."""
+        n_slopes = theta.shape[1] - self.n_intercepts
+        slopes = theta[:, :n_slopes] if self.varies_with_x else np.zeros((len(theta), n_features - 1))
+        return slopes, theta[:, n_slopes]
+
+    def _features(self, X: Array) -> Array:
+        return X if self.varies_with_x else X[:, -1:]
+
+
+class BiasedLinearAnnotators(LinearAnnotators):
+    """The same, with a bias b_t ~ N(0, ``bias_variance``) in the last column of θ; the population's is 0."""
+
+    bias_variance: float
+    n_intercepts: ClassVar[int] = 2
+
+    def log_prior(self, theta: Array) -> tuple[float, Array]:
+        """log p(w, γ) of the population plus −½ Σ b² / bias_variance, and the gradient.
+
+        No label depends on the population's b, in the last row, so it stays at 0.
+        """
+        value, gradient = self.population.log_prior(theta[:, :-1], theta.shape[1] - 2)
+        pull = theta[:, -1] / self.bias_variance
+        return value - 0.5 * float(theta[:, -1] @ pull), np.column_stack([gradient, -pull])
+
+    def bias(self, theta: Array) -> Array:
+        """b_t of every annotator, and 0 for the population: (n_annotators + 1,)."""
+        return theta[:, -1]
+
+    def _products(self, theta: Array, X: Array, Y: Annotations) -> Array:
+        """w_tᵀx + γ_t of every label: (n_annotations,)."""
+        return pair_products(self._features(X), theta[:, :-1], Y.item, Y.annotator)
+
+
 @dataclass
-class GaussianAnnotators(Settings):
+class GaussianAnnotators(LinearAnnotators):
     """p(y | x, z, t) = N(y; z, σ_t(x)²), Eq. (14), with σ_t(x) between a floor and one, Eq. (15).
 
     σ is a standard deviation: Eqs. (16), (17) are the gradients for that reading. If the posterior is
@@ -64,10 +114,6 @@ class GaussianAnnotators(Settings):
             )
         return self
 
-    def init(self, n_features: int, n_annotators: int) -> Array:
-        """w = 0 and γ at the population's centre, as in Algorithm 1; ``n_features`` includes the constant."""
-        return self.population.start(n_annotators, n_features - 1 if self.varies_with_x else 0)
-
     def evidence(self, theta: Array, X: Array, Y: Annotations) -> QuadraticEvidence:
         """Σ_t log N(y_it; z, σ_t(x_i)²), Eq. (14), as a quadratic in z."""
         return _quadratic(Y.label.astype(float), self._sigma(theta, X, Y)[0], Y)
@@ -86,10 +132,6 @@ class GaussianAnnotators(Settings):
         residual = counts * (squared / sigma**2 - 1) * slope / sigma
         return value, pair_sums(residual, self._features(X), Y.item, Y.annotator, len(theta))
 
-    def log_prior(self, theta: Array) -> tuple[float, Array]:
-        """log p(θ) of the population, and its gradient."""
-        return self.population.log_prior(theta, theta.shape[1] - 1)
-
     def scale(self, theta: Array, X: Array) -> Array:
         """σ_t(x) of every annotator on every item, Eq. (15): (n_items, n_annotators + 1)."""
         return np.asarray(self._floored(expit(self._features(X) @ theta.T)))
@@ -102,8 +144,7 @@ class GaussianAnnotators(Settings):
         """Σ_t log P(y_it | x_i, z), the density normalised over the labels 0 and 1."""
         odds = 0.5 / self._sigma(belief.mean, X, Y)[0] ** 2
         right = Y.label[:, None] == np.arange(2)
-        terms = log_expit(np.where(right, odds[:, None], -odds[:, None]))
-        return TableEvidence(segment_sum(terms * Y.counts[:, None], Y.item, Y.n_items))
+        return table_of(log_expit(np.where(right, odds[:, None], -odds[:, None])), Y)
 
     def expertise(self, belief: Belief, X: Array, prob: Array) -> Array:
         """Probability that each annotator is right: the density at z, normalised over the labels 0 and 1.
@@ -116,14 +157,6 @@ class GaussianAnnotators(Settings):
         """p(y | z, t), averaged over the items: (n_annotators + 1, 2, 2), one row per truth."""
         right = self.expertise(belief, X, np.zeros((len(X), 2))).mean(axis=0)[:, None, None]
         return np.asarray(right * np.eye(2) + (1 - right) * (1 - np.eye(2)))
-
-    def coefficients(self, theta: Array, n_features: int) -> tuple[Array, Array]:
-        """w_t (n_annotators + 1, n_features − 1) and γ_t (n_annotators + 1,) of Eq. (15)."""
-        slopes = theta[:, :-1] if self.varies_with_x else np.zeros((len(theta), n_features - 1))
-        return slopes, theta[:, -1]
-
-    def _features(self, X: Array) -> Array:
-        return X if self.varies_with_x else X[:, -1:]
 
     def _floored(self, share: Array) -> Array:
         return self.sigma_floor + (1 - self.sigma_floor) * share
@@ -139,7 +172,7 @@ def _population_of_scales() -> Population:
 
 
 @dataclass
-class BiasedAnnotators(Settings):
+class BiasedAnnotators(BiasedLinearAnnotators):
     """p(y | x, z, t) = N(y; z + b_t, σ_t(x)²), with σ_t(x) = floor + exp(w_tᵀx + γ_t).
 
     The scale is an annotator's expertise at x, as in Eq. (14) but without an upper limit; the bias b_t is
@@ -200,10 +233,6 @@ class BiasedAnnotators(Settings):
 
     # --- point estimates -------------------------------------------------------------------------
 
-    def init(self, n_features: int, n_annotators: int) -> Array:
-        """w = 0, b = 0 and γ at the population's centre; ``n_features`` includes the constant."""
-        return self.population.start(n_annotators, n_features - 1 if self.varies_with_x else 0, 2)
-
     def evidence(self, theta: Array, X: Array, Y: Annotations) -> QuadraticEvidence:
         """Σ_t log N(y_it; z + b_t, σ_t(x_i)²) as a quadratic in z."""
         return _quadratic(_unbiased(theta, Y), self._sigma(theta, X, Y)[0], Y)
@@ -226,13 +255,6 @@ class BiasedAnnotators(Settings):
         bias = segment_sum(counts * residual / sigma**2, Y.annotator, len(theta))
         return value, np.column_stack([spread, bias])
 
-    def log_prior(self, theta: Array) -> tuple[float, Array]:
-        """log p(w, γ) of the population plus −½ Σ b² / bias_variance, and the gradient.
-
-        No label depends on the population's b, in the last row, so it stays at 0.
-        """
-        return self.population.log_prior_with_bias(theta, self.bias_variance)
-
     # --- after the fit ---------------------------------------------------------------------------
 
     def evidence_at(self, belief: Belief, X: Array, Y: Annotations) -> QuadraticEvidence:
@@ -247,28 +269,17 @@ class BiasedAnnotators(Settings):
 
     def scale(self, theta: Array, X: Array) -> Array:
         """σ_t(x) of every annotator, the population last: (n_items, n_annotators + 1)."""
-        return self.sigma_floor + _exp(self._features(X) @ theta[:, :-1].T)
-
-    def bias(self, theta: Array) -> Array:
-        """b_t of every annotator, and 0 for the population: (n_annotators + 1,)."""
-        return theta[:, -1]
-
-    def coefficients(self, theta: Array, n_features: int) -> tuple[Array, Array]:
-        """w_t (n_annotators + 1, n_features − 1) and γ_t (n_annotators + 1,) of log(σ − floor)."""
-        slopes = theta[:, :-2] if self.varies_with_x else np.zeros((len(theta), n_features - 1))
-        return slopes, theta[:, -2]
-
-    def _features(self, X: Array) -> Array:
-        return X if self.varies_with_x else X[:, -1:]
+        return self.sigma_floor + bounded_exp(self._features(X) @ theta[:, :-1].T)
 
     def _sigma(self, theta: Array, X: Array, Y: Annotations) -> tuple[Array, Array]:
         """σ on observed pairs and its slope in w_tᵀx + γ_t."""
-        eta = pair_products(self._features(X), theta[:, :-1], Y.item, Y.annotator)
-        above = _exp(eta)
+        eta = self._products(theta, X, Y)
+        above = bounded_exp(eta)
         return self.sigma_floor + above, np.where(np.abs(eta) < LARGEST_LOG, above, 0.0)
 
 
-def _exp(eta: Array) -> Array:
+def bounded_exp(eta: Array) -> Array:
+    """exp(η) for η up to `LARGEST_LOG` in absolute value."""
     return np.exp(np.clip(eta, -LARGEST_LOG, LARGEST_LOG))
 
 

@@ -10,17 +10,17 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.special import logsumexp
 
-from whoknows._array import Array, pair_products, pair_sums, segment_sum
+from whoknows._array import Array, pair_sums, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Codes
 from whoknows.model.annotators.bernoulli import label_weights
+from whoknows.model.annotators.gaussian import LARGEST_LOG, BiasedLinearAnnotators, bounded_exp
 from whoknows.model.annotators.population import Population
-from whoknows.model.evidence import TableEvidence
+from whoknows.model.evidence import TableEvidence, table_of
 from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
-from whoknows.model.settings import COUNT, POSITIVE, Rules, Settings, is_a, or_none
+from whoknows.model.settings import COUNT, POSITIVE, Rules, is_a, or_none
 
-LARGEST_LOG = 30.0  # of a precision: beyond it nothing changes, except that squares overflow
 NUMBERS_PER_BLOCK = 2_000_000  # limits memory
 N_NODES = 21  # of Gauss-Hermite quadrature over an unknown severity
 
@@ -30,7 +30,7 @@ def _population_of_precisions() -> Population:
 
 
 @dataclass
-class OrderedAnnotators(Settings):
+class OrderedAnnotators(BiasedLinearAnnotators):
     """p(y = l | x, z = k, t) = softmax over l of −½ (l − k − b_t)² exp(η), with η = w_tᵀx + γ_t.
 
     A Gaussian around the true level plus the annotator's severity b_t, evaluated at the levels 0 … K − 1 and
@@ -89,13 +89,9 @@ class OrderedAnnotators(Settings):
 
     # --- point estimates -------------------------------------------------------------------------
 
-    def init(self, n_features: int, n_annotators: int) -> Array:
-        """w = 0, b = 0 and γ at the population's centre; ``n_features`` includes the constant."""
-        return self.population.start(n_annotators, n_features - 1 if self.varies_with_x else 0, 2)
-
     def evidence(self, theta: Array, X: Array, Y: Annotations) -> TableEvidence:
         """Σ_t log p(y_it | x_i, z) for every z: the product of Eqs. (2), (7), (12) in log space."""
-        return _table(self._log_lik(self._log_precision(theta, X, Y), theta[Y.annotator, -1], Y), Y)
+        return table_of(self._log_lik(self._products(theta, X, Y), theta[Y.annotator, -1], Y), Y)
 
     def expected_log_lik(
         self, theta: Array, X: Array, Y: Annotations, posterior: CategoricalPosterior
@@ -105,7 +101,7 @@ class OrderedAnnotators(Settings):
         With u_kl = −½ (l − k − b)² exp(η) and E over the model's labels l if z = k:
         ∂/∂η = Σ_k p̃_k (u_ky − E u_kl), and ∂/∂b = exp(η) Σ_k p̃_k (y − E l).
         """
-        eta, b, q = self._log_precision(theta, X, Y), theta[Y.annotator, -1], label_weights(posterior, Y)
+        eta, b, q = self._products(theta, X, Y), theta[Y.annotator, -1], label_weights(posterior, Y)
         value, d_eta, d_b = 0.0, np.zeros(len(eta)), np.zeros(len(eta))
         for rows in self._blocks(len(eta)):
             u, p, log_total = self._labels(eta[rows], b[rows])
@@ -114,17 +110,10 @@ class OrderedAnnotators(Settings):
             value += float((weight * (given - log_total)).sum())
             d_eta[rows] = (weight * (given - (p * u).sum(axis=0))).sum(axis=1)
             surprise = label[:, None] - np.tensordot(self._levels, p, axes=1)
-            d_b[rows] = _exp(eta[rows]) * (weight * surprise).sum(axis=1)
+            d_b[rows] = bounded_exp(eta[rows]) * (weight * surprise).sum(axis=1)
         d_eta[np.abs(eta) >= LARGEST_LOG] = 0.0
         spread = pair_sums(d_eta, self._features(X), Y.item, Y.annotator, len(theta))
         return value, np.column_stack([spread, segment_sum(d_b, Y.annotator, len(theta))])
-
-    def log_prior(self, theta: Array) -> tuple[float, Array]:
-        """log p(w, γ) of the population plus −½ Σ b² / bias_variance, and the gradient.
-
-        No label depends on the population's b, in the last row, so it stays at 0.
-        """
-        return self.population.log_prior_with_bias(theta, self.bias_variance)
 
     # --- after the fit ---------------------------------------------------------------------------
 
@@ -134,7 +123,7 @@ class OrderedAnnotators(Settings):
         An annotator not seen in training (code −1) has the population's spread and an unknown severity:
         b ~ N(0, bias_variance) is integrated out for each label.
         """
-        eta, b = self._log_precision(belief.mean, X, Y), belief.mean[Y.annotator, -1]
+        eta, b = self._products(belief.mean, X, Y), belief.mean[Y.annotator, -1]
         terms, unseen = self._log_lik(eta, b, Y), Y.annotator < 0
         if unseen.any():
             labels, spread = Y.only(unseen), np.sqrt(self.bias_variance)
@@ -142,17 +131,13 @@ class OrderedAnnotators(Settings):
             at_nodes = [self._log_lik(eta[unseen], b[unseen] + spread * node, labels) for node in nodes]
             shares = (weights / weights.sum())[:, None, None]
             terms[unseen] = logsumexp(np.array(at_nodes), axis=0, b=shares)
-        return _table(terms, Y)
+        return table_of(terms, Y)
 
     predictive = evidence_at
 
     def scale(self, theta: Array, X: Array) -> Array:
         """σ_t(x) of every annotator, the population last, in levels: (n_items, n_annotators + 1)."""
-        return np.asarray(_exp(self._features(X) @ theta[:, :-1].T) ** -0.5)
-
-    def bias(self, theta: Array) -> Array:
-        """b_t of every annotator, and 0 for the population, in levels: (n_annotators + 1,)."""
-        return theta[:, -1]
+        return np.asarray(bounded_exp(self._features(X) @ theta[:, :-1].T) ** -0.5)
 
     def expertise(self, belief: Belief, X: Array, prob: Array) -> Array:
         """Probability that each annotator is right on each item: (n_items, n_annotators + 1).
@@ -176,23 +161,11 @@ class OrderedAnnotators(Settings):
             total[t] += p.sum(axis=1).T
         return total / len(X)
 
-    def coefficients(self, theta: Array, n_features: int) -> tuple[Array, Array]:
-        """w_t (n_annotators + 1, n_features − 1) and γ_t (n_annotators + 1,) of the log precision."""
-        slopes = theta[:, :-2] if self.varies_with_x else np.zeros((len(theta), n_features - 1))
-        return slopes, theta[:, -2]
-
     # --- the discretised Gaussian, in blocks of labels --------------------------------------------
 
     @property
     def _levels(self) -> Array:
         return np.arange(float(self._n_classes))
-
-    def _features(self, X: Array) -> Array:
-        return X if self.varies_with_x else X[:, -1:]
-
-    def _log_precision(self, theta: Array, X: Array, Y: Annotations) -> Array:
-        """η of every label: (n_annotations,)."""
-        return pair_products(self._features(X), theta[:, :-1], Y.item, Y.annotator)
 
     def _blocks(self, n: int) -> Iterator[slice]:
         size = max(NUMBERS_PER_BLOCK // self._n_classes**2, 1)
@@ -201,7 +174,7 @@ class OrderedAnnotators(Settings):
     def _labels(self, eta: Array, b: Array) -> tuple[Array, Array, Array]:
         """u and p(y = l | z = k), (l, n, k) so that sums over l are fast, and log Σ_l exp u, (n, k)."""
         off = self._levels[:, None, None] - (self._levels + b[:, None])
-        u = -0.5 * _exp(eta)[:, None] * off**2
+        u = -0.5 * bounded_exp(eta)[:, None] * off**2
         top = u.max(axis=0)
         p = np.exp(u - top)
         total = p.sum(axis=0)
@@ -224,14 +197,6 @@ class OrderedAnnotators(Settings):
                 yield t, rows, self._labels(eta, np.full(len(eta), row[-1]))[1]
 
 
-def _exp(eta: Array) -> Array:
-    return np.exp(np.clip(eta, -LARGEST_LOG, LARGEST_LOG))
-
-
 def _at(table: Array, label: Codes) -> Array:
     """Values of a table (l, n, k) at the given labels: (n, k)."""
     return np.asarray(table[label, np.arange(len(label))])
-
-
-def _table(terms: Array, Y: Annotations) -> TableEvidence:
-    return TableEvidence(segment_sum(terms * Y.counts[:, None], Y.item, Y.n_items))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -45,60 +44,45 @@ class Pairs:
 
     Attributes
     ----------
-    X : (n_items, n_features)
-    Y : Annotations
-        In their original order.
+    labels : Annotations
+        In the order of the blocks, (n_pairs,); padding has confidence 0. Codes and confidences are arrays of
+        the same kind as ``x``.
+    x : (n_pairs, n_features)
+        Features of each label's item.
+    blocks : list of Block
+        The blocks of annotators.
     """
 
-    X: Array
-    Y: Annotations
+    labels: Annotations
+    x: Array
+    blocks: list[Block]
 
-    @cached_property
-    def labels(self) -> Annotations:
-        """The labels in the order of the blocks, (n_pairs,); padding has confidence 0.
 
-        Codes and confidences are arrays of the same kind as X.
-        """
-        Y, (place, real, _) = self.Y, self._layout
-        item, annotator, label = (rows_like(codes[place], self.X) for codes in (Y.item, Y.annotator, Y.label))
-        confidence = like(np.where(real, Y.counts[place], 0.0), self.X)
-        return Annotations(item, annotator, label, Y.items, Y.annotators, Y.labels, confidence)
+def group_labels(X: Array, Y: Annotations) -> Pairs:
+    """Group the labels of items with features ``X`` by annotator."""
+    place, real, blocks = _layout(Y, X.shape[1])
+    item, annotator, label = (rows_like(codes[place], X) for codes in (Y.item, Y.annotator, Y.label))
+    confidence = like(np.where(real, Y.counts[place], 0.0), X)
+    labels = Annotations(item, annotator, label, Y.items, Y.annotators, Y.labels, confidence)
+    return Pairs(labels, X[item], blocks)
 
-    @cached_property
-    def x(self) -> Array:
-        """Features of each label's item: (n_pairs, n_features)."""
-        return self.X[self.labels.item]
 
-    @property
-    def blocks(self) -> list[Block]:
-        """The blocks of annotators."""
-        return self._layout[2]
-
-    @cached_property
-    def constant(self) -> Pairs:
-        """The same labels with only the constant, which is the last feature."""
-        alone = Pairs(self.X[:, -1:], self.Y)
-        vars(alone).update(_layout=self._layout, labels=self.labels)
-        return alone
-
-    @cached_property
-    def _layout(self) -> tuple[Rows, Mask, list[Block]]:
-        """Original position of each label, whether it is real, and the blocks."""
-        groups = self.Y.by_annotator
-        sizes = np.diff(groups.bounds)
-        places, reals, blocks, end = [], [], [], 0
-        for annotators, first, most in _shapes(sizes, self.X.shape[1]):
-            step = first + np.arange(most)
-            real = step < sizes[annotators][:, None]
-            within = np.minimum(step, sizes[annotators][:, None] - 1)
-            places.append(groups.order[groups.bounds[annotators][:, None] + within].ravel())
-            reals.append(real.ravel())
-            codes = np.where(annotators == self.Y.n_annotators, -1, annotators)
-            blocks.append(Block(codes, slice(end, end + real.size)))
-            end += real.size
-        if not blocks:
-            return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=bool), []
-        return np.concatenate(places), np.concatenate(reals), blocks
+def _layout(Y: Annotations, n_features: int) -> tuple[Rows, Mask, list[Block]]:
+    """Original position of each label, whether it is real, and the blocks."""
+    groups = Y.by_annotator
+    sizes = np.diff(groups.bounds)
+    places, reals, end = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=bool)], 0
+    blocks: list[Block] = []
+    for annotators, first, most in _shapes(sizes, n_features):
+        step = first + np.arange(most)
+        real = step < sizes[annotators][:, None]
+        within = np.minimum(step, sizes[annotators][:, None] - 1)
+        places.append(groups.order[groups.bounds[annotators][:, None] + within].ravel())
+        reals.append(real.ravel())
+        codes = np.where(annotators == Y.n_annotators, -1, annotators)
+        blocks.append(Block(codes, slice(end, end + real.size)))
+        end += real.size
+    return np.concatenate(places), np.concatenate(reals), blocks
 
 
 def _shapes(sizes: Rows, n_features: int) -> Iterator[tuple[Rows, int, int]]:
@@ -147,7 +131,7 @@ def gram_and_pull(pairs: Pairs, codes: Array, weight: Array, target: Array) -> t
     ``weight`` and ``target`` are (n_pairs, n_classes); the result is (n_annotators, n_columns, n_columns) and
     (n_annotators, n_columns).
     """
-    x, T, n = pairs.x, pairs.Y.n_annotators, pairs.x.shape[1]
+    x, T, n = pairs.x, pairs.labels.n_annotators, pairs.x.shape[1]
     codes, n_extra = like(codes, x), codes.shape[1]
     gram, pull = like(np.zeros((T, n + n_extra, n + n_extra)), x), like(np.zeros((T, n + n_extra)), x)
     w, r, by_code = weight.sum(axis=1), target.sum(axis=1), weight @ codes

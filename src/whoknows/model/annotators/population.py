@@ -50,12 +50,8 @@ class Population(Settings):
     deviation_shape: float = 2.0
 
     rules: ClassVar[Rules] = {
-        "centre_variance": POSITIVE,
-        "slope_variance": POSITIVE,
-        "deviation_variance": POSITIVE,
-        "precision_shape": POSITIVE,
-        "precision_rate": POSITIVE,
-        "deviation_shape": POSITIVE,
+        **dict.fromkeys(("centre_variance", "slope_variance", "deviation_variance"), POSITIVE),
+        **dict.fromkeys(("precision_shape", "precision_rate", "deviation_shape"), POSITIVE),
     }
 
     def start(self, n_annotators: int, n_slopes: int, n_intercepts: int = 1) -> Array:
@@ -66,7 +62,8 @@ class Population(Settings):
 
     def log_prior(self, theta: Array, n_slopes: int) -> tuple[float, Array]:
         """log p(θ) up to a constant, and its gradient; the last row of ``theta`` is θ_0."""
-        precision = self._deviation_precision(theta.shape[1], n_slopes, self._shape / self._rate)
+        shape, rate = self._gamma
+        precision = np.repeat(shape / rate, [n_slopes, theta.shape[1] - n_slopes])
         crowd_precision, centre = self._crowd(theta.shape[1], n_slopes)
         deviation = theta[:-1] - theta[-1]
         surprise = theta[-1] - centre
@@ -74,24 +71,11 @@ class Population(Settings):
         pull = precision * deviation
         return value, np.vstack([-pull, pull.sum(axis=0) - crowd_precision * surprise])
 
-    def log_prior_with_bias(self, theta: Array, variance: float) -> tuple[float, Array]:
-        """log p(θ) if the last column is a bias b ~ N(0, variance), also in the last row."""
-        value, gradient = self.log_prior(theta[:, :-1], theta.shape[1] - 2)
-        pull = theta[:, -1] / variance
-        return value - 0.5 * float(theta[:, -1] @ pull), np.column_stack([gradient, -pull])
-
     @property
-    def _shape(self) -> Array:
-        """Shapes of the Gamma priors on the precisions of slopes and of intercepts."""
-        return np.array([self.precision_shape, self.deviation_shape])
-
-    @property
-    def _rate(self) -> Array:
-        return np.array([self.precision_rate, self.deviation_shape * self.deviation_variance])
-
-    def _deviation_precision(self, n_columns: int, n_slopes: int, precisions: Array) -> Array:
-        """Precision of each column around θ_0, from ``precisions`` of slopes and of intercepts."""
-        return np.repeat(precisions, [n_slopes, n_columns - n_slopes])
+    def _gamma(self) -> Array:
+        """Shapes, and rates, of the Gamma priors on the precisions of slopes and of intercepts: (2, 2)."""
+        rates = self.precision_rate, self.deviation_shape * self.deviation_variance
+        return np.array([(self.precision_shape, self.deviation_shape), rates])
 
     def _crowd(self, n_columns: int, n_slopes: int) -> tuple[Array, Array]:
         """Precision and mean of the prior on θ_0."""
@@ -121,30 +105,16 @@ class CrowdBelief:
     @classmethod
     def prior(cls, population: Population, active: Mask, n_slopes: int, n_intercepts: int = 1) -> CrowdBelief:
         """Return the belief before any label: the prior of every annotator."""
-        n_columns = n_slopes + n_intercepts
-        crowd_precision, centre = population._crowd(n_columns, n_slopes)
-        shape, rate = population._shape, population._rate
-        deviation = population._deviation_precision(n_columns, n_slopes, shape / rate)
-        covariance = np.diag(1 / crowd_precision + 1 / deviation)
-        n_annotators = len(active)
-        return cls(
-            population,
-            n_slopes,
-            np.tile(centre, (n_annotators, 1)),
-            np.tile(covariance, (n_annotators, 1, 1)),
-            centre,
-            1 / crowd_precision,
-            shape,
-            rate,
-            active,
-        )
+        n, (shape, rate) = n_slopes + n_intercepts, population._gamma
+        crowd_precision, centre = population._crowd(n, n_slopes)
+        nobody = np.zeros((0, n)), np.zeros((0, n, n)), centre, 1 / crowd_precision, shape, rate
+        empty = cls(population, n_slopes, *nobody, np.zeros(0, dtype=bool))
+        return empty.of_annotators(np.full(len(active), -1), active)
 
     @property
     def deviation_precision(self) -> Array:
         """E[1 / deviation variance] of each column."""
-        return self.population._deviation_precision(
-            len(self.crowd_mean), self.n_slopes, self.shape / self.rate
-        )
+        return np.repeat(self.shape / self.rate, self._sizes)
 
     def update(self, gram: Array, pull: Array) -> CrowdBelief:
         """Increase the bound over q(θ_t), q(θ_0), q(1/τ²), given the sums over labels.
@@ -178,11 +148,10 @@ class CrowdBelief:
             crowd_mean=crowd_mean,
             crowd_variance=1 / (crowd_precision + n_on * d),
         )
-        found = replace(
-            moved,
-            shape=self.population._shape + 0.5 * n_on * self._sizes,
-            rate=self.population._rate + 0.5 * self._by_group(moved._scatter()),
+        shape, rate = self.population._gamma + 0.5 * np.array(
+            [n_on * self._sizes, self._by_group(moved._scatter())]
         )
+        found = replace(moved, shape=shape, rate=rate)
         vars(found)["_log_det"] = -log_det  # saves computing them again
         return found
 
@@ -204,8 +173,8 @@ class CrowdBelief:
         distance = self._by_group(((self.mean[on] - self.crowd_mean) ** 2).sum(axis=0))
         unsettled = self._by_group(self._scatter()) - distance
         settled = np.maximum(int(on.sum()) * self._sizes - used * unsettled, 0.0)
-        prior = self.population
-        return np.asarray((prior._shape + 0.5 * settled) / (prior._rate + 0.5 * distance))
+        shape, rate = self.population._gamma + 0.5 * np.array([settled, distance])
+        return np.asarray(shape / rate)
 
     def _objective(self, gram: Array, pull: Array) -> float:
         """Return the annotators' part of the bound at fixed q(z), which an update must not decrease."""
@@ -239,8 +208,7 @@ class CrowdBelief:
 
     def _precision_divergence(self) -> float:
         """KL between Gamma(shape, rate) and its prior, of slopes and intercepts if there are any."""
-        a, b = self.shape, self.rate
-        a0, b0 = self.population._shape, self.population._rate
+        a, b, (a0, b0) = self.shape, self.rate, self.population._gamma
         divergence = (a - a0) * digamma(a) - gammaln(a) + gammaln(a0)
         divergence += a0 * (np.log(b) - np.log(b0)) + a * (b0 - b) / b
         return float(divergence[self._sizes > 0].sum())

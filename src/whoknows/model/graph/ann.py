@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from whoknows._array import Array
-from whoknows.model.distances import blocks, nearest
+from whoknows.model.distances import blocks, nearest, without_self
 
 PROBED = 500  # items whose exact neighbours are computed, to estimate the recall
 ENOUGH = 0.95  # recall with which a graph is as good as the exact one
@@ -80,12 +80,7 @@ class Lists:
 
     def neighbors(self, k: int, rows: Any = slice(None)) -> tuple[Any, Array]:
         """Index and squared distance of k near *other* items of each item in ``rows``: two (n_rows, k)."""
-        index, squared = self.nearest(self.nodes[rows], k + 1)
-        own = index == np.arange(len(self.nodes))[rows, None]
-        own[~own.any(axis=1), -1] = (
-            True  # among many duplicates an item may not find itself: drop the farthest
-        )
-        return index[~own].reshape(-1, k), squared[~own].reshape(-1, k)
+        return without_self(*self.nearest(self.nodes[rows], k + 1), np.arange(len(self.nodes))[rows])
 
     def _with(self, n_probe: int, recall: float) -> Lists:
         lists = replace(self, n_probe=n_probe, recall=recall)

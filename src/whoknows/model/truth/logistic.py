@@ -235,7 +235,7 @@ class LogisticTruth(Settings):
     def posterior_at(self, state: Belief, X: Array, evidence: Evidence) -> Array:
         """p(z | x, labels), Eqs. (7), (12), ξ integrated out in the same way: (n_items, n_classes)."""
         log_prior = self.log_predict(state, X)
-        if isinstance(state, CrossFitBelief):
+        if isinstance(state, CrossFitBelief):  # only that solver stores predictions without an item's labels
             log_prior = state.without_own_labels(X, log_prior, evidence.table)
         return CategoricalPosterior.from_log_joint(log_prior + evidence.table).prob
 
