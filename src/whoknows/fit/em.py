@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from operator import call
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def m_step(
     functions = engine.keep(expected_log_lik_of_theta, work, model)
 
     def over_theta(theta: Array) -> tuple[float, Array]:
-        return _added(engine.sum(_at, functions, theta), model.annotators.log_prior(theta))
+        return _added(engine.sum(call, functions, theta), model.annotators.log_prior(theta))
 
     def over_xi(xi: Array) -> tuple[float, Array]:
         return _added(engine.sum(expected_log_truth, work, model, xi), model.truth.log_prior(xi))
@@ -77,10 +78,6 @@ def m_step(
 def _added(expected: tuple[float, Array], prior: tuple[float, Array]) -> tuple[float, Array]:
     """Return the sum of two values, and of their gradients."""
     return expected[0] + prior[0], expected[1] + prior[1]
-
-
-def _at(function: Callable[[Array], tuple[float, Array]], theta: Array) -> tuple[float, Array]:
-    return function(theta)
 
 
 def log_marginal(posterior: Posterior) -> tuple[float]:

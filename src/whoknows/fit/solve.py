@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise, starmap
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ def solve(
     size = _Size(*data.engine.sum(_size, data.chunks))
     name = _best_solver(model, size.n_classes[0]) if solver == "auto" else solver
     if not SOLVERS[name].works_on_tensors:
-        data = Chunks(data.engine.keep(_on_host, data.chunks), data.engine)
+        data = Chunks(data.engine.keep(attrgetter("on_host"), data.chunks), data.engine)
     problem = _Problem(model, data, size, start, monitor, before)
     if SOLVERS[name].uses_reduced_basis:
         basis = reduced_basis(model, data, sum(size.n_items), size.n_truth_features[0])
@@ -317,10 +318,6 @@ def _rows_of_chunks(size: _Size) -> list[slice]:
 
 def _prob(items: Items, model: Model, parameters: Parameters) -> tuple[list[Array]]:
     return ([to_numpy(e_step(items, model, parameters).prob)],)  # type: ignore[union-attr]
-
-
-def _on_host(items: Items) -> Items:
-    return items.on_host
 
 
 def _itself(items: Items) -> Items:

@@ -167,10 +167,6 @@ class GaussianAnnotators(LinearAnnotators):
         return self._floored(share), (1 - self.sigma_floor) * share * (1 - share)
 
 
-def _population_of_scales() -> Population:
-    return Population(centre=-1.0, slope_variance=0.1, precision_rate=0.2)
-
-
 @dataclass
 class BiasedAnnotators(BiasedLinearAnnotators):
     """p(y | x, z, t) = N(y; z + b_t, σ_t(x)²), with σ_t(x) = floor + exp(w_tᵀx + γ_t).
@@ -214,7 +210,9 @@ class BiasedAnnotators(BiasedLinearAnnotators):
     sigma_floor: float = 0.05
     bias_variance: float = 0.25
     directions: int | None = None
-    population: Population = field(default_factory=_population_of_scales)
+    population: Population = field(
+        default_factory=lambda: Population(centre=-1.0, slope_variance=0.1, precision_rate=0.2)
+    )
 
     gives: ClassVar[str] = "quadratic"
     rules: ClassVar[Rules] = {

@@ -25,10 +25,6 @@ NUMBERS_PER_BLOCK = 2_000_000  # limits memory
 N_NODES = 21  # of Gauss-Hermite quadrature over an unknown severity
 
 
-def _population_of_precisions() -> Population:
-    return Population(centre=1.0, precision_rate=1.0)
-
-
 @dataclass
 class OrderedAnnotators(BiasedLinearAnnotators):
     """p(y = l | x, z = k, t) = softmax over l of −½ (l − k − b_t)² exp(η), with η = w_tᵀx + γ_t.
@@ -70,7 +66,7 @@ class OrderedAnnotators(BiasedLinearAnnotators):
     varies_with_x: bool = True
     bias_variance: float = 0.25
     directions: int | None = None
-    population: Population = field(default_factory=_population_of_precisions)
+    population: Population = field(default_factory=lambda: Population(centre=1.0, precision_rate=1.0))
 
     gives: ClassVar[str] = "table"
     rules: ClassVar[Rules] = {
