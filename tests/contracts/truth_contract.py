@@ -20,7 +20,7 @@ from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.solve import solve
 from whoknows.model.annotators import BernoulliAnnotators, BiasedAnnotators, GaussianAnnotators
-from whoknows.model.evidence import QuadraticEvidence, TableEvidence, with_gold
+from whoknows.model.evidence import QuadraticEvidence, TableEvidence
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.protocols import RealTruth, supports
 from whoknows.model.truth import GraphTruth
@@ -175,7 +175,7 @@ class TruthContract:
     def test_gold_is_certain_whatever_the_labels(self, case):
         gold = np.full(24, np.nan)
         gold[[2, 3, 20]] = [1, 0, 1]  # the last has no labels
-        posterior = case.prepared.posterior(case.xi, case.X, with_gold(case.evidence(), gold, None))
+        posterior = case.prepared.posterior(case.xi, case.X, case.evidence().with_gold(gold, None))
         np.testing.assert_allclose(posterior.mean[[2, 3, 20]], [1, 0, 1], atol=1e-3)
         assert posterior.variance[[2, 3, 20]].max() < 1e-5
         assert np.delete(posterior.variance, [2, 3, 20]).min() > 1e-5
