@@ -44,6 +44,8 @@ bench: $(BENCH) $(PEERS)  ## the paper's experiments, real crowds, speed, docs/r
 	$(PY) -m benchmarks.paper.figures45
 	$(PY) -m benchmarks.paper.unlabelled
 	$(PY) -m benchmarks.crowds.run
+	$(PY) -m benchmarks.rivals.run
+	$(PY) -m benchmarks.who_is_right.run
 	$(PY) -m benchmarks.speed.run
 	$(PY) -m benchmarks.against.run
 	$(PY) -m benchmarks.paper.charts
@@ -55,6 +57,8 @@ bench-quick: $(BENCH)  ## a small part of it, in minutes, in benchmarks/results-
 	$(PY) -m benchmarks.paper.figures45 --quick --out $(QUICK)/paper
 	$(PY) -m benchmarks.paper.unlabelled --quick --out $(QUICK)/paper
 	$(PY) -m benchmarks.crowds.run --quick --out $(QUICK)
+	$(PY) -m benchmarks.rivals.run --quick --out $(QUICK)
+	$(PY) -m benchmarks.who_is_right.run --quick --out $(QUICK)
 	$(PY) -m benchmarks.speed.run --quick --out $(QUICK)
 	$(PY) -m benchmarks.against.run --quick --out $(QUICK)
 	$(PY) -m benchmarks.paper.charts --out $(QUICK)/paper

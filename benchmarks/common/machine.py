@@ -3,10 +3,15 @@
 import json
 import os
 import platform
+import subprocess
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 LIBRARIES = ("whoknows", "numpy", "scipy", "scikit-learn")
+STAMP = ("commit", "machine")  # columns that every row of a benchmark may carry
+MEASURED = ("src", "benchmarks/*.py")  # files whose changes since the commit are told
+ROOT = Path(__file__).parents[2]
 
 
 def describe() -> dict[str, str]:
@@ -14,6 +19,28 @@ def describe() -> dict[str, str]:
     words = {"processor": _processor(), "cores": str(os.cpu_count()), "memory": _memory()}
     words |= {"system": f"{platform.system()} {platform.machine()}", "Python": platform.python_version()}
     return words | {name: version(name) for name in LIBRARIES}
+
+
+@cache
+def stamp() -> dict[str, str]:
+    """Commit of the code and hardware, for the columns `STAMP` of a row."""
+    return {"commit": commit(ROOT), "machine": hardware(describe())}
+
+
+def commit(folder: Path) -> str:
+    """Short hash of the commit that is checked out, with "+" if the code was changed; or "unknown"."""
+    found = _git(folder, "rev-parse", "--short=7", "HEAD")
+    changed = _git(folder, "status", "--porcelain", "--", *MEASURED)
+    return f"{found}{'+' if changed else ''}" if found else "unknown"
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """Output of a git command; empty if it fails or there is no git."""
+    try:
+        done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip()
 
 
 def record(path: Path) -> None:

@@ -122,7 +122,7 @@ def _file(name: str) -> str:
 
 def _read_paper(name: str, path: Path) -> tuple[DataSet, Iterable[Floats]]:
     """Read a numeric table with the true label in the last column; return it with the numbers to check."""
-    table = _read_csv(path, "target")
+    table = read_csv(path, "target")
     features = [column for column in table if column != "target"]
     if not features:
         raise InputError(f"{path.name}: expected columns of features besides 'target', got none.")
@@ -132,7 +132,7 @@ def _read_paper(name: str, path: Path) -> tuple[DataSet, Iterable[Floats]]:
 
 def _read_crowd(name: str, folder: Path, label: str) -> tuple[DataSet, Iterable[Floats]]:
     """Read a folder of items, annotations, true labels and embeddings, and the numbers to check."""
-    items, said = _read_items(folder), _read_csv(folder / "annotations.csv", "item", "annotator")
+    items, said = _read_items(folder), read_csv(folder / "annotations.csv", "item", "annotator")
     ids = list(items.pop("item"))
     X, features = _read_features(folder, items, len(ids))
     z = _read_truth(folder / "truth.csv", ids)
@@ -152,7 +152,7 @@ def _read_crowd(name: str, folder: Path, label: str) -> tuple[DataSet, Iterable[
 def _read_items(folder: Path) -> Table:
     """Read the table of items from items.csv or items.parquet."""
     if (folder / "items.csv").exists():
-        return _read_csv(folder / "items.csv", "item")
+        return read_csv(folder / "items.csv", "item")
     if not (folder / "items.parquet").exists():
         raise FileNotFoundError(f"Expected items.csv or items.parquet in {folder}; found neither.")
     try:
@@ -180,13 +180,13 @@ def _read_truth(path: Path, ids: Sequence[str]) -> NDArray[Any] | None:
     """Read true labels in the order of the items; integers if there are no gaps."""
     if not path.exists():
         return None
-    table = _read_csv(path, "item", "label")
+    table = read_csv(path, "item", "label")
     truth = dict(zip(table["item"], _floats(table, "label"), strict=True))
     z = np.array([truth.get(item, np.nan) for item in ids])
     return z if np.isnan(z).any() else z.astype(int)
 
 
-def _read_csv(path: Path, *needed: str) -> Table:
+def read_csv(path: Path, *needed: str) -> Table:
     """Read the columns of a table by name."""
     if not path.exists():
         raise FileNotFoundError(f"Expected the file {path}, which does not exist: the set is not complete.")

@@ -97,6 +97,12 @@ def make_case(data: sets.DataSet, share: float, repeat: int) -> Case:
         raise ValueError(
             f"{data.name}: expected features, annotations and a truth, but one of them is missing."
         )
+    seen, used, test = split_items(data, share, repeat)
+    return case_of(data, seen, used, test)
+
+
+def split_items(data: sets.DataSet, share: float, repeat: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a mask of the training items, the items whose labels are used, and the test items."""
     order = np.random.default_rng(repeat).permutation(np.flatnonzero(data.annotations.labelled))
     seen = np.ones(len(data.X), dtype=bool)
     if "split" in data.columns:
@@ -105,7 +111,11 @@ def make_case(data: sets.DataSet, share: float, repeat: int) -> Case:
     else:
         n_test = round(HELD_OUT * len(order))
         test, order = order[:n_test], order[n_test:]
-    used = np.sort(order[: max(2, round(share * len(order)))])
+    return seen, np.sort(order[: max(2, round(share * len(order)))]), test
+
+
+def case_of(data: sets.DataSet, seen: np.ndarray, used: np.ndarray, test: np.ndarray) -> Case:
+    """Return the case with these training items, labelled items and test items."""
     z = np.searchsorted(data.annotations.labels, data.z)
     return Case(data.X[seen], _labels_of(data, used, seen), data.X[test], z[used], z[test])
 

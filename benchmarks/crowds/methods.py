@@ -27,6 +27,7 @@ from whoknows.estimators.baselines import DawidSkene, MajorityVoteClassifier
 from whoknows.estimators.baselines.two_step import majority, votes
 
 FOLDS = 5  # of the cross-validation for CROWDLAB, as in cleanlab's tutorial
+WEIGHTED_VOTES = ("Wawa", "ZeroBasedSkill")  # aggregators of crowd-kit
 SMALLEST = 1e-10  # lower bound of probabilities before taking logarithms
 TUNED = GridSearchCV(LogisticRegression(max_iter=1000), {"C": [1.0, 0.1, 0.01, 0.001, 0.0001]}, cv=3)
 
@@ -63,33 +64,57 @@ def trained(
     return MajorityVoteClassifier(estimator).fit(X, alone)
 
 
-def crowd_kit(kind: str, X: np.ndarray, Y: Annotations, X_new: np.ndarray) -> Answer:
-    """Run an aggregator of crowd-kit on a table of task, worker and label, without features."""
+def crowd_kit(kind: str, X: np.ndarray, Y: Annotations, X_new: np.ndarray, estimator: Any = None) -> Answer:
+    """Run an aggregator of crowd-kit on a table of task, worker and label, without features.
+
+    Aggregators that give no probabilities are taken as certain of their consensus.
+    """
     import pandas as pd
+
+    aggregator = aggregated(kind, pd.DataFrame({"task": Y.item, "worker": Y.annotator, "label": Y.label}))
+    rows = np.flatnonzero(Y.labelled)
+    consensus = aggregator.labels_.loc[rows].to_numpy()
+    prob = trained(X, Y, rows, consensus, estimator).predict_proba(X_new)
+    if not hasattr(aggregator, "probas_"):
+        return Answer(consensus, np.eye(Y.n_classes)[consensus], prob)
+    belief = aggregator.probas_.reindex(index=rows, columns=range(Y.n_classes)).fillna(0.0).to_numpy()
+    return Answer(consensus, belief, prob)
+
+
+def aggregated(kind: str, table: Any) -> Any:
+    """Return a fitted aggregator of crowd-kit.
+
+    Those that weight the vote by skills refuse to predict with current versions of scikit-learn, so their
+    last step, the weighted vote, is taken here.
+    """
     from crowdkit import aggregation
 
-    table = pd.DataFrame({"task": Y.item, "worker": Y.annotator, "label": Y.label})
     aggregator = getattr(aggregation, kind)()
-    rows = np.flatnonzero(Y.labelled)
-    consensus = aggregator.fit_predict(table).loc[rows].to_numpy()
-    belief = aggregator.probas_.reindex(index=rows, columns=range(Y.n_classes)).fillna(0.0).to_numpy()
-    return Answer(consensus, belief, trained(X, Y, rows, consensus).predict_proba(X_new))
+    if kind in WEIGHTED_VOTES:
+        return aggregation.MajorityVote().fit(table, skills=aggregator.fit(table).skills_)
+    aggregator.fit_predict(table)
+    return aggregator
 
 
 def crowdlab(X: np.ndarray, Y: Annotations, X_new: np.ndarray, estimator: Any = None) -> Answer:
     """Run cleanlab as in its tutorial: vote, cross-validated classifier, consensus of CROWDLAB."""
+    rows, quality = np.flatnonzero(Y.labelled), label_quality(X, Y, estimator)["label_quality"]
+    consensus = quality["consensus_label"].to_numpy().astype(int)
+    sure = quality["consensus_quality_score"].to_numpy()
+    belief = np.repeat((1 - sure)[:, None] / (Y.n_classes - 1), Y.n_classes, axis=1)
+    belief[np.arange(len(rows)), consensus] = sure
+    return Answer(consensus, belief, trained(X, Y, rows, consensus, estimator).predict_proba(X_new))
+
+
+def label_quality(X: np.ndarray, Y: Annotations, estimator: Any = None) -> dict[str, Any]:
+    """Tables of CROWDLAB on the labelled items: consensus, every label, every annotator."""
     from cleanlab.multiannotator import get_label_quality_multiannotator, get_majority_vote_label
 
     rows = np.flatnonzero(Y.labelled)
     y = Y[rows].to_matrix()
     vote = get_majority_vote_label(y, verbose=False)
     prob = cross_validated(X, Y, rows, vote, estimator)
-    quality = get_label_quality_multiannotator(y, prob, verbose=False)["label_quality"]
-    consensus = quality["consensus_label"].to_numpy().astype(int)
-    sure = quality["consensus_quality_score"].to_numpy()
-    belief = np.repeat((1 - sure)[:, None] / (Y.n_classes - 1), Y.n_classes, axis=1)
-    belief[np.arange(len(rows)), consensus] = sure
-    return Answer(consensus, belief, trained(X, Y, rows, consensus, estimator).predict_proba(X_new))
+    return get_label_quality_multiannotator(y, prob, verbose=False)
 
 
 def cross_validated(
@@ -108,23 +133,28 @@ def cross_validated(
 
 
 def annotator_lr(X: np.ndarray, Y: Annotations, X_new: np.ndarray) -> Answer:
-    """Run scikit-activeml's model after Raykar et al. (2010): a classifier and confusion matrices.
+    """Run scikit-activeml's model after Raykar et al. (2010): a classifier and confusion matrices."""
+    model, belief, scaler = fitted_annotator_lr(X, Y)
+    return Answer(belief.argmax(axis=1), belief, model.predict_proba(scaler.transform(X_new)))
 
-    It drops unlabelled items and has no consensus, so the consensus is computed by Bayes' rule from its
+
+def fitted_annotator_lr(X: np.ndarray, Y: Annotations) -> tuple[Any, np.ndarray, StandardScaler]:
+    """Return the model, its belief about each labelled item and the scaler of its features.
+
+    It drops unlabelled items and has no consensus, so the belief is computed by Bayes' rule from its
     parameters.
     """
     from skactiveml.classifier.multiannotator import AnnotatorLogisticRegression
 
     rows, scaler = np.flatnonzero(Y.labelled), StandardScaler().fit(X)
-    X, X_new = scaler.transform(X), scaler.transform(X_new)
+    X = scaler.transform(X)
     model = AnnotatorLogisticRegression(classes=list(range(Y.n_classes)), random_state=0)
     model.fit(X[rows], Y[rows].to_matrix())
     log_belief = np.log(np.maximum(model.predict_proba(X), SMALLEST))
     log_confusion = np.log(np.maximum(model.Alpha_, SMALLEST))
     np.add.at(log_belief, Y.item, log_confusion[Y.annotator, :, Y.label])
     belief = np.exp(log_belief - log_belief.max(axis=1, keepdims=True))[rows]
-    belief /= belief.sum(axis=1, keepdims=True)
-    return Answer(belief.argmax(axis=1), belief, model.predict_proba(X_new))
+    return model, belief / belief.sum(axis=1, keepdims=True), scaler
 
 
 @dataclass(frozen=True)

@@ -43,14 +43,21 @@ def split(X: Any, z: Any, labels: Any, repeat: int, fold: int, proportion: float
 
     ``labels`` (n_items, n_annotators) are complete. Smaller shares are subsets of larger ones.
     """
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED + repeat).split(X, z)
-    train, test = list(folds)[fold]
-    order = np.random.default_rng([SEED + repeat, fold]).permutation(len(train))
-    seen = order[: max(2, round(proportion * len(train)))]
+    train, test, seen = split_items(X, z, repeat, fold, proportion)
     y = np.full((len(train), labels.shape[1]), np.nan)
     y[seen] = labels[train][seen]
     Y = Annotations.from_matrix(y, labels=np.unique(z))
     return Draw(X[train], Y, X[test], z[test])
+
+
+def split_items(
+    X: Any, z: Any, repeat: int, fold: int, proportion: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return training items, test items, and positions of the training items that keep their labels."""
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED + repeat).split(X, z)
+    train, test = list(folds)[fold]
+    order = np.random.default_rng([SEED + repeat, fold]).permutation(len(train))
+    return train, test, order[: max(2, round(proportion * len(train)))]
 
 
 def evaluate(

@@ -3,6 +3,8 @@
 import io
 import json
 import platform
+import re
+import subprocess
 
 import pytest
 
@@ -136,3 +138,19 @@ def test_a_machine_is_recorded_once_and_without_its_host_name(tmp_path):
     (described,) = json.loads(path.read_text("utf-8"))
     assert {"processor", "cores", "memory", "system", "Python", "numpy"} <= set(described)
     assert platform.node() not in described.values()
+
+
+def test_rows_carry_the_commit_and_tell_whether_the_code_was_changed(tmp_path):
+    assert machine.commit(tmp_path) == "unknown"
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "model.py").write_text("one = 1\n")
+    author = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    for arguments in (("init", "-q"), ("add", "."), (*author, "commit", "-qm", "first")):
+        subprocess.run(["git", *arguments], cwd=tmp_path, check=True)
+    clean = machine.commit(tmp_path)
+    assert re.fullmatch("[0-9a-f]{7}", clean)
+    (tmp_path / "notes.txt").write_text("not code\n")
+    assert machine.commit(tmp_path) == clean
+    (tmp_path / "src" / "model.py").write_text("one = 2\n")
+    assert machine.commit(tmp_path) == f"{clean}+"
+    assert set(machine.stamp()) == set(machine.STAMP)

@@ -9,7 +9,7 @@ from itertools import product
 import pandas as pd
 import pytest
 
-from benchmarks import page
+from benchmarks import overview, page, parts
 from benchmarks.common import verdicts
 from benchmarks.common.charts import squeezed
 from benchmarks.common.tables import fixed, markdown
@@ -77,7 +77,7 @@ README = {  # names in its table
 def test_the_readme_agrees_with_the_results_on_the_papers_data_sets():
     text = (page.PAGE.parents[1] / "README.md").read_text("utf-8")
     words = " ".join(text.split())
-    wide = page.comparable(page.RESULTS)
+    wide = overview.comparable(page.RESULTS)
     means = summary.cell_means(wide).mean()
     for name, method in README.items():
         points = "" if method == "vote" else f"{fixed(100 * (means[method] - means['vote']), 1, '+')} "
@@ -104,29 +104,29 @@ def test_the_readme_names_claims_that_do_not_reproduce():
 
 def test_the_readme_agrees_with_the_results_on_real_crowds():
     text = (page.PAGE.parents[1] / "README.md").read_text("utf-8")
-    rows = page.PARTS["crowds"].read(page.RESULTS)
+    rows = parts.PARTS["crowds"].read(page.RESULTS)
     told = text[text.index("**Real crowds.**") : text.index("## Cite")]
-    for figure in page.crowds_summary.compared(rows, whole=True).itertuples():
+    for figure in overview.crowds_summary.compared(rows, whole=True).itertuples():
         assert fixed(figure.ours, 3) in told
         assert fixed(figure.theirs, 3) in told
-    seconds = page.crowds_summary.means(rows, "cpu_seconds").loc[("labelme", 1.0)]
+    seconds = overview.crowds_summary.means(rows, "cpu_seconds").loc[("labelme", 1.0)]
     words = " ".join(told.split())
     assert f"{fixed(seconds['AutoCrowdClassifier'], 0)} CPU seconds" in words
     assert f"the next best method takes {fixed(seconds['CROWDLAB + tuned LR'], 0)} (" in words
-    each, whole = (page.crowds_summary.compared(rows, mean)["held"] for mean in (False, True))
+    each, whole = (overview.crowds_summary.compared(rows, mean)["held"] for mean in (False, True))
     assert f"in {summary.count(whole)} of these means, and in {summary.count(each)} comparisons" in words
 
 
 def test_its_pictures_exist():
     links = page.LINK.findall(page.PAGE.read_text("utf-8"))
     assert [link for link in links if not (page.PAGE.parent / link).exists()] == []
-    run = [part for part in page.PARTS.values() if part.is_there(page.RESULTS)]
+    run = [part for part in parts.PARTS.values() if part.is_there(page.RESULTS)]
     assert len(links) == sum(len(part.images) for part in run)
 
 
 def test_without_results_every_section_says_so(tmp_path):
     text = page.page(tmp_path, tmp_path / "page.md")
-    assert text.count("Not run yet (`python -m benchmarks.") == len(page.PARTS) == 6
+    assert text.count("Not run yet (`python -m benchmarks.") == len(parts.PARTS) == 8
     assert not page.LINK.search(text)
     assert "clearly more accurate" not in text
     assert {HOLDS, PART, FAILS}.isdisjoint(re.findall(r"\| (\w[\w ]*\w) +(?=\|)", text))
@@ -156,8 +156,8 @@ def test_a_method_that_was_not_run_everywhere_leaves_a_benchmark_incomplete(resu
     rows = pd.read_csv(path)
     stopped = (rows["method"] == "auto") & (rows["fold"] > 0)
     rows[~stopped].to_csv(path, index=False)
-    assert page.PARTS["figure3"].done(results) == 6  # one fold of two sets at three proportions
-    wide = page.comparable(results)
+    assert parts.PARTS["figure3"].done(results) == 6  # one fold of two sets at three proportions
+    wide = overview.comparable(results)
     assert set(wide.index.get_level_values("fold")) == {0}
 
 
@@ -182,10 +182,10 @@ def test_data_sets_where_the_majority_class_is_more_accurate_are_named(results, 
 def test_run_times_are_on_the_page(results, tmp_path):
     measured = {"world": "labelled-10k", "method": "AutoCrowdClassifier", "cpu_seconds": 7.3}
     measured |= {"version": "whoknows 1", "error": ""}
-    for part, module in (("speed", page.speed), ("against", page.against)):
+    for part, module in (("speed", parts.speed), ("against", parts.against)):
         columns = [*module.KEY, *module.VALUES]
         row = pd.DataFrame([dict.fromkeys(columns, 1) | measured], columns=columns)
-        row.to_csv(results / page.PARTS[part].file, index=False)
+        row.to_csv(results / parts.PARTS[part].file, index=False)
     text = page.page(results, tmp_path / "page.md")
     speed = text.partition("## Speed\n")[2].partition("## How")[0]
     assert speed.count(" 7.3 |") == 2
