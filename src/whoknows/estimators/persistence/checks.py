@@ -10,8 +10,8 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields
-from functools import reduce
+from dataclasses import fields, is_dataclass
+from functools import cache, reduce
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -114,14 +114,23 @@ _KINDS = {np.float64: "biuf", np.bool_: "b", np.int32: "i", np.int64: "i"}  # ot
 # --- one field --------------------------------------------------------------------------------------
 
 
-def fields_of(cls: type) -> dict[str, Any]:
-    """Type of each field that a file may hold of a class of models, by name."""
-    return ESTIMATOR_FIELDS[cls] if cls in ESTIMATOR_FIELDS else get_type_hints(cls)
+@cache
+def field_types(cls: type) -> dict[str, Any]:
+    """Type of each field that a file holds of a class, by name; of a sparse matrix it is checked later."""
+    if cls in ESTIMATOR_FIELDS:
+        return ESTIMATOR_FIELDS[cls]
+    if not is_dataclass(cls):
+        return dict.fromkeys(("data", "indices", "indptr", "shape"), Any)
+    hints = get_type_hints(cls)
+    return {field.name: hints[field.name] for field in fields(cls)}
 
 
 def check_field(cls: type, name: str, value: Any) -> None:
-    """Refuse a value that is not of the type of its field, or not finite."""
-    if not _fits(value, fields_of(cls)[name]):
+    """Refuse a field that a class does not have, or a value not of its type, or not finite."""
+    types = field_types(cls)
+    if name not in types:
+        raise ValueError(f"{cls.__name__} has no place for {name!r}")
+    if not _fits(value, types[name]):
         raise ValueError(f"{cls.__name__} has no place for {_words(value)} as {name!r}")
     if name not in _MAY_BE_NAN and not _is_finite(value):
         raise ValueError(f"{name!r} of {cls.__name__} holds a number that is missing or infinite")

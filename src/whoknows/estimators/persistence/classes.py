@@ -11,59 +11,37 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from whoknows.data.annotations import Annotations
-from whoknows.estimators.auto.ensemble import AutoCrowdClassifier
-from whoknows.estimators.auto.members import Member
-from whoknows.estimators.auto.selection import HeldOutScores, Selection
-from whoknows.estimators.classifier import CrowdClassifier
+from whoknows.data import annotations
+from whoknows.estimators import fitted_pair, prepared_model
+from whoknows.estimators.auto import members, selection
 from whoknows.estimators.fitted_pair import FittedPair
-from whoknows.estimators.inputs.preprocessing import Preprocessing, Scale
-from whoknows.estimators.inputs.training_data import TrainingData
+from whoknows.estimators.inputs import preprocessing, training_data
 from whoknows.estimators.persistence.checks import (
     ESTIMATOR_FIELDS,
     check_field,
     check_fitted_fields,
     check_object,
+    field_types,
 )
-from whoknows.estimators.prepared_model import LabelUnits, PreparedModel
-from whoknows.estimators.regressor import CrowdRegressor
-from whoknows.fit.items import Items
-from whoknows.fit.laplace import Covariances
+from whoknows.estimators.prepared_model import LabelUnits
+from whoknows.fit import items, laplace, objective, solve
 from whoknows.fit.objective import Model
-from whoknows.fit.solve import Solution
-from whoknows.model import graph, maps
-from whoknows.model.annotators import (
-    BernoulliAnnotators,
-    BiasedAnnotators,
-    ConfusionAnnotators,
-    GaussianAnnotators,
-    OrderedAnnotators,
-)
-from whoknows.model.annotators.population import CrowdBelief, Population
-from whoknows.model.evidence import QuadraticEvidence
-from whoknows.model.gaussian import Belief
-from whoknows.model.graph.anchors import AnchoredGraph, AnchorSums
-from whoknows.model.posterior import GaussianPosterior
-from whoknows.model.truth import GraphTruth, LogisticTruth, OrderedTruth
-from whoknows.model.truth.graph import AnchoredPosterior, AnchorField, GraphBelief, ItemField
-from whoknows.model.truth.linear import LinearBelief, LinearTruth
-from whoknows.model.truth.logistic import CrossFitBelief
+from whoknows.model import annotators, evidence, gaussian, graph, maps, posterior, truth
+from whoknows.model.annotators import population
+from whoknows.model.settings import Settings
+from whoknows.model.truth import LogisticTruth, linear, logistic
 
-ESTIMATORS = (CrowdClassifier, CrowdRegressor, AutoCrowdClassifier)
-_TRUTH = (LogisticTruth, OrderedTruth, LinearTruth, GraphTruth)
-_ANNOTATORS = (
-    *(BernoulliAnnotators, ConfusionAnnotators, GaussianAnnotators, OrderedAnnotators, BiasedAnnotators),
-    Population,
-)
-_MAPS = (maps.LinearMap, maps.NoMap, maps.RbfMap, maps.SpectralMap, maps.ClusterMap)
-_GRAPHS = (graph.AutoGraph, graph.GaussianGraph, graph.KnnGraph, graph.AnchorGraph, graph.PrecomputedGraph)
-_FITTED = (
-    *(Annotations, TrainingData, Items, Scale, Preprocessing, LabelUnits, PreparedModel, Model, FittedPair),
-    *(Member, Solution, Covariances, HeldOutScores, Selection),
-    *(Belief, CrowdBelief, CrossFitBelief, LinearBelief, GraphBelief, GaussianPosterior, QuadraticEvidence),
+ESTIMATORS = tuple(ESTIMATOR_FIELDS)
+_SPARSE = (sp.csr_array, sp.csr_matrix)
+_DATA = (
+    *(annotations.Annotations, training_data.TrainingData, items.Items, members.Member),
+    *(preprocessing.Scale, preprocessing.Preprocessing, prepared_model.PreparedModel, LabelUnits),
+    *(Model, FittedPair, solve.Solution, laplace.Covariances, selection.HeldOutScores, selection.Selection),
+    *(gaussian.Belief, population.CrowdBelief, logistic.CrossFitBelief, linear.LinearBelief),
+    *(posterior.GaussianPosterior, evidence.QuadraticEvidence, truth.graph.AnchoredPosterior),
+    *(truth.graph.GraphBelief, truth.graph.AnchorField, truth.graph.ItemField),
     *(maps.LinearFeatures, maps.RbfFeatures, maps.SpectralFeatures, maps.ClusterFeatures),
-    *(AnchoredGraph, AnchorSums, graph.ann.Lists),
-    *(AnchoredPosterior, AnchorField, ItemField),
+    *(graph.anchors.AnchoredGraph, graph.anchors.AnchorSums, graph.ann.Lists),
 )
 
 
@@ -74,30 +52,20 @@ class CheckpointStep:
     result: Any
 
 
-_SPARSE = (sp.csr_array, sp.csr_matrix)
+_PIECES = {
+    name: piece
+    for module in (annotators, truth, graph, maps)
+    for name, piece in vars(module).items()
+    if isinstance(piece, type) and issubclass(piece, Settings) and is_dataclass(piece)
+}
 CLASSES: dict[str, type] = {
-    **{
-        cls.__name__: cls
-        for cls in (*ESTIMATORS, *_TRUTH, *_ANNOTATORS, *_MAPS, *_GRAPHS, *_FITTED, *_SPARSE, CheckpointStep)
-    },
+    **_PIECES,
+    **{cls.__name__: cls for cls in (*ESTIMATORS, *_DATA, *_SPARSE, CheckpointStep)},
     "GaussianWeights": graph.weighted._GaussianWeights,
     "KnnWeights": graph.weighted._KnnWeights,
     "GivenWeights": graph.weighted._GivenWeights,
 }
 _NAMES = {cls: name for name, cls in CLASSES.items()}
-
-
-def field_names(cls: type) -> tuple[str, ...]:
-    """Names of the fields that a file holds of a class.
-
-    For an estimator those of `ESTIMATOR_FIELDS`, which leaves out where it was fitted (engine, device) and
-    attributes that a user added.
-    """
-    if cls in ESTIMATORS:
-        return tuple(ESTIMATOR_FIELDS[cls])
-    if is_dataclass(cls):
-        return tuple(field.name for field in fields(cls))
-    return ("data", "indices", "indptr", "shape")
 
 
 def take_apart(thing: Any) -> tuple[str, dict[str, Any]] | None:
@@ -107,7 +75,7 @@ def take_apart(thing: Any) -> tuple[str, dict[str, Any]] | None:
     cls = type(thing)
     if cls not in _NAMES:
         return None
-    return _NAMES[cls], {name: getattr(thing, name) for name in field_names(cls) if hasattr(thing, name)}
+    return _NAMES[cls], {name: getattr(thing, name) for name in field_types(cls) if hasattr(thing, name)}
 
 
 def put_together(name: str, content: dict[str, Any]) -> Any:
@@ -119,13 +87,10 @@ def put_together(name: str, content: dict[str, Any]) -> Any:
     if name not in CLASSES:
         raise ValueError(f"{name!r} is no class of a model")
     cls = CLASSES[name]
-    unknown = [key for key in content if key not in field_names(cls)]
-    if unknown:
-        raise ValueError(f"{name} has no place for {unknown[0]!r}")
-    if cls in _SPARSE:
-        return _sparse(cls, **content)
     for key, value in content.items():
         check_field(cls, key, value)
+    if cls in _SPARSE:
+        return _sparse(cls, **content)
     made = cls(
         **{field.name: content[field.name] for field in fields(cls) if field.init and field.name in content}
     )
