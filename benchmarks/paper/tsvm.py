@@ -99,8 +99,10 @@ class TransductiveSVM(Baseline):
         f = with_constant(self._scaled(X)) @ self._coefficients.T
         return f[:, 1] if f.shape[1] == 2 else f
 
-    def _predict(self, X: Array) -> NDArray[Any]:
-        return (with_constant(X) @ self._coefficients.T).argmax(axis=1)
+    def predict(self, X: Any) -> Any:
+        """Return the predicted class of each item: (n_items,)."""
+        f = with_constant(self._scaled(X)) @ self._coefficients.T
+        return self.classes_[f.argmax(axis=1)]
 
     def _learn(self, X: Array, annotations: Annotations) -> None:
         vote = np.where(annotations.labelled, majority(votes(annotations)), -1)

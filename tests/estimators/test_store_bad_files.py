@@ -70,8 +70,9 @@ def test_other_files_are_no_model_files(saved, tmp_path):
     refused(tmp_path / "zero\0", "cannot be read|no such file")
     refused(tmp_path, "is not a file; expected one that model.save")
     path = tmp_path / "other"
+    path.write_bytes(b"")
+    refused(path, "is empty")
     for data in (
-        b"",
         b"PK",
         b"item,annotator,label\n",
         pickle.dumps(fitted()),
@@ -165,17 +166,13 @@ def test_zip_bombs_are_refused_before_they_go_off(saved, tmp_path):
     members, path = members_of(saved), tmp_path / "bomb.whoknows"
     write(path, members | {"arrays/0.npy": bytes(50_000_000)}, zipfile.ZIP_DEFLATED)
     assert path.stat().st_size < 200_000
-    refused(path, r"would unpack arrays/0.npy from [\d,]+ bytes to 50,000,000")
+    refused(path, r"takes more than \d+ MiB once decompressed")
     total = sum(map(len, members.values()))
-    refused(
-        saved,
-        f"unpacks to {total:,} bytes; the limit is 1,000. If you trust it, pass limit={total}",
-        limit=1000,
-    )
+    refused(saved, "takes more than 1000 bytes once decompressed or parsed, which is the limit", limit=1000)
     assert load(saved, limit=total).n_features_in_ == 3
-    refused(write(path, members, zipfile.ZIP_LZMA), "packs model.json in an unusual way")
+    refused(write(path, members, zipfile.ZIP_LZMA), "packs 'model.json' in an unusual way")
     refused(
-        write(path, members | {"model.json": b" " * (archive.MOST_JSON + 1)}),
+        forge(path, members, lambda content: b" " * (archive.MOST_JSON + 1)),
         "a model.json of more than 64 MiB",
     )
 
@@ -183,14 +180,14 @@ def test_zip_bombs_are_refused_before_they_go_off(saved, tmp_path):
 def test_members_that_share_their_bytes_are_refused(saved, tmp_path):
     """The bomb whose members lie over each other: each unpacks to a hundred times what they share."""
     path = tmp_path / "bomb.whoknows"
-    data = np.random.default_rng(0).bytes(10_000) * 9
+    data = np.random.default_rng(0).bytes(1_000) * 90
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("arrays/0.npy", data)
         for number in range(1, 20):
             twin = copy.copy(file.infolist()[0])
             twin.filename = f"arrays/{number}.npy"
             file.filelist.append(twin)
-    refused(path, "has members longer than itself")
+    refused(path, "takes more than .* once decompressed")
 
 
 @pytest.mark.parametrize("declared", [5, 100, 2**31])
@@ -200,7 +197,7 @@ def test_a_size_that_is_not_true_is_refused(declared, saved, tmp_path):
         for name, data in members_of(saved).items():
             file.writestr(name, data)
         file.infolist()[0].file_size = declared  # what the table of contents will say
-    refused(path, "is cut off or damaged|was damaged or changed|would unpack")
+    refused(path, "is cut off or damaged|was damaged or changed|takes more than")
 
 
 @pytest.mark.parametrize(

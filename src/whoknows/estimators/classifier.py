@@ -24,7 +24,6 @@ from whoknows.estimators.inputs.training_data import TrainingData, check_labels,
 from whoknows.estimators.inputs.validation import all_or_nothing
 from whoknows.estimators.prepared_model import (
     PreparedModel,
-    describe_graphs,
     is_still_valid,
     prepare_classifier,
 )
@@ -212,11 +211,14 @@ class CrowdClassifier(CrowdClassifierMixin):
         self._pair, self._training_data = pair, data
         self._set_attributes()
         checkpoint = start.get("checkpoint")
-        if checkpoint is not None and checkpoint.step("fit").is_done:
-            block = partial(_consensus_of_block, pair, data)
-            self.posterior_ = checkpoint.in_pieces("consensus", block, X, pair.prepared.needs_all)
-        else:
+        if checkpoint is None or not checkpoint.step("fit").is_done:
             self.posterior_ = consensus(pair, X, data).prob
+            return self
+
+        def of_block(X: Array, rows: slice) -> Array:
+            return consensus(pair, X, data[rows]).prob
+
+        self.posterior_ = checkpoint.in_pieces("consensus", of_block, X, pair.prepared.needs_all)
         return self
 
     def _fit_pair(
@@ -258,10 +260,8 @@ class CrowdClassifier(CrowdClassifierMixin):
     def _set_attributes(self) -> None:
         """Set the attributes that follow from the fitted pair and the training data."""
         pair, data = self._pair, self._training_data
-        self.n_features_in_ = pair.prepared.preprocessing.n_features
+        self._set_attributes_of(pair)
         self.classes_, self.annotators_ = data.annotations.labels, data.annotations.annotators
-        self.graph_, self.solver_ = describe_graphs(pair.prepared), pair.solution.solver
-        self.bound_history_, self.n_iter_ = pair.history, len(pair.history)
         for name in (*COEFFICIENTS, "annotator_severity_"):
             vars(self).pop(name, None)
         vars(self).update(coefficients(pair) | severity(pair))
@@ -305,15 +305,11 @@ class CrowdClassifier(CrowdClassifierMixin):
         tags.classifier_tags.multi_class = not (self.truth == "gp" or isinstance(self.truth, GraphTruth))
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit has completed."""
-        return "_pair" in vars(self)
-
     # --- inside, on validated input ----------------------------------------------------------------
 
     def _previous_posterior(self, X: Array, annotations: Annotations, rows: Any) -> Array | None:
         """Return the previous fit's posterior of some items, with ``warm_start`` and if it applies."""
-        if not (self.warm_start and self.__sklearn_is_fitted__()):
+        if not self.warm_start or "_pair" not in vars(self):
             return None
         prepared = self._pair.prepared
         same_classes = np.array_equal(self.classes_, annotations.labels)
@@ -334,7 +330,3 @@ def start_of_update(
         return None, None
     rows = rows_of(annotations.annotators, known.annotations.annotators)
     return pair.prepared, for_annotators(pair.solution, rows, annotations.labels_per_annotator > 0)
-
-
-def _consensus_of_block(pair: FittedPair, data: TrainingData, X: Array, rows: slice) -> Array:
-    return consensus(pair, X, data[rows]).prob

@@ -117,8 +117,8 @@ class FittedPair:
 
     def prob(self, items: Items) -> Array:
         """p(z | x), on the device of the items: (n_items, n_classes)."""
-        log_p = self.prepared.model.truth.log_predict(self.solution.truth, items.X_truth)
-        return namespace(log_p).exp(log_p)
+        log_prob = self.prepared.model.truth.log_predict(self.solution.truth, items.X_truth)
+        return namespace(log_prob).exp(log_prob)
 
     def log_each_label(self, items: Items) -> Array:
         """log p(label | x, z) of each label by itself: (n_labels, n_classes)."""
@@ -167,17 +167,11 @@ def fit_pair(
 
 def consensus(pair: FittedPair, X: Array, data: TrainingData) -> Posterior:
     """p(z | x, labels) of all rows of X, block by block."""
-    return joined([pair.posterior(items) for items in pair.prepared.blocks(X, data)])
-
-
-def joined(parts: list[Any]) -> Posterior:
-    """Join the posteriors of consecutive blocks of items."""
-    if isinstance(parts[0], GaussianPosterior):
-        mean, variance = (
-            np.concatenate(each) for each in zip(*((p.mean, p.variance) for p in parts), strict=True)
-        )
-        return GaussianPosterior(mean, variance)
-    return CategoricalPosterior(np.concatenate([to_numpy(part.prob) for part in parts]))
+    parts: list[Any] = [pair.posterior(items) for items in pair.prepared.blocks(X, data)]
+    if pair.prepared.units is None:
+        return CategoricalPosterior(np.concatenate([part.prob for part in parts]))
+    mean, variance = (np.concatenate([getattr(p, name) for p in parts]) for name in ("mean", "variance"))
+    return GaussianPosterior(mean, variance)
 
 
 def typical_rows(n_items: int) -> Rows:

@@ -12,26 +12,25 @@ from scipy.stats import norm
 
 from whoknows._array import Array, Rows, to_numpy
 from whoknows.data.dataframes import write_long
-from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Covariances
 from whoknows.model.gaussian import Belief
 from whoknows.model.protocols import IntervalTruth, require
+from whoknows.model.settings import Rule, check_value, is_number
 
 Interval = tuple[Array, Array, Array]  # the estimate, its lower and its upper limit
 
 GRID = np.linspace(-1, 1, 9)  # points of the interval of the log-odds at which the probability is evaluated
 AT_ONCE = 4_000_000  # numbers in memory at once
 SHOWN = 20  # rows of a printed ranking
+LEVEL: Rule = ("a number between 0 and 1, such as 0.9", lambda value: is_number(value) and 0 < value < 1)
 
 
 def check_level(level: Any) -> float:
     """Return the half-width of an interval of this level in standard deviations."""
-    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
-        raise InputError(f"level must be a number between 0 and 1, such as 0.9; got {level!r}.")
-    return float(norm.ppf(0.5 + level / 2))
+    return float(norm.ppf(0.5 + check_value("level", level, LEVEL) / 2))
 
 
 def prob_interval(pair: FittedPair, items: Items, level: float) -> Interval:
@@ -73,22 +72,13 @@ def class_interval(
 
 def expertise_interval(pair: FittedPair, items: Items, level: float, rows: Rows) -> Interval:
     """Expertise with limits: three (n_items, n_rows); ``rows`` as in `FittedPair.expertise`."""
-    reach, annotators, theta = (
-        check_level(level),
-        pair.prepared.model.annotators,
-        pair.solution.annotators.mean,
-    )
-    prob, value, X_annotators = (
-        to_numpy(pair.prob(items)),
-        pair.expertise(items, rows),
-        items.on_host.X_annotators,
-    )
-    size = 1 + X_annotators.shape[0] * theta.shape[1] * prob.shape[1] // AT_ONCE
+    annotators, theta, X = pair.prepared.model.annotators, pair.solution.annotators.mean, items.on_host
+    prob, value, reach = to_numpy(pair.prob(items)), pair.expertise(items, rows), check_level(level)
     low, high = np.empty_like(value), np.empty_like(value)
-    for part in np.array_split(np.arange(len(X_annotators)), size):
+    for part in np.array_split(np.arange(len(prob)), 1 + prob.size * theta.shape[1] // AT_ONCE):
 
         def expertise(points: Array, part: Rows = part) -> Array:
-            return np.asarray(annotators.expertise(Belief(points), X_annotators[part], prob[part]))
+            return np.asarray(annotators.expertise(Belief(points), X.X_annotators[part], prob[part]))
 
         for column, row in enumerate(rows):
             centre, sd = sigma_points(expertise, theta[row], pair.covariances.annotators[row])

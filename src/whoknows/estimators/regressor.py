@@ -15,7 +15,7 @@ from whoknows.estimators.base import CrowdEstimator, is_truth_vector
 from whoknows.estimators.fitted_pair import consensus, fit_pair, typical_rows
 from whoknows.estimators.inputs.training_data import TrainingData, check_numbers, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing
-from whoknows.estimators.prepared_model import describe_graphs, prepare_regressor
+from whoknows.estimators.prepared_model import prepare_regressor
 from whoknows.fit.engines import Serial
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback
@@ -147,9 +147,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
     def _set_attributes(self) -> None:
         """Set the attributes that follow from the fitted pair."""
         pair = self._pair
-        self.n_features_in_ = pair.prepared.preprocessing.n_features
-        self.graph_, self.solver_ = describe_graphs(pair.prepared), pair.solution.solver
-        self.bound_history_, self.n_iter_ = pair.history, len(pair.history)
+        self._set_attributes_of(pair)
         scale, theta = pair.prepared.units.scale, pair.solution.annotators.mean
         self.annotator_bias_ = scale * pair.prepared.model.annotators.bias(theta)[:-1]
         self.noise_ = scale * float(np.sqrt(pair.solution.truth.noise))
@@ -206,10 +204,6 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
         if is_truth_vector(y):
             return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
         return self._score_annotations(X, y, sample_weight)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit has completed."""
-        return "_pair" in vars(self)
 
     def _items(self, X: Any, y: Any = None, unknown: str = "error") -> Items:
         """Validate X, and labels if there are any, and return their features."""

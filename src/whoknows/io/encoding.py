@@ -26,6 +26,7 @@ MAX_LINE = 1 << 24  # characters of one line of CSV or JSONL
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError)
+_NOT_UNPACKED = "cannot be unpacked ({}). Export it again, without a password."
 _PART = 1 << 26  # bytes read at a time
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _NOT_TEXT = (
@@ -181,21 +182,24 @@ def _encoding(data: bytes) -> tuple[str, int]:
 # --- zip archives -----------------------------------------------------------------------------------
 
 
-def unzip(data: bytes, path: Path, limit: int, keep: Callable[[str], bool]) -> dict[str, bytes]:
+def unzip(
+    data: bytes, path: Path, limit: int, keep: Callable[[str], bool], problem: str = _NOT_UNPACKED
+) -> dict[str, bytes]:
     """Return the files of a zip archive by name, those that ``keep`` accepts.
 
-    No more is decompressed than the table of contents declares, whatever the archive holds.
+    No more is decompressed than the table of contents declares, whatever the archive holds; ``keep`` is asked
+    about all names before anything is decompressed, and may refuse one. ``problem`` describes a damaged file.
     """
-    problem = "cannot be unpacked ({}). Export it again, without a password."
     with reading(path, problem, *_BROKEN), zipfile.ZipFile(io.BytesIO(data)) as archive:
-        infos = [info for info in archive.infolist() if not info.is_dir()]
-        if any(info.filename == "[Content_Types].xml" for info in infos):
+        if "[Content_Types].xml" in archive.namelist():
             raise FileError(path, "is an Excel workbook or another Office document. Save it as CSV.")
+        kept = [info for info in archive.infolist() if keep(info.orig_filename)]
+        infos = [info for info in kept if not info.filename.endswith("/")]
         refuse_expansion(sum(info.file_size for info in infos), limit, path)
         odd = next((info.filename for info in infos if info.compress_type not in _METHODS), None)
         if odd is not None:
             raise FileError(path, f"packs {odd!r} in an unusual way. Zip it again.")
-        return {info.filename: _member(archive, info) for info in infos if keep(info.filename)}
+        return {info.filename: _member(archive, info) for info in infos}
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

@@ -15,7 +15,8 @@ Rule = tuple[str, Callable[[Any], bool]]  # its description, and the test
 Rules = dict[str, Rule]
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite real number, and not a boolean."""
     return not isinstance(value, bool) and isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
@@ -27,9 +28,9 @@ def at_least(least: int) -> Rule:
     )
 
 
-POSITIVE: Rule = ("a number above 0", lambda value: _is_number(value) and value > 0)
-NOT_NEGATIVE: Rule = ("a number of 0 or more", lambda value: _is_number(value) and value >= 0)
-SHARE: Rule = ("a number from 0 to below 1", lambda value: _is_number(value) and 0 <= value < 1)
+POSITIVE: Rule = ("a number above 0", lambda value: is_number(value) and value > 0)
+NOT_NEGATIVE: Rule = ("a number of 0 or more", lambda value: is_number(value) and value >= 0)
+SHARE: Rule = ("a number from 0 to below 1", lambda value: is_number(value) and 0 <= value < 1)
 COUNT: Rule = at_least(1)
 YES_OR_NO: Rule = ("True or False", lambda value: isinstance(value, (bool, np.bool_)))
 
@@ -44,6 +45,20 @@ def is_a(kind: type) -> Rule:
     return f"a {kind.__name__}", lambda value: isinstance(value, kind)
 
 
+def check_value(name: str, value: Any, rule: Rule) -> Any:
+    """Return the value of a parameter; refuse an invalid one."""
+    words, holds = rule
+    if not holds(value):
+        raise InputError(f"{name} must be {words}; got {value!r}.")
+    return value
+
+
+def check_values(settings: Any, rules: Rules, prefix: str = "") -> None:
+    """Refuse invalid settings of an object; messages name them with the prefix."""
+    for name, rule in rules.items():
+        check_value(prefix + name, getattr(settings, name), rule)
+
+
 class Settings:
     """A dataclass of hyper-parameters that scikit-learn can read and set, nested ones included."""
 
@@ -51,10 +66,7 @@ class Settings:
 
     def check(self) -> Self:
         """Refuse invalid settings, nested ones included; return self."""
-        for name, (words, holds) in self.rules.items():
-            value = getattr(self, name)
-            if not holds(value):
-                raise InputError(f"{type(self).__name__}.{name} must be {words}; got {value!r}.")
+        check_values(self, self.rules, f"{type(self).__name__}.")
         for value in self.get_params(deep=False).values():
             if isinstance(value, Settings):  # a piece within a piece; other settings are plain values
                 value.check()

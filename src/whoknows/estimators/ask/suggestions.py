@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from whoknows._array import Array, Rows
 from whoknows.data.dataframes import write_long
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, closest, elements, make_vocabulary, show
+from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, check_value, is_number
 
 SHOWN = 10  # rows of a printed table
 
@@ -94,19 +95,15 @@ def _cell(value: Any) -> str:
 
 def check_count(n: Any) -> int:
     """Return the number of labels to ask for."""
-    if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-        raise InputError(f"n must be an integer of at least 1, the number of labels to ask for; got {n!r}.")
-    return int(n)
+    words = "an integer of at least 1, the number of labels to ask for"
+    return int(check_value("n", n, (words, lambda n: is_number(n) and isinstance(n, Integral) and n >= 1)))
 
 
 def check_gain(min_gain: Any) -> float:
     """Return the smallest gain in bits per cost."""
-    if not _is_number(min_gain) or not 0 <= min_gain < np.inf:
-        raise InputError(
-            f"min_gain must be a number of 0 or more, in bits per cost; got {min_gain!r}. Bits of one label "
-            "are at most log2 of the number of classes."
-        )
-    return float(min_gain)
+    return float(
+        check_value("min_gain", min_gain, ("a number of 0 or more, in bits per cost", NOT_NEGATIVE[1]))
+    )
 
 
 def check_costs(costs: Any, known: list[Any], asked: Rows) -> Array:
@@ -122,7 +119,7 @@ def check_costs(costs: Any, known: list[Any], asked: Rows) -> Array:
             "Add their costs, or say with annotators= who may be asked."
         )
     for name in names:
-        if not _is_number(by_name[name]) or not 0 < by_name[name] < np.inf:
+        if not POSITIVE[1](by_name[name]):
             raise InputError(
                 f"costs must be finite numbers above 0; got {by_name[name]!r} for annotator {name!r}. "
                 "To leave someone out, say with annotators= who may be asked."
@@ -141,10 +138,6 @@ def _costs_by_name(costs: Any, known: list[Any]) -> dict[Any, Any]:
             f"in the order of annotators_; got {got}."
         )
     return dict(zip(known, np.asarray(costs).tolist(), strict=True))
-
-
-def _is_number(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Real)
 
 
 def positions(annotators: Any, known: Ids) -> Rows:

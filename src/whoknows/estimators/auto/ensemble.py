@@ -27,14 +27,27 @@ from whoknows.estimators.fitted_pair import FittedPair, typical_rows
 from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing, with_annotator_map
 from whoknows.estimators.inputs.rows import with_cache
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
-from whoknows.estimators.inputs.validation import all_or_nothing, check_setting
+from whoknows.estimators.inputs.validation import all_or_nothing
 from whoknows.estimators.prepared_model import directions_of
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
 from whoknows.model.distances import enough_of
-from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, at_least
+from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, Rules, at_least, check_values
 
 LEAST_WEIGHT = 0.75  # relative to the largest, of a member worth a fit to many items
+
+
+def _are_members(members: Any) -> bool:
+    is_list = isinstance(members, (list, tuple)) and len(members) > 0
+    return members is None or (is_list and all(isinstance(each, Member) for each in members))
+
+
+RULES: Rules = {
+    "selection": YES_OR_NO,
+    "folds": at_least(2),
+    "tol": NOT_NEGATIVE,
+    "members": ("a list of Member, one at least, or None", _are_members),
+}
 
 
 @dataclass(eq=False, repr=False)
@@ -99,10 +112,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         ``callback`` (fits done, fits in total, seconds) is called after the fit of each member in each fold,
         including those read from a ``checkpoint``.
         """
-        check_setting(self, "selection", YES_OR_NO)
-        check_setting(self, "folds", at_least(2))
-        check_setting(self, "tol", NOT_NEGATIVE)
-        check_setting(self, "members", ("a list of Member, one at least, or None", _are_members))
+        check_values(self, RULES)
         X, data = check_training_input(self, X, y, gold, sample_weight)
         data = data.without_zero_weights()
         with opened(self.engine) as engine:
@@ -184,10 +194,6 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         data = TrainingData(annotations.only(annotations.counts > 0))
         return self._consensus(self._checked(X), data)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether a fit has completed."""
-        return "posterior_" in vars(self)
-
     # --- inside, on validated input ----------------------------------------------------------------
 
     def _items(self, X: Array, data: TrainingData | None = None) -> list[Items]:
@@ -229,11 +235,6 @@ def _with_one_seed(settings: AutoCrowdClassifier) -> AutoCrowdClassifier:
     seeded = copy.copy(settings)
     seeded.random_state = int(check_random_state(settings.random_state).randint(2**31 - 1))
     return seeded
-
-
-def _are_members(members: Any) -> bool:
-    is_list = isinstance(members, (list, tuple)) and len(members) > 0
-    return members is None or (is_list and all(isinstance(each, Member) for each in members))
 
 
 def _preprocess(

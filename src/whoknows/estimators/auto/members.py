@@ -8,10 +8,9 @@ from typing import Any
 
 from whoknows.data.errors import InputError
 from whoknows.estimators.classifier import CrowdClassifier
-from whoknows.estimators.inputs.validation import check_setting
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, Population
 from whoknows.model.maps import ClusterMap, LinearMap, Map, NoMap, RbfMap, SpectralMap
-from whoknows.model.settings import POSITIVE, YES_OR_NO, at_least
+from whoknows.model.settings import POSITIVE, YES_OR_NO, at_least, check_values
 from whoknows.model.truth import LogisticTruth
 
 MAPS: dict[str, Map] = {
@@ -59,10 +58,8 @@ class Member:
         """Refuse invalid settings."""
         if self.map not in MAPS:
             raise InputError(f"map must be one of {', '.join(map(repr, MAPS))}; got {self.map!r}.")
-        check_setting(self, "variance", POSITIVE)
-        check_setting(self, "clusters", at_least(0))
-        for name in ("varies_with_x", "two_coin", "far_apart"):
-            check_setting(self, name, YES_OR_NO)
+        switches = dict.fromkeys(("varies_with_x", "two_coin", "far_apart"), YES_OR_NO)
+        check_values(self, {"variance": POSITIVE, "clusters": at_least(0)} | switches)
         blind = self.varies_with_x and self.map == "none"
         if blind or (self.clusters and not self.varies_with_x):
             raise InputError(

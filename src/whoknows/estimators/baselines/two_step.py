@@ -28,11 +28,10 @@ from whoknows.estimators.inputs.validation import (
     all_or_nothing,
     check_annotations,
     check_features,
-    check_setting,
     row_ids,
 )
 from whoknows.fit.monitor import Monitor
-from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, Rules
+from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, Rules, check_values
 
 SMALLEST = 1e-10  # lower limit of expected counts, so that the logarithm of a probability exists
 LEAST_WEIGHT = 1e-6  # classes of lower probability are not used to fit the classifier
@@ -55,16 +54,16 @@ def majority(counts: NDArray[Any]) -> NDArray[np.intp]:
 
 
 class Baseline(ClassifierMixin, BaseEstimator):
-    """A classifier that is fitted to annotations; subclasses implement ``_learn`` and ``_predict``."""
+    """Combine the labels of each item, then fit a classifier; subclasses implement ``_learn``."""
 
+    estimator: Any
     standardize: bool
     rules: ClassVar[Rules] = {}  # valid values of parameters
 
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to features and annotations; X and y as in `CrowdClassifier.fit`."""
-        for name, rule in {"standardize": YES_OR_NO, **self.rules}.items():
-            check_setting(self, name, rule)
+        check_values(self, {"standardize": YES_OR_NO, **self.rules})
         X, data = check_training_input(self, X, y)
         annotations = data.without_zero_weights().annotations
         scaler = StandardScaler(with_mean=self.standardize, with_std=self.standardize).fit(X)
@@ -75,7 +74,15 @@ class Baseline(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> Any:
         """Return the predicted class of each item: (n_items,)."""
         X = self._scaled(X)
-        return self.classes_[self._predict(X)]
+        return self.classes_[self.estimator_.predict(X)]
+
+    @available_if(lambda self: self.estimator is None or hasattr(self.estimator, "predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """Return p(z | x) of each item: (n_items, n_classes), columns as in ``classes_``."""
+        X = self._scaled(X)
+        prob = np.zeros((len(X), len(self.classes_)))
+        prob[:, self.estimator_.classes_] = self.estimator_.predict_proba(X)
+        return prob
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on true labels or, on annotations, the agreement with the majority vote.
@@ -104,9 +111,6 @@ class Baseline(ClassifierMixin, BaseEstimator):
         agreed = annotations.labels[majority(votes(annotations))] == predicted
         return float(agreed[annotations.labelled].mean())
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_scaler" in vars(self)
-
     def _scaled(self, X: Any) -> Array:
         """Validate X and scale it as in the fit."""
         check_is_fitted(self)
@@ -115,27 +119,6 @@ class Baseline(ClassifierMixin, BaseEstimator):
     @abstractmethod
     def _learn(self, X: Array, annotations: Annotations) -> None:
         """Fit to validated and scaled X."""
-
-    @abstractmethod
-    def _predict(self, X: Array) -> NDArray[Any]:
-        """Return the predicted classes of scaled X as positions in ``classes_``: (n_items,)."""
-
-
-class TwoStep(Baseline):
-    """Combine the labels of each item, then fit any scikit-learn classifier."""
-
-    estimator: Any
-
-    @available_if(lambda self: self.estimator is None or hasattr(self.estimator, "predict_proba"))
-    def predict_proba(self, X: Any) -> Array:
-        """Return p(z | x) of each item: (n_items, n_classes), columns as in ``classes_``."""
-        X = self._scaled(X)
-        prob = np.zeros((len(X), len(self.classes_)))
-        prob[:, self.estimator_.classes_] = self.estimator_.predict_proba(X)
-        return prob
-
-    def _predict(self, X: Array) -> NDArray[Any]:
-        return np.asarray(self.estimator_.predict(X))
 
     def _fit_estimator(self, X: Array, classes: NDArray[Any], weight: Array | None = None) -> Any:
         """Return the classifier, fitted to positions in ``classes_``."""
@@ -159,7 +142,7 @@ def _as_keyword(estimator: Any, weight: Array) -> dict[str, Array]:
     return {f"{prefix}sample_weight": weight}
 
 
-class MajorityVoteClassifier(TwoStep):
+class MajorityVoteClassifier(Baseline):
     """A classifier fitted to the majority vote: *majority vote* of Yan, Rosales, Fung and Dy (UAI 2010).
 
     Each labelled item gets the class with most of its labels. Ties go to the class with more labels over all
@@ -246,7 +229,7 @@ class SingleAnnotatorClassifier(MajorityVoteClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class DawidSkene(TwoStep):
+class DawidSkene(Baseline):
     """The model of Dawid and Skene, and a classifier fitted to its posterior.
 
     A. P. Dawid and A. M. Skene, Maximum likelihood estimation of observer error-rates using the EM algorithm,

@@ -39,26 +39,6 @@ class TransformedRows:
 
 
 @dataclass(frozen=True)
-class RowSpan:
-    """Consecutive rows of features; it can be sliced."""
-
-    X: Any
-    start: int
-    stop: int
-
-    @property
-    def is_cuda(self) -> bool:
-        """Whether the rows are on a GPU."""
-        return getattr(self.X, "is_cuda", False)
-
-    def __len__(self) -> int:
-        return self.stop - self.start
-
-    def __getitem__(self, rows: slice) -> Array:
-        return self.X[self.start + rows.start : self.start + rows.stop]
-
-
-@dataclass(frozen=True)
 class RowCache:
     """Out-of-core features with some rows in memory: those that a fit reads again and again.
 

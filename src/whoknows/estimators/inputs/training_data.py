@@ -15,7 +15,15 @@ from sklearn.base import is_regressor
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import Advice, InputError
-from whoknows.data.vocabulary import elements, factorize, make_vocabulary, show, sorted_if_possible
+from whoknows.data.vocabulary import (
+    Factor,
+    codes_of,
+    elements,
+    factorize,
+    make_vocabulary,
+    show,
+    sorted_if_possible,
+)
 from whoknows.estimators.inputs.validation import (
     brings_ids,
     check_annotations,
@@ -23,11 +31,11 @@ from whoknows.estimators.inputs.validation import (
     check_features,
     check_some_labels,
     check_weight,
-    only_what_counts,
     row_ids,
 )
 from whoknows.io.parquet import ParquetFeatures
 from whoknows.model.distances import enough_of
+from whoknows.model.settings import is_number
 from whoknows.model.truth import OrderedTruth
 
 SEVERAL = 3  # equal labels of an item: that all are wrong is unlikely to be chance
@@ -65,8 +73,16 @@ class TrainingData:
 
     def without_zero_weights(self) -> TrainingData:
         """Drop labels of confidence 0, and labels and gold of items of weight 0."""
-        annotations, gold = only_what_counts(self.annotations, self.gold, self.weight)
-        return replace(self, annotations=annotations, gold=gold)
+        gold, counts = self.gold, self.annotations.counts
+        if self.weight is not None:
+            counts = counts * self.weight[self.annotations.item]
+            gold = None if gold is None else np.where(self.weight > 0, gold, np.nan)
+        if not counts.any():
+            raise InputError(
+                "No label counts: every item with a label has sample_weight 0, or every label has confidence "
+                "0. Nothing can be learned; give some of them a positive number."
+            )
+        return replace(self, annotations=self.annotations.only(counts > 0), gold=gold)
 
     def updated(self, new: Annotations, X: Array) -> TrainingData:
         """Return all labels, old and new; rows of X beyond those of the fit are new items."""
@@ -82,8 +98,7 @@ class TrainingData:
 
     def _gold_in(self, annotations: Annotations) -> Array:
         """Gold in the class codes of annotations that may have more classes."""
-        code = {name: place for place, name in enumerate(elements(annotations.labels))}
-        moved = np.array([*(code[name] for name in elements(self.annotations.labels)), np.nan])
+        moved = np.append(codes_of(elements(self.annotations.labels), annotations.labels), np.nan)
         return moved[np.where(np.isnan(self.gold), -1, self.gold).astype(int)]
 
 
@@ -157,7 +172,7 @@ def by_row(gold: Any, index: list[Any] | None, y: Any) -> Any:
 
 def with_classes_of(gold: Any, Y: Annotations) -> Annotations:
     """Return the annotations with the classes that only gold has added to theirs."""
-    values = [] if gold is None else factorize(_known(gold, Y)[1], "gold label").values
+    values = [] if gold is None else _known(gold, Y)[1].values
     labels = elements(Y.labels)
     if set(values) <= set(labels):
         return Y
@@ -169,11 +184,9 @@ def gold_codes(gold: Any, Y: Annotations) -> Array | None:
     """Return gold as class codes, NaN where it is unknown: (n_items,)."""
     if gold is None:
         return None
-    row, value = _known(gold, Y)
-    label = factorize(value, "gold label")
-    code = {name: position for position, name in enumerate(elements(Y.labels))}
+    row, label = _known(gold, Y)
     codes = np.full(Y.n_items, np.nan)
-    codes[row] = [code[label.values[c]] if c >= 0 else np.nan for c in label.codes]
+    codes[row] = np.append(codes_of(label.values, Y.labels), np.nan)[label.codes]
     _warn_of_contradictions(codes, Y)
     return codes
 
@@ -182,11 +195,10 @@ def gold_numbers(gold: Any, Y: Annotations) -> Array | None:
     """Return gold as numbers, NaN where it is unknown: (n_items,)."""
     if gold is None:
         return None
-    row, value = _known(gold, Y)
-    numbers = np.full(Y.n_items, np.nan)
-    known = factorize(value, "gold number")
-    if not all(isinstance(v, (int, float)) and np.isfinite(v) for v in known.values):
+    row, known = _known(gold, Y)
+    if not all(map(is_number, known.values)):
         raise InputError(f"Expected gold to be finite numbers, got {show(known.values)}.")
+    numbers = np.full(Y.n_items, np.nan)
     numbers[row] = np.array([*known.values, np.nan], dtype=float)[known.codes]
     return numbers
 
@@ -200,7 +212,7 @@ def _refuse_another_kind(gold: list[Any], labels: list[Any]) -> None:
         )
 
 
-def _known(gold: Any, Y: Annotations) -> tuple[Any, list[Any]]:
+def _known(gold: Any, Y: Annotations) -> tuple[Any, Factor]:
     """Return row and value of each entry of gold, which is given by id or by row."""
     by_id = _as_mapping(gold)
     if by_id is not None:
@@ -211,14 +223,14 @@ def _known(gold: Any, Y: Annotations) -> tuple[Any, list[Any]]:
                 f"gold names {len(strange)} of {len(by_id)} items that are not in y, such as "
                 f"{show(strange, 3)}; y has {show(elements(Y.items), 3)}. Use the ids of y's items."
             )
-        return [place[item] for item in by_id], list(by_id.values())
-    values = list(gold) if isinstance(gold, (list, tuple)) else elements(np.asarray(gold))
-    if np.ndim(gold) != 1 or len(values) != Y.n_items:
+        return [place[item] for item in by_id], factorize(list(by_id.values()), "gold")
+    if np.ndim(gold) != 1 or len(gold) != Y.n_items:
+        given = f"an array of shape {np.shape(gold)}" if np.ndim(gold) else f"{gold!r}"
         raise InputError(
             f"gold must have one label for each of the {Y.n_items} items, None or NaN where it is not "
-            f"known, or be a mapping from item ids to labels; got {_shape(gold)}."
+            f"known, or be a mapping from item ids to labels; got {given}."
         )
-    return np.arange(Y.n_items), values
+    return np.arange(Y.n_items), factorize(gold, "gold")
 
 
 def _unanimous(Y: Annotations) -> Mask:
@@ -240,10 +252,6 @@ def _as_mapping(gold: Any) -> dict[Any, Any] | None:
         twice = next(item for item in index if index.count(item) > 1)
         raise InputError(f"gold names item {twice!r} more than once. Keep one truth per item.")
     return dict(zip(index, gold.tolist(), strict=True))
-
-
-def _shape(gold: Any) -> str:
-    return f"an array of shape {np.shape(gold)}" if np.ndim(gold) else f"{gold!r}"
 
 
 def _warn_of_contradictions(codes: Array, Y: Annotations) -> None:

@@ -13,17 +13,16 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_n_features, _check_sample_weight, validate_data
 
 from whoknows._array import LARGEST, Array, namespace, to_numpy, too_large
 from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import first_not_a_number, is_default_index, is_frame, not_numbers
 from whoknows.data.errors import Advice, InputError, Message
-from whoknows.data.vocabulary import show
+from whoknows.data.vocabulary import elements, show
 from whoknows.estimators.inputs.rows import on_device
 from whoknows.io.parquet import ParquetFeatures
 from whoknows.model.distances import blocks_of
-from whoknows.model.settings import Rule
 
 MOST_FEATURES = 5_000
 P, R = ParamSpec("P"), TypeVar("R")
@@ -46,13 +45,6 @@ def all_or_nothing(fit: Callable[P, R]) -> Callable[P, R]:
     return guarded
 
 
-def check_setting(estimator: Any, name: str, rule: Rule) -> None:
-    """Refuse an invalid setting."""
-    (words, holds), value = rule, getattr(estimator, name)
-    if not holds(value):
-        raise InputError(f"{name} must be {words}; got {value!r}.")
-
-
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Return X as rows of finite floats (n_items, D), or say what is wrong with it.
 
@@ -64,7 +56,9 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
             "sklearn.decomposition.TruncatedSVD(100).fit_transform(X)."
         )
     if is_rows(X):
-        _check_shape(estimator, X, reset)
+        if len(X.shape) != 2:
+            raise InputError(f"Expected X with two dimensions, one row per item; got shape {tuple(X.shape)}.")
+        _check_n_features(estimator, X, reset=reset)
     else:
         _refuse_text(X)
         floats = [np.float64, np.float32]  # converted to doubles block by block
@@ -99,18 +93,6 @@ def checked(estimator: Any, X: Any) -> CheckedFeatures:
 def is_rows(X: Any) -> bool:
     """Whether X gives rows of floats by indexing: a tensor, or out-of-core features."""
     return isinstance(X, ParquetFeatures) or namespace(X) is not np
-
-
-def _check_shape(estimator: Any, X: Any, reset: bool) -> None:
-    if len(X.shape) != 2:
-        raise InputError(f"Expected X with two dimensions, one row per item; got shape {tuple(X.shape)}.")
-    known = X.shape[1] if reset else getattr(estimator, "n_features_in_", X.shape[1])
-    if X.shape[1] != known:
-        raise InputError(
-            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {known} features as "
-            "input."
-        )
-    estimator.n_features_in_ = known
 
 
 def _refuse_text(X: Any) -> None:
@@ -262,36 +244,27 @@ def _is_named(y: Any) -> bool:
 
 
 def _from_array(y: Any, annotators: Any) -> Annotations:
-    named = _is_named(y)
-    y = np.asarray(y) if hasattr(y, "__array__") and not named else y
-    shape = _shape(y)
-    about = None if named or len(shape) not in (1, 2) else annotators
-    if about is not None:
-        _check_width(1 if len(shape) == 1 else shape[1], len(about))
-    if not named and len(shape) == 2 and shape[1] == 1:
+    if _is_named(y):
+        return Annotations.from_matrix(y)
+    y = np.asarray(y) if hasattr(y, "__array__") else y
+    try:
+        shape = np.shape(y)
+    except ValueError:  # rows of different lengths, which `Annotations.from_matrix` refuses
+        shape = ()
+    width = 1 if len(shape) == 1 else shape[-1] if shape else None
+    if annotators is not None and width not in (None, len(annotators)):
+        raise InputError(
+            f"y has {'one column' if width == 1 else f'{width} columns'}; the model knows {len(annotators)} "
+            f"annotator{'s' if len(annotators) > 1 else ''}. Use Annotations or a DataFrame to say whose "
+            "labels these are."
+        )
+    if len(shape) == 2 and width == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected: taken as one annotator.",
             DataConversionWarning,
             stacklevel=4,
         )
-    return Annotations.from_matrix(y, annotators=about)
-
-
-def _shape(y: Any) -> tuple[int, ...]:
-    """Return the shape of y, () for rows of different lengths, which `Annotations.from_matrix` refuses."""
-    try:
-        return np.shape(y)
-    except ValueError:
-        return ()
-
-
-def _check_width(width: int, known: int) -> None:
-    if width != known:
-        columns = "one column" if width == 1 else f"{width} columns"
-        raise InputError(
-            f"y has {columns}; the model knows {known} annotator{'s' if known > 1 else ''}. "
-            "Use Annotations or a DataFrame to say whose labels these are."
-        )
+    return Annotations.from_matrix(y, annotators=annotators)
 
 
 def check_weight(sample_weight: Any, X: Array) -> Array | None:
@@ -302,22 +275,6 @@ def check_weight(sample_weight: Any, X: Array) -> Array | None:
     if not weight.any():
         raise InputError("Every sample_weight is 0: no item counts, so nothing can be learned.")
     return np.asarray(weight)
-
-
-def only_what_counts(
-    Y: Annotations, gold: Array | None, weight: Array | None
-) -> tuple[Annotations, Array | None]:
-    """Drop labels and gold of confidence or weight 0."""
-    counts = Y.counts
-    if weight is not None:
-        counts = counts * weight[Y.item]
-        gold = None if gold is None else np.where(weight > 0, gold, np.nan)
-    if not counts.any():
-        raise InputError(
-            "No label counts: every item with a label has sample_weight 0, or every label has confidence 0. "
-            "Nothing can be learned; give some of them a positive number."
-        )
-    return Y.only(counts > 0), gold
 
 
 def check_some_labels(Y: Annotations) -> None:
@@ -341,14 +298,16 @@ def check_classes(Y: Annotations) -> None:
         )
     if Y.n_classes < 2:
         raise InputError(
-            f"All labels are of one class, {_shown(Y.labels)}; two are needed. If there is another that "
-            "nobody has used, ",
+            f"All labels are of one class, {show(elements(Y.labels))}; two are needed. If there is another "
+            "that nobody has used, ",
             Advice("other_class", "pass both as labels= to Annotations.from_..."),
             ".",
         )
     hint = _hint(Y)
     if hint:
-        warnings.warn(Message(f"There are {Y.n_classes} classes: {_shown(Y.labels)}.", hint), stacklevel=3)
+        warnings.warn(
+            Message(f"There are {Y.n_classes} classes: {show(elements(Y.labels))}.", hint), stacklevel=3
+        )
 
 
 def _hint(Y: Annotations) -> str:
@@ -384,7 +343,3 @@ def _id_column(Y: Annotations) -> Any:
     distinct = np.bincount(pairs[pairs >= 0], minlength=Y.n_annotators)
     found = np.flatnonzero(distinct == Y.n_items)
     return Y.annotators.tolist()[found[0]] if found.size else None
-
-
-def _shown(labels: Any) -> str:
-    return ", ".join(repr(label) for label in labels.tolist()[:5]) + (", …" if len(labels) > 5 else "")

@@ -23,7 +23,6 @@ import numpy as np
 import whoknows
 from whoknows._array import Array
 from whoknows.data.vocabulary import elements
-from whoknows.estimators.inputs.rows import RowSpan
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.persistence.model_file import load_step, save_step
 from whoknows.estimators.persistence.objects import Written, digest
@@ -89,15 +88,15 @@ class Checkpoint:
 
         ``at_once``: the items cannot be split.
         """
+
+        def of_piece(blocks: list[slice]) -> Array:
+            return np.concatenate([compute(X[rows], rows) for rows in blocks])
+
         if at_once:
-            return self.remember(name, partial(compute, X, slice(None)))
-        blocks, found = list(blocks_of(X)), []
-        for place in range(0, len(blocks), BLOCKS_PER_PIECE):
-            piece = blocks[place : place + BLOCKS_PER_PIECE]
-            rows = slice(piece[0].start, piece[-1].stop)
-            part = partial(compute, RowSpan(X, rows.start, rows.stop), rows)
-            found.append(self.remember(f"{name}-{rows.start}", part))
-        return np.concatenate(found)
+            return self.remember(name, partial(of_piece, [slice(None)]))
+        blocks = list(blocks_of(X))
+        pieces = [blocks[i : i + BLOCKS_PER_PIECE] for i in range(0, len(blocks), BLOCKS_PER_PIECE)]
+        return np.concatenate([self.remember(f"{name}-{p[0].start}", partial(of_piece, p)) for p in pieces])
 
     def _refuse_another_fit(self, about: dict[str, str]) -> None:
         folder = self.folder

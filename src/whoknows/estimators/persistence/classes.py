@@ -12,7 +12,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from whoknows.data import annotations
-from whoknows.estimators import fitted_pair, prepared_model
+from whoknows.estimators import prepared_model
 from whoknows.estimators.auto import members, selection
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs import preprocessing, training_data
@@ -24,7 +24,7 @@ from whoknows.estimators.persistence.checks import (
     field_types,
 )
 from whoknows.estimators.prepared_model import LabelUnits
-from whoknows.fit import items, laplace, objective, solve
+from whoknows.fit import items, laplace, solve
 from whoknows.fit.objective import Model
 from whoknows.model import annotators, evidence, gaussian, graph, maps, posterior, truth
 from whoknows.model.annotators import population

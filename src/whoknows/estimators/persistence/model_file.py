@@ -10,13 +10,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, BinaryIO
+from functools import partial
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,7 +30,7 @@ from whoknows.estimators.persistence.objects import (
     read_array,
     read_model,
 )
-from whoknows.io.encoding import allowed_size, refuse_large_json
+from whoknows.io.encoding import MAX_FEATURES, ZIP, allowed_size, read_bytes, refuse_large_json, unzip
 from whoknows.io.errors import FileError, Path
 from whoknows.io.writing import replace_file
 
@@ -43,8 +41,7 @@ LEAST_PACKED = 1.1  # and at least, or packing does not pay
 SAMPLE = 1 << 20  # bytes that tell whether packing may pay
 
 _NAMES = re.compile(r"model\.json|model\.sha256|arrays/(0|[1-9][0-9]{0,5})\.npy")
-_WAYS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError)
+_DAMAGED = "is cut off or damaged ({}). Get the file again, or save the model again."
 
 
 # --- writing ---------------------------------------------------------------------------------------
@@ -78,109 +75,44 @@ def _way(data: bytes) -> int:
 # --- reading ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Archive:
-    """An archive open for reading, its names and sizes checked; made by `opened`."""
+def read_members(path: Path, limit: int | None) -> dict[str, bytes]:
+    """Return the members of a model file by name; nothing is decompressed before names and sizes are checked.
 
-    path: Path
-    zip: zipfile.ZipFile
-    members: dict[str, zipfile.ZipInfo]
-
-    def read(self, name: str, expected: str | None = None) -> bytes:
-        """Unpack a member, and refuse it if its SHA-256 is not the expected one."""
-        if name not in self.members:
-            raise FileError(self.path, f"lacks {name}. Get the file again, or save the model again.")
-        info = self.members[name]
-        with _damage(self.path), self.zip.open(info) as member:
-            data = member.read(info.file_size)  # never more than it says
-        if len(data) != info.file_size or (expected is not None and digest(data) != expected):
-            raise FileError(
-                self.path, f"was damaged or changed: {name} is not what was saved. Get the file again."
-            )
-        return data
-
-
-@contextmanager
-def opened(path: Path, limit: int | None) -> Iterator[Archive]:
-    """Open an archive of known names that decompresses to no more than ``limit`` bytes."""
-    with _open(path) as file:
-        with _damage(path):
-            archive = zipfile.ZipFile(file)
-        members = archive.infolist()
-        _check_names([info.orig_filename for info in members], path)
-        length = os.fstat(file.fileno()).st_size
-        _check_sizes(members, length, allowed_size(length) if limit is None else limit, path)
-        yield Archive(path, archive, {info.filename: info for info in members})
-
-
-def _open(path: Path) -> BinaryIO:
-    """Open a file that begins as a zip archive does."""
+    No member of a model file is packed more than `MOST_PACKED` times, so all of it is not either.
+    """
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe would keep us waiting
         raise FileError(path, "is not a file; expected one that model.save(path) wrote.")
-    try:
-        file = open(path, "rb")  # noqa: SIM115 (closed by `opened`)
-    except FileNotFoundError:
-        raise FileError(path, "there is no such file.") from None
-    except (OSError, ValueError) as error:
-        raise FileError(path, f"cannot be read ({getattr(error, 'strerror', None) or error}).") from None
-    if file.read(4) != b"PK\x03\x04":
-        file.close()
+    data = read_bytes(path, MAX_FEATURES)
+    if not data.startswith(ZIP[0]):
         raise FileError(
             path, "is not a model file. Model files are written by ", Advice("save", "model.save(path)"), "."
         )
-    return file
+    limit = limit or min(allowed_size(len(data)), MOST_PACKED * len(data))
+    return unzip(data, path, limit, partial(_check_name, path, set()), _DAMAGED)
 
 
-@contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    """Whatever the zip module finds wrong is a `FileError`."""
-    try:
-        yield
-    except _BROKEN as error:
-        raise FileError(
-            path, f"is cut off or damaged ({error}). Get the file again, or save the model again."
-        ) from None
-
-
-def _check_names(names: list[str], path: Path) -> None:
-    """Refuse names that a model file does not have, such as those that lead elsewhere, and doubles."""
-    strange = next((name for name in names if not _NAMES.fullmatch(name)), None)
-    if strange is not None:
+def _check_name(path: Path, seen: set[str], name: str) -> bool:
+    """Refuse a name that a model file does not have, such as one that leads elsewhere, or a second time."""
+    if not _NAMES.fullmatch(name):
         raise FileError(
             path,
-            f"holds {strange[:80]!r}, which has no place in a model file: only model.json, model.sha256 and "
+            f"holds {name[:80]!r}, which has no place in a model file: only model.json, model.sha256 and "
             "arrays/<number>.npy have. It was not written by whoknows.",
         )
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise FileError(path, f"holds {twice} twice. It was not written by whoknows.")
+    if name in seen:
+        raise FileError(path, f"holds {name} twice. It was not written by whoknows.")
+    seen.add(name)
+    return True
 
 
-def _check_sizes(members: list[zipfile.ZipInfo], length: int, limit: int, path: Path) -> None:
-    """Refuse what would unpack to too much, before anything is unpacked.
-
-    No member may be packed more than `MOST_PACKED` times, and together they are no longer than the file: so
-    they unpack to no more than `MOST_PACKED` times its length.
-    """
-    for info in members:
-        if info.compress_type not in _WAYS:
-            raise FileError(path, f"packs {info.filename} in an unusual way: not written by whoknows.")
-        if info.file_size > MOST_PACKED * info.compress_size:
-            raise FileError(
-                path,
-                f"would unpack {info.filename} from {info.compress_size:,} bytes to {info.file_size:,}: "
-                "not written by whoknows.",
-            )
-        if info.filename == "model.json" and info.file_size > MOST_JSON:
-            raise FileError(path, f"has a model.json of more than {MOST_JSON >> 20} MiB.")
-    if sum(info.compress_size for info in members) > length:
-        raise FileError(path, "has members longer than itself: cut off, or not written by whoknows.")
-    total = sum(info.file_size for info in members)
-    if total > limit:
-        raise FileError(
-            path,
-            f"unpacks to {total:,} bytes; the limit is {limit:,}. If you trust it, pass limit={total}.",
-        )
+def _take(members: dict[str, bytes], name: str, expected: str | None, path: Path) -> bytes:
+    """Return a member and forget it; one that is not there or has another SHA-256 is refused."""
+    if name not in members:
+        raise FileError(path, f"lacks {name}. Get the file again, or save the model again.")
+    data = members.pop(name)
+    if expected is not None and digest(data) != expected:
+        raise FileError(path, f"was damaged or changed: {name} is not what was saved. Get the file again.")
+    return data
 
 
 FORMAT = "whoknows model"
@@ -268,16 +200,15 @@ def _write(thing: Any, path: Path) -> None:
 
 
 def _read(path: Path, limit: int | None, finish: Callable[[Any], Any]) -> Any:
-    with opened(path, limit) as archive:
-        content = _content(archive)
-        names = [_name(number) for number in range(len(content["arrays"]))]
-        surplus = archive.members.keys() - {"model.json", "model.sha256", *names}
-        if surplus:
-            raise FileError(path, f"holds {min(surplus)}, which its model.json does not name.")
-        arrays = [
-            read_array(archive.read(name, str(expected)), path, name)
-            for name, expected in zip(names, content["arrays"], strict=True)
-        ]
+    members = read_members(path, limit)
+    content = _content(members, path)
+    names = [_name(number) for number in range(len(content["arrays"]))]
+    arrays = [
+        read_array(_take(members, name, str(expected), path), path, name)
+        for name, expected in zip(names, content["arrays"], strict=True)
+    ]
+    if members:
+        raise FileError(path, f"holds {min(members)}, which its model.json does not name.")
     try:
         return finish(read_model(content["objects"], arrays))
     except NOT_A_MODEL as error:
@@ -299,32 +230,32 @@ def _name(number: int) -> str:
     return f"arrays/{number}.npy"
 
 
-def _content(archive: Archive) -> dict[str, Any]:
+def _content(members: dict[str, bytes], path: Path) -> dict[str, Any]:
     """Return the content of model.json, if it is undamaged and of a version that can be read."""
-    text = archive.read("model.json", archive.read("model.sha256").decode("latin-1"))
-    content = _parsed(text, archive.path)
+    expected = _take(members, "model.sha256", None, path).decode("latin-1")
+    content = _parsed(_take(members, "model.json", expected, path), path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise FileError(archive.path, f"is not a model file: its model.json does not say {FORMAT!r}.")
+        raise FileError(path, f"is not a model file: its model.json does not say {FORMAT!r}.")
     version, writer = content.get("version"), content.get("whoknows")
     if type(version) is not int or version < 1:
-        raise FileError(archive.path, f"has version {version!r}; expected an integer of at least 1.")
+        raise FileError(path, f"has version {version!r}; expected an integer of at least 1.")
     if version > VERSION:
         raise FileError(
-            archive.path,
+            path,
             f"was written by whoknows {writer} as version {version} of model files; this whoknows, "
             f"{whoknows.__version__}, reads version {VERSION}. Upgrade: pip install --upgrade whoknows",
         )
     surplus = content.keys() - {"format", "version", "whoknows", "arrays", "objects"}
     if surplus:
-        raise FileError(
-            archive.path, f"has a model.json with {min(surplus)[:80]!r}, which has no place there."
-        )
+        raise FileError(path, f"has a model.json with {min(surplus)[:80]!r}, which has no place there.")
     if not all(isinstance(content.get(key), list) for key in ("arrays", "objects")):
-        raise FileError(archive.path, "has a model.json without its arrays or objects.")
+        raise FileError(path, "has a model.json without its arrays or objects.")
     return content
 
 
 def _parsed(text: bytes, path: Path) -> Any:
+    if len(text) > MOST_JSON:
+        raise FileError(path, f"has a model.json of more than {MOST_JSON >> 20} MiB.")
     refuse_large_json(text, path)
     try:
         return json.loads(text)
