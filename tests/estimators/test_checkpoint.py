@@ -332,7 +332,7 @@ def test_forgetting_takes_its_own_files_only(remembered):
 
 def test_no_checkpoint_touches_no_file(monkeypatch):
     monkeypatch.setattr(checkpoint, "save_step", None)
-    monkeypatch.setattr(checkpoint, "_settings", None)
+    monkeypatch.setattr(checkpoint, "_checksum", None)
     X, y = world()
     CrowdClassifier("id", map="linear").fit(X, y)
 

@@ -17,18 +17,18 @@ from whoknows._array import Array, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import elements
+from whoknows.estimators import intervals
 from whoknows.estimators.ask.batch import Voice, suggest
-from whoknows.estimators.fitted_pair import FittedPair, annotator_row, annotator_rows
+from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.inputs.validation import CheckedFeatures, check_annotations, check_features, row_ids
-from whoknows.estimators.intervals import (
-    Interval,
-    Ranking,
-    average_expertise,
-    expertise_interval,
-    mixture,
-    prob_interval,
+from whoknows.estimators.inputs.validation import (
+    CheckedFeatures,
+    annotator_rows,
+    check_annotations,
+    check_features,
+    row_ids,
 )
+from whoknows.estimators.intervals import Interval, Ranking
 from whoknows.estimators.prepared_model import describe_graphs
 from whoknows.fit.items import Items
 from whoknows.model.distances import block_by_block
@@ -129,7 +129,9 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         """
         X = self._checked(X)
         if return_interval:
-            return self._interval(partial(prob_interval, level=level), X, self._truth_weights, level)
+            return self._interval(
+                partial(intervals.prob_interval, level=level), X, self._truth_weights, level
+            )
         return self._average(FittedPair.prob, X, self._truth_weights)
 
     def expertise(
@@ -145,9 +147,9 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         return_interval, level
             As in `predict_proba`: three (n_items, n_annotators).
         """
-        X, rows = self._checked(X), annotator_rows(annotators, self.annotators_)
+        X, rows = self._checked(X), annotator_rows(annotators, self.annotators_, "population")
         if return_interval:
-            ask = partial(expertise_interval, level=level, rows=rows)
+            ask = partial(intervals.expertise_interval, level=level, rows=rows)
             return self._interval(ask, X, self.weights_, level)
         return self._average(partial(FittedPair.expertise, rows=rows), X, self.weights_)
 
@@ -164,11 +166,13 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         check_is_fitted(self)
         X = None if X is None else self._checked(X)
         answers = [
-            average_expertise(pair, pair.typical if X is None else pair.prepared.items(X).on_host, level)
+            intervals.average_expertise(
+                pair, pair.typical if X is None else pair.prepared.items(X).on_host, level
+            )
             for pair in self.pairs_
         ]
         n_labels = self._training_data.annotations.labels_per_annotator
-        return Ranking.of(self.annotators_, mixture(self.weights_, answers, level), n_labels, level)
+        return Ranking.of(self.annotators_, intervals.mixture(self.weights_, answers, level), n_labels, level)
 
     def confusion(self, annotator: Any) -> Array:
         """p(label | truth) of one annotator, averaged over items of the fit: (n_classes, n_classes).
@@ -177,7 +181,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         thousand are used.
         """
         check_is_fitted(self)
-        row = annotator_row(annotator, self.annotators_)
+        (row,) = annotator_rows([annotator], self.annotators_)
         return np.tensordot(self.weights_, np.array([pair.confusion(row) for pair in self.pairs_]), axes=1)
 
     def log_predictive(self, X: Any, y: Any) -> Array:
@@ -258,5 +262,5 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         return np.concatenate(list(self._by_block(average, X)))
 
     def _interval(self, ask: Ask, X: Array, weights: Array, level: float) -> Interval:
-        limits = [mixture(weights, answers, level) for answers in self._answers(ask, X)]
+        limits = [intervals.mixture(weights, answers, level) for answers in self._answers(ask, X)]
         return tuple(np.concatenate(part) for part in zip(*limits, strict=True))  # type: ignore[return-value]

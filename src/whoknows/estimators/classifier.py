@@ -10,13 +10,13 @@ import numpy as np
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.vocabulary import codes_of, elements
 from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
 from whoknows.estimators.fitted_pair import (
     FittedPair,
     coefficients,
     consensus,
     fit_pair,
-    rows_of,
     severity,
     typical_rows,
 )
@@ -328,5 +328,5 @@ def start_of_update(
     same_classes = np.array_equal(annotations.labels, known.annotations.labels)
     if not (same_items and same_classes and is_still_valid(pair.prepared, settings, annotations)):
         return None, None
-    rows = rows_of(annotations.annotators, known.annotations.annotators)
+    rows = codes_of(elements(annotations.annotators), known.annotations.annotators)
     return pair.prepared, for_annotators(pair.solution, rows, annotations.labels_per_annotator > 0)

@@ -10,8 +10,6 @@ import numpy as np
 
 from whoknows._array import Array, Rows, namespace, rows_like, to_numpy
 from whoknows._threads import one_thread
-from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import Ids, as_column, elements
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel
 from whoknows.fit.engines import Chunks
@@ -177,27 +175,6 @@ def consensus(pair: FittedPair, X: Array, data: TrainingData) -> Posterior:
 def typical_rows(n_items: int) -> Rows:
     """Return about a thousand rows, evenly spaced."""
     return np.arange(0, n_items, max(n_items // TYPICAL_ITEMS, 1))
-
-
-def rows_of(annotators: Ids, known: Ids) -> Rows:
-    """Return the position of each annotator among those known, −1 for one who is not."""
-    place = {name: row for row, name in enumerate(elements(known))}
-    return np.array([place.get(name, -1) for name in elements(annotators)], dtype=np.intp)
-
-
-def annotator_rows(annotators: Any, known: Any) -> Any:
-    """Return rows of θ for these ids; −1, the population, for one not seen in training."""
-    if annotators is None:
-        return np.arange(len(known))
-    return rows_of(as_column(annotators, "annotators="), known)
-
-
-def annotator_row(annotator: Any, known: Any) -> int:
-    """Return the row of θ of one annotator of the fit."""
-    names = known.tolist()
-    if annotator not in names:
-        raise InputError(f"annotator must be one of {names[:5]} (annotators_); got {annotator!r}.")
-    return names.index(annotator)
 
 
 def severity(pair: FittedPair) -> dict[str, Array]:

@@ -12,16 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
-from whoknows.data.vocabulary import Ids, elements, tight_array
+from whoknows.data.errors import InputError
+from whoknows.data.vocabulary import Ids, elements, make_vocabulary, tight_array
 from whoknows.estimators.ask.suggestions import (
     Suggestions,
     check_costs,
     check_count,
     check_gain,
     count_of_labels,
-    positions,
 )
-from whoknows.estimators.inputs.validation import row_ids
+from whoknows.estimators.inputs.validation import annotator_rows, row_ids
 from whoknows.fit.items import Items
 from whoknows.model.protocols import AccuracyAnnotators, supports
 
@@ -186,7 +186,10 @@ class _Crowd:
     def of(cls, model: Any, voices: list[Voice], costs: Any, annotators: Any) -> Self:
         """Take them from a fitted model."""
         known = model.annotators_
-        asked = positions(annotators, known)
+        wanted = None if annotators is None else make_vocabulary(annotators, "annotators=")
+        asked = np.sort(annotator_rows(wanted, known))
+        if not asked.size:
+            raise InputError("annotators= must name at least one annotator. Leave it out for all.")
         cost = check_costs(costs, elements(known), asked)
         mistakes = sum(voice.weight * voice.mistakes()[asked] for voice in voices)
         return cls(voices, len(known), asked, known[asked], cost, np.asarray(mistakes))

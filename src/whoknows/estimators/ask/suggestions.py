@@ -12,7 +12,7 @@ import numpy as np
 from whoknows._array import Array, Rows
 from whoknows.data.dataframes import write_long
 from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import Ids, closest, elements, make_vocabulary, show
+from whoknows.data.vocabulary import Ids, elements, show
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, check_value, is_number
 
 SHOWN = 10  # rows of a printed table
@@ -138,19 +138,3 @@ def _costs_by_name(costs: Any, known: list[Any]) -> dict[Any, Any]:
             f"in the order of annotators_; got {got}."
         )
     return dict(zip(known, np.asarray(costs).tolist(), strict=True))
-
-
-def positions(annotators: Any, known: Ids) -> Rows:
-    """Return the sorted positions in ``known`` of those who may be asked: (n_asked,)."""
-    if annotators is None:
-        return np.arange(len(known))
-    names = elements(known)
-    wanted = elements(make_vocabulary(annotators, "annotators="))
-    if not wanted:
-        raise InputError("annotators= must name at least one annotator. Leave it out for all.")
-    for name in wanted:
-        if name not in names:
-            raise InputError(
-                f"annotators= must be annotators of the fit; got {name!r}. {closest(name, names)}"
-            )
-    return np.sort([names.index(name) for name in wanted])

@@ -19,7 +19,7 @@ from whoknows._array import LARGEST, Array, namespace, to_numpy, too_large
 from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import first_not_a_number, is_default_index, is_frame, not_numbers
 from whoknows.data.errors import Advice, InputError, Message
-from whoknows.data.vocabulary import elements, show
+from whoknows.data.vocabulary import Codes, Ids, as_column, closest, codes_of, elements, show
 from whoknows.estimators.inputs.rows import on_device
 from whoknows.io.parquet import ParquetFeatures
 from whoknows.model.distances import blocks_of
@@ -265,6 +265,23 @@ def _from_array(y: Any, annotators: Any) -> Annotations:
             stacklevel=4,
         )
     return Annotations.from_matrix(y, annotators=annotators)
+
+
+def annotator_rows(annotators: Any, known: Ids, unknown: str = "error") -> Codes:
+    """Return the positions of annotators among those of the fit; None are all.
+
+    One who is not among them is an error, or −1 with ``unknown="population"``.
+    """
+    if annotators is None:
+        return np.arange(len(known), dtype=np.int32)
+    names = elements(as_column(annotators, "annotators="))
+    rows = codes_of(names, known)
+    strange = [name for name, row in zip(names, rows, strict=True) if row < 0]
+    if not strange or unknown == "population":
+        return rows
+    raise InputError(
+        f"Expected annotators of the fit; got {strange[0]!r}. {closest(strange[0], elements(known))}"
+    )
 
 
 def check_weight(sample_weight: Any, X: Array) -> Array | None:

@@ -11,9 +11,8 @@ import os
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import blake2b
 from numbers import Integral
 from threading import Lock
 from typing import Any, TypeVar
@@ -22,7 +21,6 @@ import numpy as np
 
 import whoknows
 from whoknows._array import Array
-from whoknows.data.vocabulary import elements
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.persistence.model_file import load_step, save_step
 from whoknows.estimators.persistence.objects import Written, digest
@@ -63,11 +61,13 @@ class Checkpoint:
                 "checkpoint= needs an integer random_state, so that a continued fit draws the same random "
                 f"numbers; got {settings.random_state!r}."
             )
+        unfitted = type(settings)(**settings.get_params(deep=False))
         about = {
             "whoknows": whoknows.__version__,
-            "settings": _settings(settings, folder),
+            "settings": _checksum(unfitted, folder),
+            "device": repr(settings.device),  # engines give the same numbers, devices do not
             "features": data.fingerprint,
-            "labels": _labels(data),
+            "labels": _checksum(replace(data, fingerprint=""), folder),
         }
         found = cls(os.fspath(folder), json.dumps(about))
         found._refuse_another_fit(about)
@@ -236,19 +236,7 @@ def _is_torn(name: str) -> bool:
 # --- what is fitted ---------------------------------------------------------------------------------
 
 
-def _settings(estimator: Any, folder: Path) -> str:
-    """Return a checksum of an estimator's settings; engines do not count, as they give the same numbers."""
-    settings = estimator.get_params(deep=False) | {"engine": None, "device": repr(estimator.device)}
-    written = Written.of(type(estimator)(**settings), folder)
+def _checksum(thing: Any, folder: Path) -> str:
+    """Return a checksum of settings, or of labels, gold and weights."""
+    written = Written.of(thing, folder)
     return digest(json.dumps([written.objects, written.digests]).encode())
-
-
-def _labels(data: TrainingData) -> str:
-    """Return a checksum of labels, gold and weights."""
-    Y, found = data.annotations, blake2b(digest_size=16)
-    shape = Y.n_items, Y.n_annotators, elements(Y.labels)
-    found.update(repr(shape).encode())
-    for array in (Y.item, Y.annotator, Y.label, Y.confidence, data.gold, data.weight):
-        found.update(b"none" if array is None else repr(len(array)).encode())
-        found.update(b"" if array is None else np.ascontiguousarray(array).data)
-    return found.hexdigest()
