@@ -238,7 +238,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         """
         if prepared is None:
             prepare = partial(prepare_classifier, self, X, data.annotations)
-            prepared = prepare() if checkpoint is None else checkpoint.remember("view", prepare)
+            prepared = prepare() if checkpoint is None else checkpoint.step("view").remember(prepare)
         # Unless items are coupled without anchors, those without labels do not enter the solver.
         rows = np.arange(len(X)) if prepared.model.truth.needs_all else np.flatnonzero(data.informed)
         return fit_pair(

@@ -256,8 +256,8 @@ def _preprocess(
     for member in sorted(members, key=lambda member: member.clusters):
         if member.view not in found:
             fit = partial(of_member, member)
-            name = f"view-{member.view}"
-            found[member.view] = fit() if checkpoint is None else checkpoint.remember(name, fit)
+            step = None if checkpoint is None else checkpoint.step(f"view-{member.view}")
+            found[member.view] = fit() if step is None else step.remember(fit)
     return found
 
 

@@ -12,13 +12,8 @@ from scipy.stats import binom
 from whoknows._array import Mask
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
-from whoknows.model.annotators import (
-    BernoulliAnnotators,
-    BiasedAnnotators,
-    ConfusionAnnotators,
-    GaussianAnnotators,
-    OrderedAnnotators,
-)
+from whoknows.model import annotators
+from whoknows.model.annotators import BiasedAnnotators
 from whoknows.model.graph import AutoGraph
 from whoknows.model.maps import ClusterMap, LinearMap, RbfMap, SpectralMap
 from whoknows.model.settings import NotCompatible, Settings
@@ -44,10 +39,10 @@ def resolve_truth(choice: Any) -> Any:
 def resolve_annotators(choice: Any, truth: Any, annotations: Annotations) -> Any:
     """Return the annotator model that ``choice`` names; "auto" is the best one for the truth."""
     names: Pieces = {
-        "bernoulli": BernoulliAnnotators,
-        "confusion": ConfusionAnnotators,
-        "gaussian": GaussianAnnotators,
-        "ordered": OrderedAnnotators,
+        "bernoulli": annotators.BernoulliAnnotators,
+        "confusion": annotators.ConfusionAnnotators,
+        "gaussian": annotators.GaussianAnnotators,
+        "ordered": annotators.OrderedAnnotators,
     }
     if isinstance(truth, OrderedTruth):
         best = "ordered"
@@ -64,14 +59,12 @@ def resolve_regression(truth: Any, annotators: Any) -> tuple[LinearTruth, Biased
     """Return the pieces of a model of real-valued labels."""
     truths: Pieces = {"id": LinearTruth, "lgp": lambda: LinearTruth(graph=AutoGraph())}
     kinds: Pieces = {"auto": BiasedAnnotators, "biased": BiasedAnnotators}
-    found = (
-        resolve("truth", truth, truths, "expected_log_truth"),
-        resolve("annotators", annotators, kinds, "expected_log_lik"),
-    )
-    for piece, kind in zip(found, (LinearTruth, BiasedAnnotators), strict=True):
-        if not isinstance(piece, kind):
+    truth = resolve("truth", truth, truths, "expected_log_truth")
+    annotators = resolve("annotators", annotators, kinds, "expected_log_lik")
+    for piece, kind in ((truth, LinearTruth), (annotators, BiasedAnnotators)):
+        if not isinstance(piece, kind):  # no other pieces for real numbers exist
             raise NotCompatible(f"CrowdRegressor needs {kind.__name__}; got {type(piece).__name__}.")
-    return found
+    return truth, annotators
 
 
 def gives_one_label(annotations: Annotations) -> Mask:

@@ -77,10 +77,6 @@ class Checkpoint:
         """Return a step of the fit by its name."""
         return Step(self, name)
 
-    def remember(self, name: str, compute: Callable[[], Answer]) -> Answer:
-        """Return the result of a step; compute it if it is not saved."""
-        return self.step(name).remember(compute)
-
     def in_pieces(
         self, name: str, compute: Callable[[Any, slice], Array], X: Any, at_once: bool = False
     ) -> Array:
@@ -93,10 +89,13 @@ class Checkpoint:
             return np.concatenate([compute(X[rows], rows) for rows in blocks])
 
         if at_once:
-            return self.remember(name, partial(of_piece, [slice(None)]))
+            return self.step(name).remember(partial(of_piece, [slice(None)]))
         blocks = list(blocks_of(X))
         pieces = [blocks[i : i + BLOCKS_PER_PIECE] for i in range(0, len(blocks), BLOCKS_PER_PIECE)]
-        return np.concatenate([self.remember(f"{name}-{p[0].start}", partial(of_piece, p)) for p in pieces])
+        steps = [self.step(f"{name}-{piece[0].start}") for piece in pieces]
+        return np.concatenate(
+            [step.remember(partial(of_piece, piece)) for step, piece in zip(steps, pieces, strict=True)]
+        )
 
     def _refuse_another_fit(self, about: dict[str, str]) -> None:
         folder = self.folder

@@ -127,11 +127,6 @@ _OLD_CLASSES = {
     "Spread": "Covariances",
 }
 _TRUTHS = ("GraphTruth", "LinearTruth", "LogisticTruth", "OrderedTruth")
-_DERIVED = {
-    *("n_features_in_", "n_iter_", "classes_", "graph_", "solver_", "bound_history_", "weights_"),
-    *("coef_", "intercept_", "annotator_coef_", "annotator_intercept_", "annotator_severity_"),
-    *("annotator_bias_", "noise_"),
-}
 _OLD_FIELDS = {
     **{truth: {"chosen": "description"} for truth in _TRUTHS},
     "Given": {"said": "annotations", "items": "fingerprint"},
@@ -151,30 +146,26 @@ def upgraded(name: str, content: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         content["units"] = LabelUnits(content.pop("mean"), content.pop("scale"))
     elif name == "RegressorFitted":
         content["solver"] = "em"
-    elif "_learnt" in content:
-        content = _without_derived(_with_pair(content))
-    elif "members_" in content:
-        members = content.pop("members_")
-        content["pairs_"] = [member._pair for member in members]
-        content["_training_data"], content["_seed"] = members[0]._training_data, members[0].random_state
-        content = _without_derived(content)
+    elif "_learnt" in content or "members_" in content:
+        content |= _of_pair(content) if "_learnt" in content else _of_members(content["members_"])
+        # The other attributes follow from the pairs.
+        content = {key: content[key] for key in field_types(CLASSES[name]) if key in content}
     return _OLD_CLASSES.get(name, name), content
 
 
-def _with_pair(content: dict[str, Any]) -> dict[str, Any]:
-    """Put what `CrowdClassifier` and `CrowdRegressor` held in five attributes into a fitted pair."""
-    keys = ("_learnt", "_fitted", "_spread", "_typical")
-    prepared, solution, covariances, typical = (content.pop(key, None) for key in keys)
+def _of_members(members: list[Any]) -> dict[str, Any]:
+    """Return what `AutoCrowdClassifier` holds today; it held estimators."""
+    first = members[0]
+    pairs = [member._pair for member in members]
+    return {"pairs_": pairs, "_training_data": first._training_data, "_seed": first.random_state}
+
+
+def _of_pair(content: dict[str, Any]) -> dict[str, Any]:
+    """Return what `CrowdClassifier` and `CrowdRegressor` hold today; they held five attributes."""
+    keys = ("_learnt", "_fitted", "_spread", "_typical", "bound_history_")
+    prepared, solution, covariances, typical, history = (content.get(key) for key in keys)
     state = solution.truth
     if isinstance(prepared.model.truth, LogisticTruth) and state.mean.ndim == 1:  # ξ has a column per output
         solution = replace(solution, truth=replace(state, mean=state.mean[:, None]))
-    content["_pair"] = FittedPair(prepared, solution, covariances, typical, content["bound_history_"])
-    if "_given" in content:
-        content["_training_data"] = content.pop("_given")
-    return content
-
-
-def _without_derived(content: dict[str, Any]) -> dict[str, Any]:
-    """Drop attributes that follow from the fitted pair; the annotators of a regressor do not."""
-    derived = _DERIVED | ({"annotators_"} if "_training_data" in content else set())
-    return {key: value for key, value in content.items() if key not in derived}
+    pair = FittedPair(prepared, solution, covariances, typical, history)
+    return {"_pair": pair, "_training_data": content.get("_given")}
