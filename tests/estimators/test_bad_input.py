@@ -175,7 +175,7 @@ class TestY:
 
     def test_confusion_of_somebody_unknown(self, world):
         X, y, _ = world
-        with pytest.raises(ValueError, match=r"Expected annotators of the fit; got 'zoe'\. There are 0, 1, 2\."):
+        with pytest.raises(ValueError, match=r"of the fit; got 'zoe'\. There are 0, 1, 2\."):
             CrowdClassifier().fit(X, y).confusion("zoe")
 
     def test_rows_of_different_lengths(self, world):

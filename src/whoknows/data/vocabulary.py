@@ -217,7 +217,7 @@ def closest(value: Any, known: list[Any]) -> str:
     """Say for a message which known values are most similar to one that is not known."""
     by_text = {str(each): each for each in known}
     near = [by_text[text] for text in get_close_matches(str(value), by_text)]
-    return f"The closest are {show(near)}." if near else f"There are {show(known)}."
+    return f"The closest are {show(near)}." if near else f"There are {show(known, 20)}."
 
 
 def _as_list(values: Any) -> list[Any]:
