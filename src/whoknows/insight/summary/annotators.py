@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.tree import DecisionTreeRegressor
 
 from whoknows._array import Array, Rows, segment_sum
-from whoknows.estimators.fitted_pair import rows_of
+from whoknows.data.vocabulary import codes_of, elements
 from whoknows.estimators.inputs.preprocessing import share_one_unit
 from whoknows.insight.agreement import krippendorff_alpha
 from whoknows.insight.summary.fitted import FittedModel
@@ -316,7 +316,7 @@ def _pair_table(fit: FittedModel) -> Facts:
     busiest = np.argsort(-n_labels, kind="stable")[:MAX_PAIR_TABLE]
     shown = np.sort(busiest[n_labels[busiest] > 0])
     first, second, n, value = fit.pair_values(annotations.only(np.isin(annotations.annotator, shown)))
-    i, j = (rows_of(ids, annotations.annotators[shown]) for ids in (first, second))
+    i, j = (codes_of(elements(ids), annotations.annotators[shown]) for ids in (first, second))
     common = np.zeros((len(shown), len(shown)), np.intp)
     table = np.full(common.shape, np.nan)
     common[i, j] = common[j, i] = n

@@ -14,10 +14,9 @@ from scipy.stats import hypergeom
 from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import Ids, elements, show
+from whoknows.data.vocabulary import Ids, codes_of, elements, show
 from whoknows.estimators.ask.suggestions import Suggestions
 from whoknows.estimators.baselines.two_step import votes
-from whoknows.estimators.fitted_pair import rows_of
 from whoknows.estimators.inputs.training_data import gold_codes, with_classes_of
 from whoknows.insight.agreement import Level, fleiss_kappa, percent_agreement
 from whoknows.insight.pairwise import copying_suspects, pairwise_agreement
@@ -151,7 +150,7 @@ class CategoricalFit(FittedData):
         n = RANKING_WORK // (self.n_annotators * self.n_outcomes**2)
         rows = None if n >= MAX_RANKED else self.features(self.sample(max(n, MIN_RANKED)))
         ranking = self.model.ranking(rows)
-        order = rows_of(ranking.annotator, self.annotations.annotators)
+        order = codes_of(elements(ranking.annotator), self.annotations.annotators).astype(np.intp)
         agreement = self.annotator_mean(self.agrees)[order]
         columns = {name: getattr(ranking, name).tolist() for name in ("expertise", "low", "high")}
         return order, columns | {"agreement_with_consensus": agreement.tolist()}
