@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import io
 import sys
+import tempfile
 import tokenize
 from collections import Counter
 from collections.abc import Callable
@@ -183,6 +184,8 @@ def main() -> None:
         )
         print("   " + ", ".join(sorted(calls.classes)))
     print(f"model + fit + functions that run in both fits: {lines_of_path(fits)} lines")
+    with tempfile.TemporaryDirectory() as folder:
+        print(f"whoknows fit: {calls_of_whoknows_fit(Path(folder)).counts['check_features']} checks of X")
 
 
 def fits_of_both_classifiers() -> dict[str, Calls]:
@@ -194,6 +197,20 @@ def fits_of_both_classifiers() -> dict[str, Calls]:
         cls.__name__: calls_in(lambda cls=cls: cls().fit(X, y))
         for cls in (CrowdClassifier, AutoCrowdClassifier)
     }
+
+
+def calls_of_whoknows_fit(folder: Path) -> Calls:
+    """Return what ``whoknows fit`` runs on files of a small crowd."""
+    from whoknows.apps.cli import app
+
+    X, y = small_crowd()
+    labels = [f"{item},{t},{y[item, t]:g}" for item, t in np.argwhere(np.isfinite(y)).tolist()]
+    features = [",".join(map(str, [item, *x])) for item, x in enumerate(X.tolist())]
+    (folder / "labels.csv").write_text("\n".join(["item,annotator,label", *labels]))
+    (folder / "features.csv").write_text("\n".join(["item,a,b,c", *features]))
+    files = [str(folder / "labels.csv"), "--features", str(folder / "features.csv")]
+    arguments = ["fit", *files, "--model", "id", "--out", str(folder / "out"), "--quiet"]
+    return calls_in(lambda: app(arguments, standalone_mode=False))
 
 
 def lines_of_path(fits: dict[str, Calls]) -> int:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.repo.size import (
     SOURCE,
+    calls_of_whoknows_fit,
     code_lines,
     fits_of_both_classifiers,
     function_lengths,
@@ -44,14 +45,19 @@ def test_functions_are_short():
     assert quantiles(lengths, n=10)[-1] <= 16
 
 
-def test_models_and_solvers_call_pieces_without_asking_what_they_are():
-    files = [path for room in ("model", "fit") for path in (SOURCE / room).rglob("*.py")]
+@pytest.mark.parametrize("rooms", [("model", "fit"), ("estimators",)])
+def test_pieces_are_called_without_asking_what_they_are(rooms):
+    files = [path for room in rooms for path in (SOURCE / room).rglob("*.py")]
     assert sum(is_about_a_piece(call) for path in files for call in questions(path)) <= QUESTIONS_ABOUT_PIECES
 
 
 def test_a_fit_runs_few_classes_and_checks_features_once(fits):
     assert len(fits["CrowdClassifier"].classes) <= CLASSES_IN_A_FIT, sorted(fits["CrowdClassifier"].classes)
     assert {name: calls.counts["check_features"] for name, calls in fits.items()} == dict.fromkeys(fits, 1)
+
+
+def test_the_command_line_checks_features_at_most_three_times(tmp_path):
+    assert 1 <= calls_of_whoknows_fit(tmp_path).counts["check_features"] <= 3
 
 
 def test_the_path_of_a_fit_is_short(fits):

@@ -29,7 +29,6 @@ from whoknows.estimators.inputs.validation import (
     row_ids,
 )
 from whoknows.estimators.intervals import Interval, Ranking
-from whoknows.estimators.prepared_model import describe_graphs
 from whoknows.fit.items import Items
 from whoknows.model.distances import block_by_block
 
@@ -54,12 +53,6 @@ class CrowdEstimator(BaseEstimator):
         from whoknows.estimators.persistence.model_file import save  # it imports the estimators
 
         save(self, path)
-
-    def _set_attributes_of(self, pair: FittedPair) -> None:
-        """Set the attributes that follow from a fitted pair."""
-        self.n_features_in_ = pair.prepared.preprocessing.n_features
-        self.graph_, self.solver_ = describe_graphs(pair.prepared), pair.solution.solver
-        self.bound_history_, self.n_iter_ = pair.history, len(pair.history)
 
     def _score_annotations(self, X: Any, y: Any, sample_weight: Any) -> float:
         """Mean over labels of their log-likelihood, log p(labels | x)."""

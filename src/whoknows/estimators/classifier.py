@@ -14,6 +14,7 @@ from whoknows.data.vocabulary import codes_of, elements
 from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
 from whoknows.estimators.fitted_pair import (
     FittedPair,
+    attributes_of,
     coefficients,
     consensus,
     fit_pair,
@@ -260,11 +261,10 @@ class CrowdClassifier(CrowdClassifierMixin):
     def _set_attributes(self) -> None:
         """Set the attributes that follow from the fitted pair and the training data."""
         pair, data = self._pair, self._training_data
-        self._set_attributes_of(pair)
         self.classes_, self.annotators_ = data.annotations.labels, data.annotations.annotators
         for name in (*COEFFICIENTS, "annotator_severity_"):
             vars(self).pop(name, None)
-        vars(self).update(coefficients(pair) | severity(pair))
+        vars(self).update(attributes_of(pair) | coefficients(pair) | severity(pair))
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
         """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, n_classes); without labels, p(z | x).
@@ -302,6 +302,7 @@ class CrowdClassifier(CrowdClassifierMixin):
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn whether this truth supports more than two classes."""
         tags = super().__sklearn_tags__()
+        # Not yet resolved: the setting may be a name, or a model that is not for any number of classes yet.
         tags.classifier_tags.multi_class = not (self.truth == "gp" or isinstance(self.truth, GraphTruth))
         return tags
 

@@ -11,7 +11,7 @@ import numpy as np
 from whoknows._array import Array, Rows, namespace, rows_like, to_numpy
 from whoknows._threads import one_thread
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.prepared_model import PreparedModel
+from whoknows.estimators.prepared_model import PreparedModel, describe_graphs
 from whoknows.fit.engines import Chunks
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Covariances
@@ -177,6 +177,17 @@ def typical_rows(n_items: int) -> Rows:
     return np.arange(0, n_items, max(n_items // TYPICAL_ITEMS, 1))
 
 
+def attributes_of(pair: FittedPair) -> dict[str, Any]:
+    """Return the attributes of an estimator that describe a fitted pair."""
+    return {
+        "n_features_in_": pair.prepared.preprocessing.n_features,
+        "graph_": describe_graphs(pair.prepared),
+        "solver_": pair.solution.solver,
+        "bound_history_": pair.history,
+        "n_iter_": len(pair.history),
+    }
+
+
 def severity(pair: FittedPair) -> dict[str, Array]:
     """Return the severity of annotators of ordered labels."""
     annotators: Any = pair.prepared.model.annotators
@@ -191,6 +202,7 @@ def coefficients(pair: FittedPair) -> dict[str, Array]:
     annotators: Any = pair.prepared.model.annotators
     truth: Any = pair.prepared.model.truth
     features = preprocessing.features
+    # Only these are linear in x.
     if not isinstance(features, LinearFeatures) or preprocessing.scale.roots.any():
         return {}
     found: dict[str, Array] = {}

@@ -185,7 +185,7 @@ def describe_graphs(prepared: PreparedModel) -> str:
     """Describe the graphs of truth and maps; empty if there are none."""
     preprocessing = prepared.preprocessing
     of_map, of_annotators = (
-        getattr(getattr(features, "graph", None), "description", "")
+        getattr(getattr(features, "graph", None), "description", "")  # most maps have no graph
         for features in (preprocessing.features, preprocessing.of_annotators)
     )
     graphs = {"truth": prepared.model.truth.description, "map": of_map, "expertise": of_annotators}

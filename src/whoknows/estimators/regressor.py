@@ -12,7 +12,7 @@ from sklearn.metrics import r2_score
 from whoknows._array import Array
 from whoknows.data.errors import InputError
 from whoknows.estimators.base import CrowdEstimator, is_truth_vector
-from whoknows.estimators.fitted_pair import consensus, fit_pair, typical_rows
+from whoknows.estimators.fitted_pair import attributes_of, consensus, fit_pair, typical_rows
 from whoknows.estimators.inputs.training_data import TrainingData, check_numbers, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing
 from whoknows.estimators.prepared_model import prepare_regressor
@@ -147,7 +147,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
     def _set_attributes(self) -> None:
         """Set the attributes that follow from the fitted pair."""
         pair = self._pair
-        self._set_attributes_of(pair)
+        vars(self).update(attributes_of(pair))
         scale, theta = pair.prepared.units.scale, pair.solution.annotators.mean
         self.annotator_bias_ = scale * pair.prepared.model.annotators.bias(theta)[:-1]
         self.noise_ = scale * float(np.sqrt(pair.solution.truth.noise))

@@ -44,7 +44,7 @@ def resolve_annotators(choice: Any, truth: Any, annotations: Annotations) -> Any
         "gaussian": annotators.GaussianAnnotators,
         "ordered": annotators.OrderedAnnotators,
     }
-    if isinstance(truth, OrderedTruth):
+    if isinstance(truth, OrderedTruth):  # which other annotators fit as well, but not as the default
         best = "ordered"
     elif truth.accepts == "quadratic":
         best = "gaussian"
@@ -101,4 +101,4 @@ def resolve(name: str, choice: Any, names: Pieces, method: str) -> Any:
         )
     if isinstance(getattr(choice, "graph", None), str):
         choice = replace(choice, graph=resolve("graph", choice.graph, {"auto": AutoGraph}, "build"))
-    return choice.check() if isinstance(choice, Settings) else choice
+    return choice.check() if isinstance(choice, Settings) else choice  # third-party pieces check themselves

@@ -274,7 +274,7 @@ def _warn_of_contradictions(codes: Array, Y: Annotations) -> None:
 
 def is_ordered(truth: Any) -> bool:
     """Whether a truth setting means ordered levels."""
-    return isinstance(truth, OrderedTruth) or truth == "ordered"
+    return isinstance(truth, OrderedTruth) or truth == "ordered"  # a setting, not yet resolved
 
 
 def check_labels(annotations: Annotations, estimator: Any) -> Annotations:

@@ -194,7 +194,7 @@ def check_fitted_fields(model: Any) -> None:
 def check_object(made: Any) -> None:
     """Refuse settings out of range, arrays of wrong shapes, and labels that refer to nothing."""
     _check_shapes(made)
-    if isinstance(made, Settings) and not isinstance(made, Population):
+    if isinstance(made, Settings) and not isinstance(made, Population):  # it may be a fitted one
         made.check()
     if isinstance(made, Annotations):
         _check_annotations(made)
@@ -260,7 +260,7 @@ def _check_pair(pair: FittedPair, model: Any) -> None:
     is_regressor = type(model) is CrowdRegressor
     _expect((pair.prepared.units is not None) == is_regressor, "labels of another kind")
     for piece in () if is_regressor else (pair.prepared.model.truth, pair.prepared.model.annotators):
-        K = getattr(piece, "_n_classes", len(model.classes_))
+        K = getattr(piece, "_n_classes", len(model.classes_))  # pieces of a fixed number have none
         _expect(len(model.classes_) == K, "a model of another number of classes")
 
 
