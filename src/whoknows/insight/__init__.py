@@ -1,34 +1,5 @@
 """Agreement between annotators, copying, and cross-validation on annotations."""
 
-from whoknows.insight.agreement import (
-    Agreement,
-    agreement_table,
-    cohen_kappa,
-    fleiss_kappa,
-    krippendorff_alpha,
-    percent_agreement,
-)
-from whoknows.insight.model_selection import (
-    AnnotationFolds,
-    ItemFolds,
-    label_log_lik,
-    label_log_lik_given_others,
-)
-from whoknows.insight.pairwise import CopyingSuspects, PairwiseAgreement, copying_suspects, pairwise_agreement
+import lazy_loader
 
-__all__ = [
-    "Agreement",
-    "AnnotationFolds",
-    "CopyingSuspects",
-    "ItemFolds",
-    "PairwiseAgreement",
-    "agreement_table",
-    "cohen_kappa",
-    "copying_suspects",
-    "fleiss_kappa",
-    "krippendorff_alpha",
-    "label_log_lik",
-    "label_log_lik_given_others",
-    "pairwise_agreement",
-    "percent_agreement",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
