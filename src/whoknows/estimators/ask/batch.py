@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr
 from sklearn.utils.validation import check_is_fitted
 
-from whoknows._array import Array, Mask
+from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, make_vocabulary, tight_array
@@ -24,8 +23,6 @@ from whoknows.estimators.ask.suggestions import (
 from whoknows.estimators.inputs.validation import annotator_rows, row_ids
 from whoknows.fit.items import Items
 from whoknows.model.protocols import AccuracyAnnotators, supports
-
-Rows = NDArray[np.intp]
 
 MOST_PER_ITEM = 4  # labels of one item in a batch, whose answers are enumerated
 MOST_PATTERNS = 1_000  # of answers on one item: with many classes, fewer labels per item
@@ -117,7 +114,8 @@ def suggest(
     items = voices[0].items
     crowd = _Crowd.of(model, voices, costs, annotators)
     prob = model.posterior(X, y, unknown="population")
-    rows = _highest(crowd.best_gain(items.Y, prob), max(n, POOL))
+    highest = np.argsort(-crowd.best_gain(items.Y, prob), kind="stable")
+    rows = np.sort(highest[: max(n, POOL)])
     over = _Diversity.of(items, rows, crowd.asked) if spread else None
     batch = _Batch.of(crowd, rows, prob[rows], items.Y[rows])
     chosen = batch.choose(n, min_gain, over)
@@ -155,7 +153,12 @@ class Voice:
     def mistakes(self) -> Array:
         """p(y | z, wrong), averaged over items: (n_annotators + 1, n_classes, n_classes)."""
         pieces, belief = self.pair.prepared.model.annotators, self.pair.solution.annotators
-        return _mistakes(pieces.confusion(belief, self.pair.typical.X_annotators))
+        confusion = pieces.confusion(belief, self.pair.typical.X_annotators)
+        is_right = np.eye(confusion.shape[1], dtype=bool)
+        wrong = np.where(is_right, 0.0, confusion)
+        total = wrong.sum(axis=2, keepdims=True)
+        evenly = ~is_right / (len(is_right) - 1)  # of one who is never wrong
+        return np.where(total > 0, wrong / np.where(total > 0, total, 1.0), evenly)
 
 
 @dataclass(frozen=True)
@@ -208,29 +211,19 @@ class _Crowd:
         """P(right | x, z): (n_items, n_asked, n_classes), the last axis 1 if it is the same for all."""
         return np.asarray(sum(voice.weight * voice.accuracy(rows)[:, self.asked] for voice in self.voices))
 
-    def free(self, Y: Annotations) -> Mask:
-        """Whether a pair has not been asked yet: (n_items, n_asked)."""
+    def gain(self, Y: Annotations, prob: Array, accuracy: Array) -> Array:
+        """Bits per cost of each label, ASKED if it has been asked: (n_items, n_asked)."""
         # The last column is for annotators not seen in training, whose code is −1.
         free = np.ones((Y.n_items, self.n_known + 1), dtype=bool)
         free[Y.item, Y.annotator] = False
-        return np.asarray(free[:, self.asked])
+        return np.where(free[:, self.asked], information(prob, accuracy, self.mistakes) / self.cost, ASKED)
 
     def best_gain(self, Y: Annotations, prob: Array) -> Array:
         """Bits per cost of each item's best label, ASKED if all have been asked: (n_items,)."""
         best = np.empty(len(prob))
         for rows in Y.chunks(1 + prob.size * len(self.asked) // AT_ONCE):
-            gain = information(prob[rows], self.accuracy(rows), self.mistakes) / self.cost
-            best[rows] = np.where(self.free(Y[rows]), gain, ASKED).max(axis=1)
+            best[rows] = self.gain(Y[rows], prob[rows], self.accuracy(rows)).max(axis=1)
         return best
-
-
-def _mistakes(confusion: Array) -> Array:
-    """p(y | z, wrong) of a confusion matrix; uniform for an annotator who is never wrong."""
-    K = confusion.shape[1]
-    off = np.where(np.eye(K, dtype=bool), 0.0, confusion)
-    total = off.sum(axis=2, keepdims=True)
-    evenly = (1 - np.eye(K)) / (K - 1)
-    return np.where(total > 0, off / np.where(total > 0, total, 1.0), evenly)
 
 
 # --- a batch, label by label -----------------------------------------------------------------------
@@ -260,8 +253,7 @@ class _Batch:
     @classmethod
     def of(cls, crowd: _Crowd, rows: Rows, prob: Array, Y: Annotations) -> Self:
         accuracy = crowd.accuracy(rows)
-        gain = information(prob, accuracy, crowd.mistakes) / crowd.cost
-        gain = np.where(crowd.free(Y), gain, ASKED)
+        gain = crowd.gain(Y, prob, accuracy)
         return cls(crowd, accuracy, gain, list(prob[:, None, :]), np.zeros(len(prob), dtype=np.intp))
 
     def choose(self, n: int, min_gain: float, over: _Diversity | None) -> list[tuple[int, int, float]]:
@@ -300,7 +292,8 @@ class _Batch:
         if self.taken[row] == self.crowd.most_per_item:
             self.gain[row, free] = FULL
             return
-        self.joint[row] = _with_label(self.joint[row], self._speech(row, person))
+        joint = self.joint[row][:, None, :] * self._speech(row, person).T  # p(pattern, z) p(y | z)
+        self.joint[row] = joint.reshape(-1, self.crowd.n_classes)
         gain = _further_information(self.joint[row], self.accuracy[row, free], self.crowd.mistakes[free])
         self.gain[row, free] = gain / self.crowd.cost[free]
 
@@ -308,12 +301,6 @@ class _Batch:
         """p(y | x, z) of one annotator on one item: (n_classes, n_classes), rows the truth."""
         right = np.broadcast_to(self.accuracy[row, person], self.crowd.n_classes)
         return np.diag(right) + (1 - right)[:, None] * self.crowd.mistakes[person]
-
-
-def _with_label(joint: Array, speech: Array) -> Array:
-    """p(pattern, z) with one more label y in the pattern: p(pattern, z) p(y | z)."""
-    longer = joint[:, None, :] * speech.T
-    return np.asarray(longer.reshape(-1, joint.shape[1]))
 
 
 def _further_information(joint: Array, accuracy: Array, mistakes: Array) -> Array:
@@ -363,13 +350,6 @@ class _Diversity:
         apart[row] = 1.0
         self.apart = np.minimum(self.apart, apart)
         self.n_labels[person] += 1
-
-
-def _highest(values: Array, n: int) -> Rows:
-    """Rows of the n highest values, in the order of rows."""
-    if n >= len(values):
-        return np.arange(len(values))
-    return np.sort(np.argsort(-values, kind="stable")[:n])
 
 
 # --- ids ---------------------------------------------------------------------------------------------
