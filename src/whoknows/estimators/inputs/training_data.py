@@ -88,18 +88,13 @@ class TrainingData:
         """Return all labels, old and new; rows of X beyond those of the fit are new items."""
         _check_same_items(self.annotations, new)
         n_new = len(X) - self.annotations.n_items
-        annotations = self.annotations.updated_with(new)
-        return TrainingData(
-            annotations,
-            None if self.gold is None else np.append(self._gold_in(annotations), np.full(n_new, np.nan)),
-            None if self.weight is None else np.append(self.weight, np.ones(n_new)),
-            fingerprint(X),
-        )
-
-    def _gold_in(self, annotations: Annotations) -> Array:
-        """Gold in the class codes of annotations that may have more classes."""
-        moved = np.append(codes_of(elements(self.annotations.labels), annotations.labels), np.nan)
-        return moved[np.where(np.isnan(self.gold), -1, self.gold).astype(int)]
+        annotations, gold, weight = self.annotations.updated_with(new), self.gold, self.weight
+        if gold is not None:  # there may be more classes
+            codes = np.append(codes_of(elements(self.annotations.labels), annotations.labels), np.nan)
+            gold = codes[np.append(np.nan_to_num(gold, nan=-1), np.full(n_new, -1)).astype(int)]
+        if weight is not None:
+            weight = np.append(weight, np.ones(n_new))
+        return TrainingData(annotations, gold, weight, fingerprint(X))
 
 
 def check_training_input(
@@ -176,7 +171,11 @@ def with_classes_of(gold: Any, Y: Annotations) -> Annotations:
     labels = elements(Y.labels)
     if set(values) <= set(labels):
         return Y
-    _refuse_another_kind(values, labels)
+    if len({isinstance(value, str) for value in [*values, *labels]}) > 1:  # '1' is not the class 1
+        raise InputError(
+            f"gold holds {show(values, 3)} and y the labels {show(labels, 3)}: text and numbers are "
+            "different classes. Turn both into one kind."
+        )
     return Y.recode(Y.annotators, sorted_if_possible(list(dict.fromkeys([*labels, *values]))))
 
 
@@ -203,15 +202,6 @@ def gold_numbers(gold: Any, Y: Annotations) -> Array | None:
     return numbers
 
 
-def _refuse_another_kind(gold: list[Any], labels: list[Any]) -> None:
-    """Refuse a mixture of text and numbers in gold and labels: '1' is not the class 1."""
-    if len({isinstance(value, str) for value in [*gold, *labels]}) > 1:
-        raise InputError(
-            f"gold holds {show(gold, 3)} and y the labels {show(labels, 3)}: text and numbers are different "
-            "classes. Turn both into one kind."
-        )
-
-
 def _known(gold: Any, Y: Annotations) -> tuple[Any, Factor]:
     """Return row and value of each entry of gold, which is given by id or by row."""
     by_id = _as_mapping(gold)
@@ -233,14 +223,6 @@ def _known(gold: Any, Y: Annotations) -> tuple[Any, Factor]:
     return np.arange(Y.n_items), factorize(gold, "gold")
 
 
-def _unanimous(Y: Annotations) -> Mask:
-    """Which items have several labels, all equal."""
-    lowest, highest = np.full(Y.n_items, Y.n_classes), np.full(Y.n_items, -1)
-    np.minimum.at(lowest, Y.item, Y.label)
-    np.maximum.at(highest, Y.item, Y.label)
-    return np.asarray((Y.labels_per_item >= SEVERAL) & (lowest == highest))
-
-
 def _as_mapping(gold: Any) -> dict[Any, Any] | None:
     """Return gold by item id: a mapping, or a pandas Series with ids; None for other forms."""
     if isinstance(gold, Mapping):
@@ -256,10 +238,11 @@ def _as_mapping(gold: Any) -> dict[Any, Any] | None:
 
 def _warn_of_contradictions(codes: Array, Y: Annotations) -> None:
     """Warn if gold contradicts all labels of an item, and that is unlikely to be chance."""
-    agrees = np.bincount(Y.item, weights=Y.label == codes[Y.item], minlength=Y.n_items)
-    judged = np.isfinite(codes) & Y.labelled
-    alone = judged & (agrees == 0)
-    if 2 * alone.sum() <= judged.sum() and not (alone & _unanimous(Y)).any():
+    judged, n_labels, last = np.isfinite(codes) & Y.labelled, Y.labels_per_item, np.zeros(Y.n_items)
+    last[Y.item] = Y.label
+    agree, equal = (np.bincount(Y.item, Y.label == each[Y.item], Y.n_items) for each in (codes, last))
+    alone = judged & (agree == 0)
+    if 2 * alone.sum() <= judged.sum() and not (alone & (n_labels >= SEVERAL) & (equal == n_labels)).any():
         return
     shown = show([elements(Y.items)[i] for i in np.flatnonzero(alone)[:3]], 3)
     warnings.warn(
@@ -272,16 +255,12 @@ def _warn_of_contradictions(codes: Array, Y: Annotations) -> None:
 # --- which labels an estimator takes ---------------------------------------------------------------
 
 
-def is_ordered(truth: Any) -> bool:
-    """Whether a truth setting means ordered levels."""
-    return isinstance(truth, OrderedTruth) or truth == "ordered"  # a setting, not yet resolved
-
-
 def check_labels(annotations: Annotations, estimator: Any) -> Annotations:
     """Return labels that a classifier can learn from; ordered levels are sorted, the lowest first."""
     settings = estimator.get_params(deep=False)
     truth, levels = settings.get("truth"), settings.get("levels")
-    if levels is not None and not is_ordered(truth):
+    is_ordered = isinstance(truth, OrderedTruth) or truth == "ordered"  # a setting, not yet resolved
+    if levels is not None and not is_ordered:
         raise InputError(
             f"levels=[{show(list(levels))}] says that labels are ordered, but truth={truth!r} ignores their "
             "order. Pass ",
@@ -291,7 +270,7 @@ def check_labels(annotations: Annotations, estimator: Any) -> Annotations:
     if levels is not None:
         return _in_order(annotations, levels)
     check_classes(annotations)
-    if is_ordered(truth) and annotations.labels.dtype.kind not in "iufb":
+    if is_ordered and annotations.labels.dtype.kind not in "iufb":
         raise InputError(
             Advice("ordered", "truth='ordered'"),
             f" needs to know the order of {show(elements(annotations.labels))}: only numbers have one by "
@@ -320,7 +299,7 @@ def _in_order(annotations: Annotations, levels: Any) -> Annotations:
 
 
 def check_numbers(annotations: Annotations) -> None:
-    """Refuse labels that are not finite numbers."""
+    """Refuse labels that are not numbers; those that are not finite were refused as annotations."""
     if annotations.labels.dtype.kind not in "iuf" and annotations.n_classes:
         raise InputError(
             Advice("regression", "CrowdRegressor"),
@@ -329,5 +308,3 @@ def check_numbers(annotations: Annotations) -> None:
             Advice("classifier", "CrowdClassifier"),
             "; if they are numbers written as text, convert them first.",
         )
-    if not np.isfinite(annotations.labels.astype(float)).all():
-        raise InputError("Expected finite labels, got inf. Use None or NaN for a missing label.")

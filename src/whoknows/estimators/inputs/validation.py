@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, validate_data
 
-from whoknows._array import LARGEST, Array, namespace, to_numpy, too_large
+from whoknows._array import LARGEST, Array, namespace, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import first_not_a_number, is_default_index, is_frame, not_numbers
 from whoknows.data.errors import Advice, InputError, Message
@@ -55,7 +55,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
             "X is sparse; a dense array was expected. Reduce it first, e.g. with "
             "sklearn.decomposition.TruncatedSVD(100).fit_transform(X)."
         )
-    if is_rows(X):
+    if isinstance(X, ParquetFeatures) or namespace(X) is not np:  # out of core, or a tensor
         if len(X.shape) != 2:
             raise InputError(f"Expected X with two dimensions, one row per item; got shape {tuple(X.shape)}.")
         _check_n_features(estimator, X, reset=reset)
@@ -88,11 +88,6 @@ class CheckedFeatures:
 def checked(estimator: Any, X: Any) -> CheckedFeatures:
     """Validate features once for several questions to a fitted estimator; its methods take the result."""
     return CheckedFeatures(check_features(estimator, X, reset=False), getattr(X, "index", None))
-
-
-def is_rows(X: Any) -> bool:
-    """Whether X gives rows of floats by indexing: a tensor, or out-of-core features."""
-    return isinstance(X, ParquetFeatures) or namespace(X) is not np
 
 
 def _refuse_text(X: Any) -> None:
@@ -131,11 +126,15 @@ def _check_block(estimator: Any, X: Any, before: int) -> None:
     xp = namespace(X)
     if not len(X) or float(xp.abs(X).max()) <= LARGEST:  # False for NaN, too
         return
-    _check_finite(estimator, to_numpy(X), before)
-    _check_size(estimator, to_numpy(X), before)
+    _refuse_not_finite(estimator, to_numpy(X), before)
+    row, column = np.argwhere(abs(to_numpy(X)) > LARGEST)[0]
+    raise InputError(
+        f"Expected numbers up to {LARGEST:g} in X, got {X[row, column]:g} in column "
+        f"{_column(estimator, column)}, item of row {before + row}. Use another unit, or drop the column."
+    )
 
 
-def _check_finite(estimator: Any, X: Array, before: int) -> None:
+def _refuse_not_finite(estimator: Any, X: Array, before: int) -> None:
     bad = ~np.isfinite(X)
     if not bad.any():
         return
@@ -149,16 +148,6 @@ def _check_finite(estimator: Any, X: Array, before: int) -> None:
         f"Input X contains {kind} in column {shown}{more} (first in row {row}). "
         f"Every item needs every feature: {fill}, or drop columns."
     )
-
-
-def _check_size(estimator: Any, X: Array, before: int) -> None:
-    place = too_large(X)
-    if place is not None:
-        row, column = place
-        raise InputError(
-            f"Expected numbers up to {LARGEST:g} in X, got {X[row, column]:g} in column "
-            f"{_column(estimator, column)}, item of row {before + row}. Use another unit, or drop the column."
-        )
 
 
 def _column(estimator: Any, column: int) -> str:
@@ -193,7 +182,7 @@ def check_annotations(y: Any, n_items: int, annotators: Any = None, index: Any =
             "order. For a long table use Annotations.from_frame(table, items=ids_of_the_rows_of_X)."
         )
     if index is not None:
-        items = Y.items.tolist() if isinstance(y, Annotations) or _is_named(y) else row_ids(y)
+        items = Y.items.tolist() if isinstance(y, Annotations) or is_frame(y) else row_ids(y)
         if items is not None:
             _check_same_rows(list(index), items)
     return Y
@@ -201,7 +190,7 @@ def check_annotations(y: Any, n_items: int, annotators: Any = None, index: Any =
 
 def brings_ids(y: Any) -> bool:
     """Whether y has ids of its own for the items."""
-    return isinstance(y, Annotations) or _is_named(y) or row_ids(y) is not None
+    return isinstance(y, Annotations) or is_frame(y) or row_ids(y) is not None
 
 
 def _check_same_rows(rows: list[Any], items: list[Any]) -> None:
@@ -220,14 +209,10 @@ def _check_same_rows(rows: list[Any], items: list[Any]) -> None:
             f"y's items are X's rows in another order (row {place} of X is {rows[place]!r}, {which} of y is "
             f"{items[place]!r}). Pass items=X.index to Annotations.from_frame, or reorder one of them."
         )
-    if _may_count_rows(rows) or _may_count_rows(items):
+    if any(all(isinstance(value, (Real, np.number)) for value in ids) for ids in (rows, items)):
         return
-    sides = (("X", in_x - in_y, rows), ("y", in_y - in_x, items))
-    only = [
-        f"{show([row for row in dict.fromkeys(ids) if row in alone], 3)} only in {side}"
-        for side, alone, ids in sides
-        if alone
-    ]
+    sides = {"X": [row for row in rows if row not in in_y], "y": [item for item in items if item not in in_x]}
+    only = [f"{show(dict.fromkeys(alone), 3)} only in {side}" for side, alone in sides.items() if alone]
     raise InputError(
         f"X and y name different items: {'; '.join(only)}. They must be the same items in the same order: "
         "pass items=X.index to Annotations.from_frame. If they are, and X's index means something else, pass "
@@ -235,16 +220,8 @@ def _check_same_rows(rows: list[Any], items: list[Any]) -> None:
     )
 
 
-def _may_count_rows(ids: list[Any]) -> bool:
-    return all(isinstance(value, (Real, np.number)) for value in ids)
-
-
-def _is_named(y: Any) -> bool:
-    return is_frame(y) or hasattr(y, "columns")
-
-
 def _from_array(y: Any, annotators: Any) -> Annotations:
-    if _is_named(y):
+    if is_frame(y):
         return Annotations.from_matrix(y)
     y = np.asarray(y) if hasattr(y, "__array__") else y
     try:

@@ -25,7 +25,7 @@ from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.persistence.model_file import load_step, save_step
 from whoknows.estimators.persistence.objects import Written, digest
 from whoknows.fit.monitor import Monitor
-from whoknows.io.errors import FileError, Path
+from whoknows.io.errors import FileError, Path, reading
 from whoknows.io.writing import write_lines
 from whoknows.model.distances import blocks_of
 
@@ -33,6 +33,7 @@ PAUSE = 10.0  # seconds between two saved states of a solver: the work that an i
 BLOCKS_PER_PIECE = 50  # blocks of items between two saved steps
 ABOUT = "checkpoint.json"  # what is fitted; written first, removed last
 START_AGAIN = "Remove the folder to start again, or name another one."
+NOT_READ = "cannot be read ({}). " + START_AGAIN
 
 Answer = TypeVar("Answer")
 _reading = Lock()  # reading a model file suppresses warnings for a moment, in all threads
@@ -88,21 +89,18 @@ class Checkpoint:
         def of_piece(blocks: list[slice]) -> Array:
             return np.concatenate([compute(X[rows], rows) for rows in blocks])
 
-        if at_once:
-            return self.step(name).remember(partial(of_piece, [slice(None)]))
-        blocks = list(blocks_of(X))
+        blocks = [slice(0, len(X))] if at_once else list(blocks_of(X))
         pieces = [blocks[i : i + BLOCKS_PER_PIECE] for i in range(0, len(blocks), BLOCKS_PER_PIECE)]
-        steps = [self.step(f"{name}-{piece[0].start}") for piece in pieces]
-        return np.concatenate(
-            [step.remember(partial(of_piece, piece)) for step, piece in zip(steps, pieces, strict=True)]
-        )
+        steps = {self.step(f"{name}-{piece[0].start}"): piece for piece in pieces}
+        return np.concatenate([step.remember(partial(of_piece, piece)) for step, piece in steps.items()])
 
     def _refuse_another_fit(self, about: dict[str, str]) -> None:
-        folder = self.folder
+        folder, path = self.folder, os.path.join(self.folder, ABOUT)
         if not is_checkpoint(folder):
             _refuse_other_files(folder)
             return
-        before = _read_about(os.path.join(folder, ABOUT))
+        with reading(path, NOT_READ, ValueError, TypeError), open(path, encoding="utf-8") as file:
+            before = dict(json.load(file))
         changed = [name for name in about if about[name] != before.get(name)]
         if "whoknows" in changed:
             changed = [f"version of whoknows ({before.get('whoknows')}; this is {whoknows.__version__})"]
@@ -216,15 +214,6 @@ def _refuse_other_files(folder: str) -> None:
         raise FileError(
             folder, "holds other files; expected a checkpoint or an empty folder. Name another one."
         )
-
-
-def _read_about(path: str) -> dict[str, Any]:
-    """Return what a checkpoint was fitted to."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return dict(json.load(file))
-    except (OSError, ValueError, TypeError) as error:
-        raise FileError(path, f"cannot be read ({error}). {START_AGAIN}") from None
 
 
 def _is_torn(name: str) -> bool:

@@ -7,7 +7,6 @@ model is then checked: its parts agree in shape, and its predictions are finite.
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -31,8 +30,6 @@ from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.regressor import CrowdRegressor
 from whoknows.model.annotators.population import Population
 from whoknows.model.settings import NotCompatible, Settings
-
-SAME_HASH = 100  # ids that may share one: Python ints of a kind do on purpose only, and look-ups take forever
 
 _DATA = (str, Real, NoneType, list, tuple, np.ndarray, sp.sparray, sp.spmatrix)
 _SCALARS: dict[Any, Any] = {int: Integral, float: Real, bool: (bool, np.bool_)}
@@ -69,10 +66,7 @@ _MAY_BE_NAN = {
     *("on_truth", "on_labelled", "log_lik", "counts", "log_truth", "log_labels", "log_given"),
 }
 # Shapes of the arrays of a class and of its parts: axes with the same letter have the same length.
-_CLASSIFIER = (
-    "classes_ c, posterior_ nc, _training_data.annotations.items n, _training_data.gold n, "
-    "_training_data.weight n"
-)
+_CLASSIFIER = "classes_ c, posterior_ nc, _training_data.annotations.items n"
 _SHAPES = {
     "CrowdClassifier": _CLASSIFIER,
     "AutoCrowdClassifier": _CLASSIFIER,
@@ -80,16 +74,13 @@ _SHAPES = {
     "FittedPair": "solution.annotators.mean ap, solution.annotators.covariance app, solution.crowd.mean tp, "
     "covariances.annotators app, typical.X_truth nf, typical.Y.items n, prepared.model.truth._precision ff",
     "Annotations": "item n, annotator n, label n, confidence n, items i, annotators a, labels c",
-    "TrainingData": "gold n, weight n",
+    "TrainingData": "annotations.items n, gold n, weight n",
     "Items": "X_truth nf, X_annotators np, gold n, weight n",
     "Scale": "roots d, mean d, width d",
     "LinearFeatures": "matrix df",
     "RbfFeatures": "nodes nd, root nf, centre f",
     "SpectralFeatures": "basis nf, eigenvalues f, centre f",
     "ClusterFeatures": "centres fd, centre f",
-    "LogisticTruth": "_precision ff",
-    "OrderedTruth": "_precision ff",
-    "LinearTruth": "_precision ff",
     "CrowdBelief": "mean ap, covariance app, crowd_mean p, crowd_variance p, shape g, rate g, active a",
     "Covariances": "truth cff, annotators app",
     "CrossFitBelief": "items nf, held_out nc, says nc",
@@ -171,13 +162,6 @@ def _is_finite(value: Any) -> bool:
 def _words(value: Any) -> str:
     array = isinstance(value, np.ndarray)
     return f"an array of {value.dtype}" if array else f"{type(value).__name__} {str(value)[:40]!r}"
-
-
-def check_ids(values: list[Any]) -> None:
-    """Refuse ids that were made to share a hash: look-ups would compare each with all others."""
-    (_, most), *_ = Counter(map(hash, values)).most_common(1) or [(0, 0)]
-    if most > SAME_HASH:
-        raise ValueError(f"{most} ids share one hash")
 
 
 # --- one object -------------------------------------------------------------------------------------
@@ -276,25 +260,22 @@ def _check_classifier(model: Any) -> None:
 def _check_predictions(model: Any, X: Array) -> None:
     """Predict everything for one item: arrays that do not fit together fail here."""
     T = len(model.annotators_)
-    answers: list[tuple[tuple[int, ...], Callable[[], Any]]]
     if type(model) is CrowdRegressor:
-        answers = [
-            ((2, 1), lambda: model.predict(X, return_std=True)),
-            ((1, T), lambda: model.annotator_scale(X)),
-        ]
-    else:
-        K = len(model.classes_)
-        answers = [
-            ((1, K), lambda: model.predict_proba(X)),
-            ((1, T), lambda: model.expertise(X)),
-            ((3, 1, K), lambda: model.predict_proba(X, return_interval=True)),
-            ((3, 1, T), lambda: model.expertise(X, return_interval=True)),
-            ((T,), lambda: model.ranking().expertise),
-        ]
-    for shape, ask in answers:
-        with suppress(NotCompatible):  # a model of this kind has no such answer
-            answer = np.asarray(ask())
-            _expect(answer.shape == shape and np.isfinite(answer).all(), "wrong predictions")
+        _check_answer((2, 1), lambda: model.predict(X, return_std=True))
+        _check_answer((1, T), lambda: model.annotator_scale(X))
+        return
+    K = len(model.classes_)
+    _check_answer((1, K), lambda: model.predict_proba(X))
+    _check_answer((1, T), lambda: model.expertise(X))
+    _check_answer((3, 1, K), lambda: model.predict_proba(X, return_interval=True))
+    _check_answer((3, 1, T), lambda: model.expertise(X, return_interval=True))
+    _check_answer((T,), lambda: model.ranking().expertise)
+
+
+def _check_answer(shape: tuple[int, ...], ask: Callable[[], Any]) -> None:
+    with suppress(NotCompatible):  # a model of this kind has no such answer
+        answer = np.asarray(ask())
+        _expect(answer.shape == shape and np.isfinite(answer).all(), "wrong predictions")
 
 
 def _are_probabilities(values: NDArray[Any]) -> bool:
