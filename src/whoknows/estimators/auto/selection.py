@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, Self
 
 import numpy as np
@@ -277,7 +278,7 @@ class Selection:
 
     def share(self, **wanted: Any) -> float:
         """Weight of the members with these settings, e.g. ``share(varies_with_x=True)``."""
-        return float(sum(w for w, m in zip(self.weights, self.members, strict=True) if _is(m, wanted)))
+        return float(sum(compress(self.weights, (wanted.items() <= vars(m).items() for m in self.members))))
 
     def __str__(self) -> str:
         """Describe the weights in sentences and a table."""
@@ -322,10 +323,6 @@ class Selection:
             member = f"{m.map}, variance {m.variance:g}, expertise {m.expertise}{coins}"
             weight, on_truth, on_labelled = table[:, i]
             yield f"{weight:>7.1%}{on_truth:>10.1%}{on_labelled:>13.1%}{held_out[i]:>10.3f}  {member}"
-
-
-def _is(member: Member, wanted: dict[str, Any]) -> bool:
-    return all(getattr(member, name) == value for name, value in wanted.items())
 
 
 def gain_of_varying(members: list[Member], scores: HeldOutScores) -> tuple[float, float]:

@@ -177,7 +177,8 @@ def overview(fit: FittedModel, gold: Array | None, notes: Sequence[str], feature
         "n_labelled": int(annotations.labelled.sum()),
         "n_annotators": annotations.n_annotators,
         "n_labels": annotations.n_annotations,
-        "n_features": _n_features(fit, features),
+        # A single column of zeros stands for items without features.
+        "n_features": len(features) if len(features) > 1 else int(fit.feature_array().any()),
         "n_gold": 0 if gold is None else int(np.isfinite(gold).sum()),
         "classes": fit.classes,
         "coverage": _coverage(annotations.labels_per_item),
@@ -186,11 +187,6 @@ def overview(fit: FittedModel, gold: Array | None, notes: Sequence[str], feature
         "notes": [str(note) for note in notes],
         **_settings(fit.model),
     }
-
-
-def _n_features(fit: FittedModel, features: Sequence[str]) -> int:
-    """Number of features; a single column of zeros stands for items without features."""
-    return len(features) if len(features) > 1 else int(fit.feature_array().any())
 
 
 def _has_constant_feature(fit: FittedModel) -> bool:
