@@ -47,7 +47,6 @@ bench: $(BENCH) $(PEERS)  ## the paper's experiments, real crowds, speed, docs/r
 	$(PY) -m benchmarks.rivals.run
 	$(PY) -m benchmarks.who_is_right.run
 	$(PY) -m benchmarks.speed.run
-	$(PY) -m benchmarks.against.run
 	$(PY) -m benchmarks.paper.charts
 	$(PY) -m benchmarks.crowds.charts
 	$(PY) -m benchmarks.page
@@ -60,7 +59,6 @@ bench-quick: $(BENCH)  ## a small part of it, in minutes, in benchmarks/results-
 	$(PY) -m benchmarks.rivals.run --quick --out $(QUICK)
 	$(PY) -m benchmarks.who_is_right.run --quick --out $(QUICK)
 	$(PY) -m benchmarks.speed.run --quick --out $(QUICK)
-	$(PY) -m benchmarks.against.run --quick --out $(QUICK)
 	$(PY) -m benchmarks.paper.charts --out $(QUICK)/paper
 	$(PY) -m benchmarks.crowds.charts --out $(QUICK)
 	$(PY) -m benchmarks.page --results $(QUICK) --out $(QUICK)/results.md

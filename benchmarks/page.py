@@ -51,7 +51,7 @@ def effort(results: Path) -> str:
     for part in PARTS.values():
         if part.is_there(results):
             cells = part.read(results)
-            ran_on = [hardware(machine) for machine in machines(results, part)]
+            ran_on = [hardware(machine) for machine in machines(results, part)] or cells["machine"]
             rows[part.heading] = [
                 f"{part.done(results)} of {part.draws}",
                 f"{fixed(cells[part.seconds].sum() / 3600, 1)} h",

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.against import summary as against
 from benchmarks.common.tables import read
 from benchmarks.crowds import cases
 from benchmarks.crowds import run as crowds
@@ -14,7 +13,9 @@ from benchmarks.crowds import summary as crowds_summary
 from benchmarks.paper import figure3, figures45, protocol, simulated_study, summary, unlabelled
 from benchmarks.rivals import run as rivals
 from benchmarks.rivals import summary as rivals_summary
+from benchmarks.speed import engines
 from benchmarks.speed import summary as speed
+from benchmarks.speed.body import body as speed_body
 from benchmarks.speed.worlds import EVERY as WORLDS
 from benchmarks.who_is_right import run as who_is_right
 from benchmarks.who_is_right import summary as who_is_right_summary
@@ -197,19 +198,18 @@ PARTS = {
         speed.KEY,
         len(WORLDS),
         speed.HOW,
-        speed.body,
+        speed_body,
         (),
         "cpu_seconds",
     ),
-    "against": Part(
-        "Speed of other packages",
-        "against.csv",
-        "benchmarks.against.run",
-        against.KEY,
-        len(against.WORLDS),
-        against.HOW,
-        against.body,
+    "engines": Part(
+        "GPU and cluster",
+        "engines.csv",
+        "benchmarks.speed.gpu",
+        engines.KEY,
+        len([engines.GPU, engines.DASK]),
+        engines.HOW,
+        engines.body,
         (),
-        "cpu_seconds",
     ),
 }

@@ -7,7 +7,7 @@ import pandas as pd
 
 from benchmarks.common.sets import EXPECTED
 
-TEXT = {"warnings": str, "error": str, "order": str}
+TEXT = dict.fromkeys(["warnings", "error", "order", "note", "commit", "machine"], str)
 LARGER = "majority class"
 
 

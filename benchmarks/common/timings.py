@@ -45,16 +45,22 @@ def fill(
 def begin(table: Table) -> set[tuple[str, ...]]:
     """Return the keys of the cells in the file.
 
-    If the file was measured on another machine, or with other versions, it is renamed and a new one begins.
+    If the file was measured on another machine, with other versions or at another commit, it is renamed and a
+    new one begins: a table holds one run.
     """
     path = table.path.with_suffix(".machine.json")
-    if table.path.exists() and not machine.is_only_this(path):
+    if table.path.exists() and not (machine.is_only_this(path) and _is_of_this_commit(table)):
         aside = table.path.with_suffix(".before.csv")
         table.path.replace(aside)
         path.unlink(missing_ok=True)
-        print(f"{table.path.name} is from another machine or other versions: renamed to {aside.name}.")
+        print(f"{table.path.name} is of another machine, version or commit: renamed to {aside.name}.")
     machine.record(path)
     return table.done()
+
+
+def _is_of_this_commit(table: Table) -> bool:
+    """Whether no row carries another commit than the one checked out."""
+    return {row["commit"] for row in table.rows() if "commit" in row} <= {machine.stamp()["commit"]}
 
 
 def tell(row: Row) -> str:

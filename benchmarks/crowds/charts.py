@@ -85,7 +85,8 @@ def chart(rows: pd.DataFrame) -> alt.TopLevelMixin:
     grid = alt.concat(*panels, columns=len(names), spacing=20).resolve_scale(y="independent")
     how = (
         "Consensus: labelled items. Classifier: items without labels. Mean over draws; bars: one standard "
-        "error. Methods that failed, exceeded the time limit or are not installed have no point."
+        "error. Methods that failed, exceeded the time limit or are not installed have no point. "
+        "Each panel has its own vertical scale."
     )
     shown = [look for look in LOOKS if look.name in set(data["name"])]
     whole = alt.hconcat(grid, charts.legend(shown, 230), spacing=24)

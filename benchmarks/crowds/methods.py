@@ -9,7 +9,7 @@ cross-validation ("tuned LR").
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -184,6 +184,15 @@ class Method:
     def version(self) -> str:
         """Name and version, such as "crowd-kit 1.4.2"; empty if it is not installed."""
         return f"{self.package} {version(self.package)}" if self.is_installed else ""
+
+
+def installed(names: Iterable[str], methods: Mapping[str, Method] | None = None) -> list[str]:
+    """Return the methods whose packages are installed, and print which packages are missing."""
+    methods = METHODS if methods is None else methods
+    absent = [name for name in names if not methods[name].is_installed]
+    for package in dict.fromkeys(methods[name].package for name in absent):
+        print(f"{package} is not installed and is skipped. To install it: pip install 'whoknows[peers]'")
+    return [name for name in names if name not in absent]
 
 
 def _crowd_kit(kind: str) -> Method:

@@ -24,7 +24,7 @@ from benchmarks.common.command import choice, parser
 from benchmarks.common.timings import ONE_THREAD
 from benchmarks.crowds.cases import DRAWS, KEY, SCORES, SETS, SHARES, make_case, n_draws, score
 from benchmarks.crowds.measure import ABSENT, measure
-from benchmarks.crowds.methods import METHODS
+from benchmarks.crowds.methods import METHODS, installed
 from benchmarks.crowds.summary import page
 
 COST = ("seconds", "cpu_seconds", "peak_mb")
@@ -85,8 +85,7 @@ def main():
         names, shares, repeats = QUICK_SETS, QUICK_SHARES, 1
     for name in names:  # fail early if a data set is missing
         load(name)
-    for package in dict.fromkeys(METHODS[m].package for m in options.methods if not METHODS[m].is_installed):
-        print(f"{package} is not installed and is skipped. To install it: pip install 'whoknows[peers]'")
+    installed(options.methods)  # names what is missing; its rows say so
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes that are started
     machine.record(options.out / "crowds.machine.json")
     every = cells(names, shares, repeats, options.methods)

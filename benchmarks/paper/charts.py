@@ -28,6 +28,10 @@ AGAINST = {
     "vote": Look(NAMES["vote"], charts.BLACK, "cross", (9, 3, 2, 3)),
     "annotator": Look(NAMES["annotator"], charts.ORANGE, "triangle-down", (4, 4)),
 }
+OF_ROC = AGAINST | {
+    "default": Look(NAMES["default"], charts.SKY, "square", (7, 3)),
+    "gp": Look(NAMES["gp"], charts.GREY, "triangle-down", (9, 3, 2, 3)),
+}
 VARIANTS = {
     "auto": AGAINST["auto"],
     "default": Look(NAMES["default"], charts.ORANGE, "diamond"),
@@ -46,6 +50,7 @@ STUDIES = {
     "colposcopy": "colposcopy, six physicians",
     "simulated": "simulated study, 16 problems, five readers",
 }
+OWN_SCALE = "Each panel has its own vertical scale."
 CAPITAL = {"accuracy": "Accuracy", "auc": "AUC"}
 PERCENT = alt.Axis(format="%", values=[0.2, 0.4, 0.6, 0.8, 1.0])
 
@@ -85,7 +90,8 @@ def figure3_chart(cells, measure, looks, title):
     ]
     how = (
         "Five simulated labelers, each an expert on one cluster, wrong 35 % of the time elsewhere. "
-        f"{cells['repeat'].nunique()} repeats of stratified 5-fold. Bands: one standard error of the mean."
+        f"{cells['repeat'].nunique()} repeats of stratified 5-fold. Bands: one standard error of the mean. "
+        f"{OWN_SCALE}"
     )
     grid = alt.concat(*panels, charts.legend(styles, 235), columns=4, spacing=24)
     return charts.finish(grid, title, [how])
@@ -109,7 +115,10 @@ def figure4_chart(cells, measure, looks):
             if own[f"{measure}_{what}"].notna().any()
         ]
         columns.append(alt.vconcat(*panels, spacing=24))
-    how = "Stratified 5-fold. Standard deviation over repeats (colposcopy) or problems (simulated)."
+    how = (
+        "Stratified 5-fold. Standard deviation over repeats (colposcopy) or problems (simulated). "
+        f"{OWN_SCALE}"
+    )
     whole = alt.hconcat(*columns, charts.legend(styles, 200), spacing=24)
     return charts.finish(whole, f"{CAPITAL[measure]} in medical studies, after Fig. 4", [how])
 
@@ -184,7 +193,7 @@ def unlabelled_chart(cells, looks):
     how = (
         "The same model and labels, with minus without the unlabelled items. Bars: mean over "
         f"{most if least == most else f'{least} to {most}'} draws; lines: one standard error. "
-        "Each panel has its own scale."
+        f"{OWN_SCALE}"
     )
     return charts.finish(grid, "Gain in accuracy from unlabelled items", [how])
 
@@ -227,7 +236,7 @@ def main():
         cells = with_annotators(raw, figures45.KEY[:-1])
         charts.save(figure4_chart(cells, "accuracy", AGAINST), folder / "figure4")
         charts.save(figure4_chart(cells, "auc", AGAINST), folder / "figure4_auc")
-        charts.save(figure5_chart(raw, AGAINST), folder / "figure5")
+        charts.save(figure5_chart(raw, OF_ROC), folder / "figure5")
     if (folder / "unlabelled.csv").exists():
         cells = read(folder / "unlabelled.csv", unlabelled.KEY)
         charts.save(unlabelled_chart(cells, MODEL_LOOKS), folder / "unlabelled")

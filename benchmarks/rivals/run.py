@@ -17,6 +17,7 @@ from benchmarks.common.cells import Table, run
 from benchmarks.common.command import choice, parser
 from benchmarks.crowds import cases as crowds
 from benchmarks.crowds import measure
+from benchmarks.crowds.methods import installed
 from benchmarks.paper import figure3
 from benchmarks.rivals import cases, summary
 from benchmarks.rivals.methods import METHODS, methods_for
@@ -58,14 +59,6 @@ def compute(case, method, limit):
     return row if outcome.answer is None else row | crowds.score(case, outcome.answer)
 
 
-def installed(methods):
-    """Return the methods whose packages are installed, and name the missing packages."""
-    absent = [method for method in methods if not METHODS[method].is_installed]
-    for package in dict.fromkeys(METHODS[method].package for method in absent):
-        print(f"{package} is not complete and is skipped. To install it: pip install 'whoknows[peers]'")
-    return [method for method in methods if method not in absent]
-
-
 def main():
     command = parser(__doc__, ".", repeats=REPEATS)
     command.add_argument("--sets", type=choice(SETS), default=list(FIRST))
@@ -73,7 +66,7 @@ def main():
     command.add_argument("--limit", type=float, default=LIMIT, help=f"CPU seconds; default {LIMIT:g}")
     options = command.parse_args()
     names, repeats = (QUICK, 1) if options.quick else (options.sets, options.repeats)
-    methods = installed(options.methods)
+    methods = installed(options.methods, METHODS)
     machine.record(options.out / "rivals.machine.json")
     for name in names:
         able = methods_for(len(sets.EXPECTED[name][1]))

@@ -8,18 +8,22 @@ workers that hold them. Wall-clock time per iteration is a median; CPU time is a
 and does not depend on other programs. `empty` is the overhead of the cluster: a sum over empty chunks.
 `alike` is the largest difference between the parameters of the two fits.
 
-The table is followed by a model, t = items · cost / workers + chunks · task + latency, fitted to the CPU time
-on the cluster and evaluated for more items and workers.
+With the solver "vb", rows are written to engines.csv, with the commit and the machine: the two times per
+iteration, and the costs per item, per chunk and per sum, from which docs/results.md extrapolates to more
+items and workers.
 """
 
 import argparse
 import time
 import warnings
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks.common import machine
+from benchmarks.common.command import RESULTS
+from benchmarks.speed import engines
 from whoknows import Annotations, DidNotConverge
 from whoknows.fit.dask import DaskEngine
 from whoknows.fit.engines import ITEMS_A_CHUNK, Chunks, Serial
@@ -91,7 +95,7 @@ def overhead(engine, n_chunks, repeats=9):
 
 
 def compare(solver, n_items, n_workers, n_iterations):
-    """Print one row; return seconds per iteration for an item, for a chunk and for an empty sum."""
+    """Print one line; return the rows of engines.csv."""
     import distributed
 
     n_chunks = -(-n_items // ITEMS_A_CHUNK)
@@ -114,18 +118,18 @@ def compare(solver, n_items, n_workers, n_iterations):
     cells = "{:<9}{:>9}{:>8} |{:>9.2f}{:>8.2f} |{:>9.2f}{:>8.2f}{:>8.2f} |{:>8.1f}{:>9.0f}{:>8.0e}"
     times = wall_here, cpu_here, wall_there, cpu_there, wall_there / wall_here
     print(cells.format(solver, n_items, n_chunks, *times, loaded, 1e3 * few, alike), flush=True)
-    return cpu_there / n_items, max((many - few) / (4 * n_chunks - n_workers), 0.0), few
-
-
-def predict(item, task, latency):
-    """Print the seconds per iteration that the model predicts."""
-    print(f"  {1e6 * item:.2f} µs per item, {1e3 * task:.2f} ms per chunk, {1e3 * latency:.0f} ms per sum")
-    workers = (1, 16, 64, 256)
-    print("  labelled items" + "".join(f"{f'{w} workers':>14}" for w in workers))
-    for n_items in (10**6, 10**7, 10**8, 10**9):
-        n_chunks = -(-n_items // ITEMS_A_CHUNK)
-        seconds = [-(-n_chunks // w) * n_items / n_chunks * item + n_chunks * task + latency for w in workers]
-        print(f"  {n_items:>14.0e}" + "".join(f"{s:>12.1f} s" for s in seconds))
+    about = {"items": n_items, "labels": PER_ITEM * n_items}
+    note = f"parameters differ by {alike:.0e} from those of one process"
+    task = max((many - few) / (4 * n_chunks - n_workers), 0.0)
+    return [
+        engines.row(engines.DASK, "one iteration, in one process", wall_here, workers=1, **about),
+        engines.row(
+            engines.DASK, "one iteration, on the cluster", wall_there, workers=n_workers, note=note, **about
+        ),
+        engines.row(engines.DASK, engines.PER_ITEM, cpu_there / n_items, note="CPU seconds"),
+        engines.row(engines.DASK, engines.PER_CHUNK, task),
+        engines.row(engines.DASK, engines.PER_SUM, few),
+    ]
 
 
 def main():
@@ -134,6 +138,7 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--iterations", type=int, default=6)
     parser.add_argument("--solvers", default="vb,crossfit")
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="folder of the results")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", DidNotConverge)
     print(machine.hardware(machine.describe()))
@@ -142,9 +147,9 @@ def main():
         "solver       items  chunks |   wall s   cpu s |   wall s   cpu s   ratio |  load s empty ms   alike"
     )
     for solver in arguments.solvers.split(","):
-        costs = compare(solver, arguments.items, arguments.workers, arguments.iterations)
+        rows = compare(solver, arguments.items, arguments.workers, arguments.iterations)
         if solver == "vb":
-            predict(*costs)
+            engines.table(arguments.out).append(rows)
 
 
 if __name__ == "__main__":

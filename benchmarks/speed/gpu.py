@@ -1,8 +1,9 @@
-"""A hundred million items on a GPU: ``python -m benchmarks.speed.gpu [--items 100000000]``.
+"""A hundred million items on a GPU: ``python -m benchmarks.speed.gpu [--items 100000000] [--out FOLDER]``.
 
 Items are generated on the device. Two times are measured. The pass of an anchor graph over all items is
 compared with its lower bound: bytes over bandwidth or operations over rate, whichever is larger, both
-measured here. The default fit includes the selection of members and the posterior of every item.
+measured here. The default fit includes the selection of members and the posterior of every item. Results:
+engines.csv, one row per measurement, with the commit and the machine.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
 
+from benchmarks.common import machine
+from benchmarks.common.command import RESULTS
+from benchmarks.speed import engines
 from whoknows import AutoCrowdClassifier
 from whoknows.data import Annotations
 from whoknows.model.graph import AnchorGraph, fused
@@ -22,15 +27,17 @@ D, CLUSTERS, ANNOTATORS, LABELS_AN_ITEM = 64, 200, 50, 5
 
 
 def main() -> None:
-    """Print one line of JSON per measurement."""
+    """Print one line of JSON per measurement, and write the rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=100_000_000)
     parser.add_argument("--labels", type=int, default=1_000_000)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="folder of the results")
     asked = parser.parse_args()
     X, z = world(asked.items, asked.device)
     Y = labels(z, asked.labels)
-    tell("device", name=torch.cuda.get_device_name() if asked.device != "cpu" else "cpu")
+    device = torch.cuda.get_device_name() if asked.device != "cpu" else "cpu"
+    tell("device", name=device)
     bandwidth, rate = copied_bytes(asked.device), product_rate(asked.device)
     tell("ceilings", terabytes_a_second=bandwidth / 1e12, teraflops_float32=rate / 1e12)
 
@@ -40,11 +47,21 @@ def main() -> None:
     floor = max(n * D * 4 / bandwidth, 2 * n * D * (m + D) / rate)
     kernels = fused.takes(X, graph.n_nearest)
     tell("pass", seconds=seconds, floor=floor, ratio=seconds / floor, kernels=kernels)
+    about = {
+        "items": asked.items,
+        "labels": asked.labels,
+        "machine": f"{device}, torch {torch.__version__}, {machine.stamp()['machine']}",
+    }
+    note = f"{seconds / floor:.1f} times its lower bound"
+    rows = [engines.row(engines.GPU, "pass over all items", seconds, note=note, **about)]
 
     model, seconds = timed(lambda: AutoCrowdClassifier().fit(X, Y))
     right = model.classes_[model.posterior_.argmax(axis=1)] == z.cpu().numpy()
     tell("fit", seconds=seconds, iterations=model.n_iter_, members=len(model.members_), accuracy=right.mean())
     print(model.selection_)
+    note = f"accuracy of the posterior {right.mean():.3f}"
+    rows.append(engines.row(engines.GPU, "default fit", seconds, note=note, **about))
+    engines.table(asked.out).append(rows)
 
 
 def world(n_items: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:

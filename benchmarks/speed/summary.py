@@ -1,11 +1,10 @@
 """Tables of speed.csv as markdown: the cells, and how cost grows with items and annotators."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
-from benchmarks.common.tables import fixed, markdown, read
+from benchmarks.common.machine import STAMP
+from benchmarks.common.tables import fixed, markdown
 from benchmarks.crowds.measure import LATE
 from benchmarks.speed.worlds import WORLDS
 
@@ -13,7 +12,7 @@ METHOD = "AutoCrowdClassifier"
 KEY = ("world", "method")
 SIZES = ("n_items", "n_labels", "n_annotators", "n_classes", "n_features")
 COST = ("seconds", "cpu_seconds", "limit", "peak_mb", "data_mb", "product_seconds", "pass_seconds", "reads")
-VALUES = (*SIZES, *COST, "iterations", "consensus", "classifier", "ceiling", "error")
+VALUES = (*SIZES, *COST, "iterations", "consensus", "classifier", "ceiling", "version", *STAMP, "error")
 IN_MEMORY, ON_DISK = ("all-100k", "all-1m"), "all-10m"
 UNLABELLED = (*IN_MEMORY, ON_DISK)  # data sets in which most items have no labels
 GROWTH = {
@@ -23,8 +22,8 @@ GROWTH = {
 }
 HOW = f"""\
 Simulated data: five clusters of items, a logistic truth, annotators whose accuracy differs between clusters,
-and five labels per labelled item. Each row is one fit of `AutoCrowdClassifier` with default settings,
-including the selection of members, in its own process, on one thread.
+and five labels per labelled item. Each row of the first table is one fit of `AutoCrowdClassifier` with
+default settings, including the selection of members. Every fit has its own process and one thread.
 
 - *s*: wall-clock seconds. *CPU s*: CPU seconds, which depend less on other programs.
 - *MB*: peak memory above what the process held after its imports. *Data MB*: features (float32) and labels.
@@ -55,13 +54,14 @@ def growth(rows: pd.DataFrame) -> pd.DataFrame:
 
 def measured(rows: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
     """Rows of the named data sets that have a result, in this order."""
-    known = rows[rows["error"] == ""].set_index("world")
+    known = rows[(rows["error"] == "") & (rows["method"] == METHOD)].set_index("world")
     return known.loc[[name for name in names if name in known.index]]
 
 
 def table(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row per data set, as text."""
-    rows = rows.set_index("world").loc[[name for name in WORLDS if name in set(rows["world"])]]
+    """One row per data set: costs and accuracy of `METHOD`, as text."""
+    rows = rows[rows["method"] == METHOD].set_index("world")
+    rows = rows.loc[[name for name in WORLDS if name in rows.index]]
     shown = pd.DataFrame(index=rows.index)
     for column in SIZES:
         shown[column.removeprefix("n_")] = [whole(size) for size in rows[column]]
@@ -110,9 +110,8 @@ def passes(rows: pd.DataFrame) -> str:
     return " ".join(words)
 
 
-def body(folder: Path) -> str:
-    """All tables as markdown."""
-    rows = read(folder / "speed.csv", KEY)
+def ours(rows: pd.DataFrame) -> str:
+    """Tables of `METHOD` as markdown."""
     grown = growth(rows)
     parts = [markdown(table(rows)), markdown(grown) if len(grown) else "", passes(rows)]
     return "\n\n".join(filter(None, parts))

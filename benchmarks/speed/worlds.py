@@ -189,3 +189,5 @@ WORLDS = {
 }
 QUICK = ["quick"]
 EVERY = [name for name in WORLDS if name not in QUICK]
+# Data sets on which other packages are measured too.
+COMPARED = ["labelled-10k", "labelled-100k", "annotators-5", "annotators-2000", "classes-10", "all-100k"]

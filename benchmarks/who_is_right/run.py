@@ -18,6 +18,7 @@ from benchmarks.common.cells import Table, run
 from benchmarks.common.command import choice, parser
 from benchmarks.crowds import cases as crowds
 from benchmarks.crowds import measure
+from benchmarks.crowds.methods import installed
 from benchmarks.paper import figure3
 from benchmarks.rivals import cases
 from benchmarks.who_is_right import run as this_module
@@ -95,7 +96,7 @@ def main():
     command.add_argument("--sets", type=choice(SETS), default=list(FIRST))
     options = command.parse_args()
     names, repeats = (QUICK, 1) if options.quick else (options.sets, options.repeats)
-    methods = [REFERENCE, *(name for name, method in METHODS.items() if method.is_installed)]
+    methods = [REFERENCE, *installed(METHODS, METHODS)]
     machine.record(options.out / "who_is_right.machine.json")
     for name in names:
         run(

@@ -180,17 +180,19 @@ def test_data_sets_where_the_majority_class_is_more_accurate_are_named(results, 
 
 
 def test_run_times_are_on_the_page(results, tmp_path):
-    measured = {"world": "labelled-10k", "method": "AutoCrowdClassifier", "cpu_seconds": 7.3}
-    measured |= {"version": "whoknows 1", "error": ""}
-    for part, module in (("speed", parts.speed), ("against", parts.against)):
-        columns = [*module.KEY, *module.VALUES]
-        row = pd.DataFrame([dict.fromkeys(columns, 1) | measured], columns=columns)
-        row.to_csv(results / parts.PARTS[part].file, index=False)
+    measured = {"world": "labelled-10k", "cpu_seconds": 7.3, "version": "whoknows 1", "error": ""}
+    columns = [*parts.speed.KEY, *parts.speed.VALUES]
+    rows = [
+        dict.fromkeys(columns, 1) | measured | {"method": method, "commit": "abc1234"}
+        for method in ("AutoCrowdClassifier", "CROWDLAB")
+    ]
+    pd.DataFrame(rows, columns=columns).to_csv(results / parts.PARTS["speed"].file, index=False)
     text = page.page(results, tmp_path / "page.md")
-    speed = text.partition("## Speed\n")[2].partition("## How")[0]
+    speed = text.partition("## Speed\n")[2].partition("## ")[0] + text.partition("### Other packages")[2]
     assert speed.count(" 7.3 |") == 2
+    assert "7.3 (1.0×)" in speed
     assert "Not complete: 1 of 10 draws" in speed
-    assert "Not run yet" not in speed
+    assert re.search(r"\| Speed .*\| abc1234 +\|", text)
 
 
 def test_the_page_changes_with_a_cell(results, tmp_path):

@@ -7,13 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.against import run as against_run
-from benchmarks.against import summary as against
 from benchmarks.common import machine, timings
 from benchmarks.common.cells import Table
 from benchmarks.common.tables import read
 from benchmarks.crowds.methods import METHODS
-from benchmarks.speed import run, summary, worlds
+from benchmarks.speed import body, comparison, run, summary, worlds
 from benchmarks.speed.worlds import WORLDS, World, subsets
 
 SMALL = World(3_000, 1_000, n_annotators=40, n_features=6, per_item=3)
@@ -105,8 +103,8 @@ def test_the_data_sets_have_the_planned_sizes():
     assert sizes["disk-10m"] == (10_000_000, 500_000, 50, 2)
     assert {name for name, world in WORLDS.items() if world.on_disk} == {summary.ON_DISK, "disk-10m"}
     assert {name for _, names in summary.GROWTH.values() for name in names} <= set(worlds.EVERY)
-    assert set(against.KNOWN) <= set(WORLDS)
-    assert set(against.METHODS) <= set(METHODS)
+    assert {*worlds.COMPARED, *worlds.QUICK} <= {name for name, world in WORLDS.items() if not world.on_disk}
+    assert set(comparison.METHODS) <= set(METHODS)
 
 
 # --- measuring ----------------------------------------------------------------------------------------------
@@ -116,8 +114,7 @@ TINY = World(400, 150, n_annotators=5, n_features=3, per_item=3)
 
 @pytest.fixture
 def tiny(monkeypatch):
-    for module in (run, against_run):
-        monkeypatch.setitem(module.WORLDS, "tiny", TINY)
+    monkeypatch.setitem(run.WORLDS, "tiny", TINY)
 
 
 def test_a_cell_is_a_fit_with_default_settings(tiny):
@@ -156,16 +153,34 @@ def test_a_cell_that_fails_has_a_row(tiny, monkeypatch):
     assert set(row) <= {*summary.KEY, *summary.VALUES}
 
 
-def test_other_methods_get_the_same_data(tiny, tmp_path):
-    row = against_run.compute("tiny", "majority vote + LR", 60.0)
+def test_other_methods_get_the_same_data(tiny, monkeypatch):
+    seen = []
+    vote = METHODS["majority vote + LR"]
+    monkeypatch.setitem(
+        METHODS, "new", replace(vote, answer=lambda *given: seen.append(given) or vote.answer(*given))
+    )
+    row = run.work(TINY, "", 60.0, "new")
+    ((X, Y, X_new),) = seen
+    np.testing.assert_array_equal(X, TINY.features())
+    assert TINY.crowd(X[TINY.labelled])[0] == Y
+    np.testing.assert_array_equal(X_new, TINY.new()[0])
     assert row["error"] == ""
-    Y, z = TINY.crowd(TINY.features()[TINY.labelled])
-    case = against_run.make_case("tiny")
-    assert case.Y == Y
-    np.testing.assert_array_equal(case.truth, z)
     assert 0.6 < row["consensus"] < 1
-    against_run.table(tmp_path).append([row])
-    assert "majority vote + LR" in against.body(tmp_path)
+    assert set(row) <= set(summary.VALUES)
+
+
+def test_a_row_of_another_method_carries_commit_machine_and_version(tiny, monkeypatch):
+    monkeypatch.setattr(run, "work", len)  # takes other arguments
+    row = run.measure("tiny", "majority vote + LR", 600.0)
+    assert row["limit"] == run.LIMIT_OF_OTHERS
+    assert row["version"].startswith("whoknows ")
+    assert {name: row[name] for name in machine.STAMP} == machine.stamp()
+
+
+def test_other_methods_run_on_some_data_sets_only():
+    found = run.cells(["all-100k", "all-10m"], [summary.METHOD, "CROWDLAB"])
+    ours, theirs = (name for name in (summary.METHOD, "CROWDLAB"))
+    assert found == [("all-100k", ours), ("all-100k", theirs), ("all-10m", ours)]
 
 
 def test_data_that_do_not_fit_on_disk_are_skipped(monkeypatch, capsys):
@@ -268,33 +283,64 @@ def test_the_cost_of_an_unlabelled_item_is_given_in_matrix_products(tmp_path):
     assert summary.passes(rows[:1]) == ""
 
 
-def against_row(world, method, cpu=1.0, error=""):
+def compared_row(world, method, cpu=1.0, error="", commit="abc1234"):
     figures = {} if error else {"consensus": 0.9, "classifier": 0.8}
     cost = {"seconds": cpu, "cpu_seconds": cpu, "peak_mb": 5.0, "limit": 180.0, "version": "x 1"}
-    return {"world": world, "method": method, "error": error} | cost | figures
+    return {"world": world, "method": method, "error": error, "commit": commit} | cost | figures
 
 
 def test_times_of_other_methods_are_given_relative_to_ours(tmp_path):
     late = "past the limit: stopped after 180 s of the processor"
-    against_run.table(tmp_path).append(
-        [
-            against_row("labelled-10k", "AutoCrowdClassifier", 20.0),
-            against_row("labelled-10k", "majority vote + LR", 0.1),
-            against_row("labelled-10k", "CROWDLAB", 90.0),
-            against_row("labelled-10k", "AnnotatorLogisticRegression", 180.4, late),
-            against_row("classes-10", "CROWDLAB", 3.0),
-            against_row("classes-10", "majority vote + LR", 1.0, "ValueError: x"),
-        ]
+    rows = rows_of(
+        tmp_path,
+        *[
+            compared_row("labelled-10k", "AutoCrowdClassifier", 20.0),
+            compared_row("labelled-10k", "majority vote + LR", 0.1),
+            compared_row("labelled-10k", "CROWDLAB", 90.0),
+            compared_row("labelled-10k", "AnnotatorLogisticRegression", 180.4, late),
+            compared_row("classes-10", "CROWDLAB", 3.0),
+            compared_row("classes-10", "majority vote + LR", 1.0, "ValueError: x"),
+        ],
     )
-    rows = read(tmp_path / "against.csv", against.KEY)
-    shown = against.across(rows, against.seconds)
+    shown = comparison.across(rows, comparison.seconds)
     assert shown.index[0] == "AutoCrowdClassifier"
     assert shown["labelled-10k"].tolist() == ["20.0", "0.1 (< 0.01×)", "90.0 (4.5×)", "> 180 (> 9.0×)"]
     assert shown["classes-10"].tolist() == ["not run", "failed", "3.0", "not run"]
-    assert against.across(rows, against.right)["labelled-10k"].tolist()[::3] == ["0.900 / 0.800", "–"]
-    assert against.across(rows, against.memory)["labelled-10k"].tolist()[2:] == ["5", "> 5"]
+    assert comparison.across(rows, comparison.right)["labelled-10k"].tolist()[::3] == ["0.900 / 0.800", "–"]
+    assert comparison.across(rows, comparison.memory)["labelled-10k"].tolist()[2:] == ["5", "> 5"]
 
 
 @pytest.mark.parametrize(("ratio", "text"), [(0.004, "< 0.01"), (0.52, "0.52"), (5.23, "5.2"), (52.3, "52")])
 def test_ratios_have_two_significant_digits(ratio, text):
-    assert against.times(ratio) == text
+    assert comparison.times(ratio) == text
+
+
+def test_rows_of_several_commits_are_told(tmp_path):
+    rows_of(tmp_path, row("labelled-10k", commit="abc1234"), compared_row("labelled-10k", "CROWDLAB"))
+    assert "All rows were measured in one run, at commit abc1234." in body.body(tmp_path)
+    rows_of(tmp_path, compared_row("labelled-10k", "CROWDLAB", commit=comparison.EARLIER[0]))
+    text = body.body(tmp_path)
+    assert (
+        f"was measured at commit abc1234, the other methods in earlier runs at {comparison.EARLIER[0]}"
+        in text
+    )
+    assert "on top of the data" in text
+
+
+def test_without_other_methods_there_is_no_comparison(tmp_path):
+    rows_of(tmp_path, row("labelled-10k", commit="abc1234"))
+    assert "Other packages" not in body.body(tmp_path)
+
+
+def test_another_commit_begins_a_new_file(tmp_path, monkeypatch, capsys):
+    table = Table(tmp_path / "t.csv", ("world", "method"), ("seconds", "commit", "error"))
+    monkeypatch.setattr(timings.os, "environ", {})
+
+    def measure(world, method):
+        return {"world": world, "method": method, "error": "no", **{"commit": machine.stamp()["commit"]}}
+
+    timings.fill(table, [("a", "m")], measure)
+    monkeypatch.setattr(machine, "stamp", lambda: {"commit": "1234567", "machine": "x"})
+    timings.fill(table, [("b", "m")], measure)
+    assert "of another machine, version or commit: renamed to t.before.csv" in capsys.readouterr().out
+    assert [row["world"] for row in table.rows()] == ["b"]

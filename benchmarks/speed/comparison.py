@@ -1,20 +1,14 @@
-"""Tables of against.csv as markdown: one row per method, one column per simulated data set."""
+"""Tables of speed.csv that compare methods: one row per method, one column per simulated data set."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.common.tables import fixed, markdown, read
+from benchmarks.common.tables import fixed, markdown
 from benchmarks.speed.summary import METHOD as OURS
 from benchmarks.speed.summary import missing, number
-from benchmarks.speed.worlds import QUICK
+from benchmarks.speed.worlds import COMPARED, QUICK
 
-KEY = ("world", "method")
-SCORES, COST = ("consensus", "classifier"), ("seconds", "cpu_seconds", "peak_mb")
-VALUES = (*COST, "limit", *SCORES, "version", "error")
-WORLDS = ["labelled-10k", "labelled-100k", "annotators-5", "annotators-2000", "classes-10", "all-100k"]
-KNOWN = [*QUICK, *WORLDS]
 METHODS = [
     OURS,
     "majority vote + LR",
@@ -26,17 +20,20 @@ METHODS = [
     "AnnotatorLogisticRegression",
 ]
 SLOW = ["crowd-kit GLAD", "crowd-kit MACE"]  # skipped by --quick
-HOW = f"""\
-Other packages on the same simulated data. Each method computes consensus and classifier with its default
-settings, in its own process, on one thread, and is stopped at a limit. Brackets hold the CPU time relative to
-`{OURS}`. Memory is measured on top of the data. Accuracy on simulated data only shows that the
-fast methods are not inaccurate; compare methods on real crowds."""
+SCORES = ("consensus", "classifier")
+# Rows of other packages that were measured before all methods were measured in one run.
+EARLIER = ("43f2879", "a88e616", "28e580e")
+EARLIER_RUNS = (
+    " When they ran, commits were not recorded: those named here added the rows. Memory of the other methods "
+    "is on top of the data, and they were stopped after 120 s."
+)
 
 
 def across(rows: pd.DataFrame, show: Callable[[tuple, pd.DataFrame], str]) -> pd.DataFrame:
     """One row per method, one column per data set; ``show`` formats a cell, given it and our own cell."""
     cells = {(row.world, row.method): row for row in rows.itertuples()}
-    worlds = [world for world in KNOWN if world in set(rows["world"])]
+    others = rows[rows["method"] != OURS]
+    worlds = [world for world in (*QUICK, *COMPARED) if world in set(others["world"])]
     methods = [method for method in METHODS if method in set(rows["method"])]
     shown = pd.DataFrame(index=pd.Index(methods, name="method"))
     for world in worlds:
@@ -70,9 +67,25 @@ def right(cell: tuple, ours: tuple | None) -> str:
     return "–" if cell.error else " / ".join(number(getattr(cell, what), 3) for what in SCORES)
 
 
-def body(folder: Path) -> str:
-    """All tables as markdown."""
-    rows = read(folder / "against.csv", KEY)
+def measured_at(rows: pd.DataFrame) -> str:
+    """Tell the commits of the rows, and what follows if there are several."""
+    commits = {
+        who: ", ".join(dict.fromkeys(own["commit"])) for who, own in rows.groupby(rows["method"] == OURS)
+    }
+    if len(set(commits.values())) == 1:
+        return f"All rows were measured in one run, at commit {commits.popitem()[1]}."
+    words = (
+        f"`{OURS}` was measured at commit {commits[True]}, the other methods in earlier runs at "
+        f"{commits[False]}, so the ratios are approximate. `python -m benchmarks.speed.run` now measures all "
+        "of them in one run; these rows will be measured again."
+    )
+    return words + (EARLIER_RUNS if rows["commit"].isin(EARLIER).any() else "")
+
+
+def body(rows: pd.DataFrame) -> str:
+    """All tables as markdown; empty if no other method was measured."""
+    if (rows["method"] == OURS).all():
+        return ""
     tables = {
         "CPU seconds (ratio to ours)": seconds,
         "Memory, MB": memory,
@@ -80,4 +93,9 @@ def body(folder: Path) -> str:
     }
     parts = [f"{title}:\n\n{markdown(across(rows, show))}" for title, show in tables.items()]
     versions = sorted(rows["version"].dropna().unique())
-    return "\n\n".join([*parts, f"{', '.join(versions)}."])
+    how = (
+        "Other packages on the same simulated data, with their default settings, consensus and classifier "
+        f"together, and stopped at a limit. Brackets hold the CPU time relative to `{OURS}`. Accuracy on "
+        "simulated data only shows that the fast methods are not inaccurate; compare methods on real crowds."
+    )
+    return "\n\n".join(["### Other packages", how, measured_at(rows), *parts, f"{', '.join(versions)}."])
