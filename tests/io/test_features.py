@@ -220,7 +220,9 @@ def test_ids_of_an_array_lie_beside_it_or_are_named(tmp_path):
         read_features(path, ids=short)
     labels = written(tmp_path, "labels.csv", "item,who\na,x\na,y\nb,x\n")
     assert problem(path, ids=labels) == "has item 'a' more than once; expected one row per item."
-    assert "has no column 'item'" in problem(path, ids=written(tmp_path, "odd.csv", "who,what\na,x\n"))
+    odd = written(tmp_path, "odd.csv", "who,photo\na,x\nb,y\na,z\n")
+    assert problem(path, ids=odd) == "has no column of ids; there are 'who', 'photo'. Name it: id_column=..."
+    assert read_features(path, "photo", ids=odd).ids.tolist() == ["x", "y", "z"]
 
 
 def test_npz_with_x_and_ids(tmp_path):

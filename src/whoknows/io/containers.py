@@ -17,7 +17,7 @@ from whoknows.io import encoding
 from whoknows.io.binary import ARROW, factorize_column, read_arrow
 from whoknows.io.delimited import later_header, parse_ids, parse_labels, read_columns, unescaped
 from whoknows.io.encoding import ZIP, allowed_size, decode, read_bytes, unzip
-from whoknows.io.errors import FileError, Path, naming, reading
+from whoknows.io.errors import FileError, Path, SeveralLabels, naming, reading
 
 _MAX_MEMBERS = 10_000  # files in a bundle
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
@@ -314,11 +314,7 @@ class Record(dict[str, Any]):
     def answer(self, value: Any) -> Hashable:
         """Return the only answer in a value: text, a number, or the only entry of a list."""
         if isinstance(value, list) and len(value) > 1:
-            raise FileError(
-                self.path,
-                f"has several labels in one answer ({show(value)} in record {self.number}). Expected "
-                "questions with one answer: turn each label into a question with the answers yes and no.",
-            )
+            raise SeveralLabels(value)
         if isinstance(value, list):
             value = value[0] if value else None
         return self.as_scalar(value, "the answer")

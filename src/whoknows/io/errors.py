@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
+from typing import Any
 
 from whoknows.data.errors import InputError, Message
+from whoknows.data.vocabulary import show
 
 Path = str | PathLike[str]
 
@@ -39,6 +41,14 @@ class FileError(InputError):
     def message(self) -> Message:
         """The message with its parts."""
         return Message(f"{self.path}: ", self.problem)
+
+
+class SeveralLabels(InputError):
+    """One answer that holds several labels."""
+
+    def __init__(self, labels: Sequence[Any]) -> None:
+        super().__init__(f"Expected one label per answer, got {show(labels)}.")
+        self.labels = labels
 
 
 @contextmanager

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from whoknows._array import LARGEST, too_large
+from whoknows.data.errors import Advice
 from whoknows.data.vocabulary import Ids, factorize, show, tight_array
 from whoknows.io.binary import NOT_NUMPY, NUMPY, PARQUET, is_list, is_number, read_npy
-from whoknows.io.containers import by_row, find_id, must_have, open_content, refuse_repeated_ids
+from whoknows.io.containers import by_row, find_id, open_content, refuse_repeated_ids
 from whoknows.io.delimited import parse_ids, unescaped
 from whoknows.io.encoding import MAX_FEATURES, decode, read_bytes
 from whoknows.io.errors import FileError, Path, reading
@@ -80,10 +81,11 @@ class Features:
             return replace(self, X=self.X[:, : len(places)], names=tuple(names))  # a view: nothing is read
         return replace(self, X=self.X[:, places], names=tuple(names))
 
-    def with_ids(self, path: Path) -> Features:
+    def with_ids(self, path: Path, id_column: str | None = None) -> Features:
         """Return the same rows with the ids that a file lists: text, a table with an id column, or .npy."""
         notes = tuple(note for note in self.notes if note != NUMBERED)
-        return replace(self, ids=check_ids(read_ids(path), len(self), path), notes=notes, numbered=False)
+        ids = check_ids(read_ids(path, id_column), len(self), path)
+        return replace(self, ids=ids, notes=notes, numbered=False)
 
 
 NUMBERED = "the file has no ids: items are numbered 0, 1, 2, … by row"
@@ -106,7 +108,8 @@ def read_features(
         vectors of Argilla's records). ``.npy``: a matrix. ``.npz``: arrays X and, optionally, ids. A folder
         of Parquet files with the same columns.
     id_column : str, optional
-        Column of the ids. Default: item, task, example or id, also with _id; else row numbers are the ids.
+        Column of the ids, in the features or, if they have none, in the table that lists them. Default: item,
+        task, example or id, also with _id; else row numbers are the ids.
     ids : str or path, optional
         File with the ids of the rows: text with one per line, a table with an id column, or .npy. Default
         for ``NAME.npy``: ``NAME.ids.txt`` or ``NAME.ids.csv`` in the same folder.
@@ -127,7 +130,7 @@ def read_features(
     else:
         features = _read_into_memory(path, id_column, vector)
     ids = ids_file(path) if ids is None and features.numbered else ids
-    return features if ids is None else features.with_ids(ids)
+    return features if ids is None else features.with_ids(ids, id_column if features.numbered else None)
 
 
 def bytes_needed(path: Path) -> int:
@@ -264,7 +267,7 @@ def ids_file(path: Path) -> Path | None:
     return next((name for name in (f"{stem}.ids.txt", f"{stem}.ids.csv") if os.path.isfile(name)), None)
 
 
-def read_ids(path: Path) -> list[Any]:
+def read_ids(path: Path, id_column: str | None = None) -> list[Any]:
     """Read ids from an array, a table with an id column, or text with one id per line."""
     data = read_bytes(path)
     if data.startswith(NUMPY):
@@ -274,9 +277,11 @@ def read_ids(path: Path) -> list[Any]:
         return unescaped(parse_ids(lines))
     content = open_content(path)
     table = content.table_of("a list of ids")
-    only = content.names[0] if len(content.names) == 1 else "item"
-    name = find_id(content.names, None, path) or only
-    return by_row(table.ids(must_have(content.names, name, "column", path)))
+    name = find_id(content.names, id_column, path)
+    if name is None and len(content.names) > 1:
+        advice = Advice("id_column", "id_column=...")
+        raise FileError(path, f"has no column of ids; there are {show(content.names, 20)}. Name it: ", advice)
+    return by_row(table.ids(name or content.names[0]))
 
 
 def check_ids(ids: Sequence[Any] | None, n_rows: int, path: Path) -> Ids:

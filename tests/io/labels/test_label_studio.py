@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.io.labels.samples import MIN, TASK, TASK_2, rows
-from whoknows.io import FileError, read_labels
+from whoknows.io import FileError, read_labels, write_predictions
 
 
 def task(*annotations, id=1, **more):
@@ -92,7 +92,9 @@ def test_of_several_questions_one_must_be_named(write):
 
 def test_several_labels_in_one_answer_are_refused(write):
     path = write("e.json", [task(annotation(["a", "b"]))])
-    with pytest.raises(FileError, match=r"several labels in one answer \('a', 'b' in record 1\)"):
+    with pytest.raises(
+        FileError, match=r"several labels in one answer \('a', 'b' for item 1; 1 of 1 answers\)"
+    ):
         read_labels(path)
 
 
@@ -100,7 +102,7 @@ def test_marks_in_a_picture_are_no_labels_of_it(write):
     box = {"from_name": "tag", "type": "rectanglelabels", "value": {"x": 1, "rectanglelabels": ["Car"]}}
     with pytest.raises(FileError, match="has no question with one answer that could be a label"):
         read_labels(write("e.json", [task({"completed_by": 1, "result": [box]})]))
-    with pytest.raises(FileError, match="answers the question 'grade' 2 times in one annotation of task 1"):
+    with pytest.raises(FileError, match=r"several labels in one answer \('a', 'a' for item 1"):
         read_labels(write("e.json", [task({"completed_by": 1, "result": annotation("a")["result"] * 2})]))
 
 
@@ -231,8 +233,107 @@ def test_the_csv_export_is_read(write):
         '1002,"c@example.org","2026","[{""rating"": 4}]",1,"s3://b/1.png",4.288,"2026"\n'
     )
     path = write("export.csv", text)
-    with pytest.raises(FileError, match="has 2 questions: 'grade', 'image'"):
-        read_labels(path)
-    found = read_labels(path, columns={"label": "grade"})
+    found = read_labels(path)
     assert found.format == "label-studio-min"
     assert rows(found) == {(1, "b@example.org", "benign"), (1, "c@example.org", 4)}
+    assert rows(read_labels(path, columns={"label": "grade"})) == rows(found)
+
+
+def test_the_question_of_a_csv_export_is_the_column_that_differs_within_tasks_or_repeats(write):
+    head = "annotation_id,annotator,created_at,id,lead_time,mood,text,updated_at\n"
+    agreed = [
+        f'{n},{n % 2},"2026",{n // 2},2.0,"{"good" if n < 4 else "bad"}","text {n // 2}","2026"'
+        for n in range(6)
+    ]
+    found = read_labels(write("agreed.csv", head + "\n".join(agreed)))
+    assert found.annotations.labels.tolist() == ["bad", "good"]
+    assert found.text == {0: "text 0", 1: "text 1", 2: "text 2"}
+    differ = [line.replace('"bad"', '"good"') if line.startswith("5") else line for line in agreed]
+    assert read_labels(write("differ.csv", head + "\n".join(differ))).annotations.n_annotations == 6
+    one = 'annotation_id,annotator,id,lead_time,a,b\n1,1,1,2,"x","y"\n2,1,2,2,"z","u"\n'
+    with pytest.raises(FileError, match="has 2 questions: 'a', 'b'"):
+        read_labels(write("one.csv", one))
+
+
+# --- exports as the server of version 1.23 writes them --------------------------------------------------
+
+SERVER = {
+    "drafts": [], "meta": {}, "created_at": "2026-11-16T15:37:45Z", "updated_at": "2026-11-16T15:37:46Z",
+    "allow_skip": True, "inner_id": 1, "total_annotations": 2, "cancelled_annotations": 0, "project": 2,
+    "total_predictions": 1, "comment_count": 0, "unresolved_comment_count": 0, "updated_by": 1,
+    "last_comment_updated_at": None, "comment_authors": [],
+}  # fmt: skip
+ENTRY = {
+    "was_cancelled": False, "ground_truth": False, "created_at": "2026-11-16T15:37:45.650687Z",
+    "updated_at": "2026-11-16T15:37:45.650737Z", "draft_created_at": None, "lead_time": 2.0, "prediction": {},
+    "result_count": 1, "unique_id": "99ffb45b", "import_id": None, "last_action": None, "bulk_created": False,
+    "project": 2, "updated_by": 1, "parent_prediction": None, "parent_annotation": None,
+    "last_created_by": None,
+}  # fmt: skip
+PREDICTION = {
+    "model_version": "m", "created_ago": "0\xa0minutes", "score": 0.5, "cluster": None, "neighbors": None,
+    "mislabeling": 0.0, "model": None, "model_run": None, "project": 2,
+}  # fmt: skip
+
+
+def server_task(number, labels, predictions, **more):
+    """A task of an export of the server, answered by annotators 1, 2, …."""
+    entries = [
+        {**ENTRY, **annotation(label, who), "id": 10 * number + who, "task": number}
+        for who, label in enumerate(labels, 1)
+    ]
+    data = {"text": f"text {number}"}
+    return {"id": number, "annotations": entries, "predictions": predictions, "data": data, **SERVER, **more}
+
+
+def test_an_export_with_predictions_gives_them_by_id(write):
+    path = write(
+        "export.json", [server_task(13, ["good", "bad"], [26]), server_task(14, ["bad", "bad"], [27])]
+    )
+    told = (
+        "2 predictions left out: the file has only their ids; export a snapshot of the project to have their "
+        "answers"
+    )
+    for predictions in (False, True):
+        found = read_labels(path, predictions=predictions)
+        assert rows(found) == {(13, 1, "good"), (13, 2, "bad"), (14, 1, "bad"), (14, 2, "bad")}
+        assert found.notes == (told,)
+
+
+def test_a_snapshot_holds_predictions_and_people(write):
+    people = [{"id": 1, "email": "lead@example.org"}, {"id": 2, "email": "anna@example.org"}]
+    guess = {**PREDICTION, "id": 26, "task": 13, "result": annotation("good")["result"]}
+    task = server_task(13, ["good", "bad"], [guess])
+    for entry, who in zip(task["annotations"], people, strict=True):
+        entry["completed_by"] = {**who, "first_name": "", "last_name": ""}
+    path = write("snapshot.json", [task, server_task(17, [], [])])
+    found = read_labels(path)
+    assert rows(found) == {(13, "lead@example.org", "good"), (13, "anna@example.org", "bad")}
+    assert len(found.notes) == 1  # no annotation is without an answer
+    assert (13, "m", "good") in rows(read_labels(path, predictions=True))
+
+
+def test_predictions_to_import_are_read_again_as_those_of_an_annotator(write, tmp_path):
+    export = write("export.json", [server_task(13, ["good", "bad"], []), server_task(14, ["bad"], [])])
+    write_predictions(export, tmp_path / "p.json", [13, 14], ["good", "bad"], [0.9, 0.8])
+    found = read_labels(tmp_path / "p.json", predictions=True)
+    assert rows(found) == {(13, "whoknows", "good"), (14, "whoknows", "bad")}
+    with pytest.raises(FileError, match="holds no labels"):
+        read_labels(tmp_path / "p.json")
+
+
+def test_one_unclear_answer_of_many_is_left_out_and_named_by_its_task(write):
+    tasks = [server_task(number, ["good", "bad"], []) for number in range(100, 110)]
+    tasks[3]["annotations"][1]["result"][0]["value"]["choices"] = ["good", "bad"]
+    path = write("export.json", tasks)
+    found = read_labels(path)
+    assert found.annotations.n_annotations == 19
+    assert found.notes == (
+        "1 answer with several labels left out, of item 103; use strict=True to refuse the file",
+    )
+    with pytest.raises(FileError, match=r"\('good', 'bad' for item 103; 1 of 20 answers\)"):
+        read_labels(path, strict=True)
+    for task in tasks[4:8]:
+        task["annotations"][1]["result"] *= 2
+    with pytest.raises(FileError, match=r"'good', 'bad' for item 103; 5 of 20 answers"):
+        read_labels(write("export.json", tasks))

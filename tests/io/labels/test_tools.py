@@ -178,7 +178,7 @@ def test_csv_in_a_zip_and_old_names_of_the_label_are_read(write):
 
 
 def test_several_labels_and_marks_are_refused(write):
-    with pytest.raises(FileError, match=r"several labels in one answer \('a', 'b' in record 1\)"):
+    with pytest.raises(FileError, match=r"several labels in one answer \('a', 'b' for item 1; 1 of 1"):
         read_labels(write("d.zip", zipped({"anna.jsonl": jsonl(text(1, "a", "b"))})))
     with pytest.raises(FileError, match="several labels in one answer"):
         read_labels(write("d.zip", zipped({"anna.csv": "id,text,label\n1,hello,pos#neg\n"})))

@@ -193,6 +193,7 @@ OPTIONS = {
     "predictions": "--predictions",
     "regression": "--model regression",
     "save": "whoknows fit, as model.whoknows",
+    "strict": "--strict",
     "text": "If it is text, use --text with the name of the column.",
     "vector": "--vector ...",
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whoknows.apps.cli.console import OPTIONS, Console, count
+from whoknows.apps.cli.console import OPTIONS, Console, count, in_flags
 from whoknows.apps.cli.errors import CommandError, UsageError
 from whoknows.apps.cli.models import watch
 from whoknows.apps.cli.source import Source, bytes_of, is_array
@@ -135,6 +135,7 @@ def read_annotations(source: Source, console: Console) -> LabelFile:
             source.duplicates,
             missing_label=source.missing,
             predictions=source.predictions,
+            strict=source.strict,
         )
     Y = read.annotations
     how = "as given" if source.format else "detected"
@@ -168,7 +169,7 @@ def read_numbers(source: Source, recipe: Recipe, console: Console) -> tuple[Feat
             wording = wording.replace("{", "{{").replace("}", "}}")
             raise CommandError(error.message.reworded({**OPTIONS, "text": wording})) from None
         if source.items is not None and features.numbered:
-            features = features.with_ids(source.items)
+            features = _with_ids(features, source)
     how = "" if features.in_memory else ", used out of core"
     what = f"{count(len(features.names), 'feature')} of {count(len(features), 'item')}"
     console.note(f"{features.path}: {what}{how}.")
@@ -180,6 +181,17 @@ def read_numbers(source: Source, recipe: Recipe, console: Console) -> tuple[Feat
     features, medians = impute_median(features, recipe.medians or None)
     console.all(features.notes)
     return features, Recipe(medians)
+
+
+def _with_ids(features: Features, source: Source) -> Features:
+    """Return features with the ids in the table of items."""
+    from whoknows.io import FileError
+
+    assert source.items is not None
+    try:
+        return features.with_ids(source.items, source.id_column)
+    except FileError as error:
+        raise CommandError(f"--items {in_flags(error.message)}") from None
 
 
 def of_texts(

@@ -14,7 +14,7 @@ import typer
 
 from whoknows.apps.cli.errors import UsageError
 
-LABEL_OPTIONS = ("labels", "format", "column", "duplicates", "missing", "predictions")
+LABEL_OPTIONS = ("labels", "format", "column", "duplicates", "missing", "predictions", "strict")
 FEATURE_OPTIONS = ("features", "text", "items", "id_column", "vector", "allow_missing")
 
 SHARE = 4  # features may use a quarter of the memory: a fit holds several copies
@@ -57,10 +57,14 @@ class Source:
         _Input(metavar="RULE", help="For several labels of one item: error, first, last or majority."),
     ] = None
     missing: Annotated[
-        str | None, _Input(metavar="VALUE", help="Value that stands for a missing label, e.g. -1.")
+        list[str] | None,
+        _Input(metavar="VALUE", help="Value that stands for a missing label, e.g. -1; may be repeated."),
     ] = None
     predictions: Annotated[
         bool, _Input("--predictions", help="Use model predictions in the file of labels as annotators, too.")
+    ] = False
+    strict: Annotated[
+        bool, _Input("--strict", help="Refuse a file if any answer in it holds several labels.")
     ] = False
     id_column: Annotated[
         str | None, _Column(help="Column of item ids in the features or the table of items.")

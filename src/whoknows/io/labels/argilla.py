@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator
+from functools import partial
 from typing import Any
 
 from whoknows.data.errors import Message
@@ -41,7 +42,8 @@ def read(content: Content, options: Options) -> RawLabels:
                 status = status if isinstance(status, str) else None
                 count[status] += 1
                 if status in (None, "submitted"):
-                    raw.rows.append((item, record.as_scalar(user, "'user_id'"), record.answer(value)))
+                    label = raw.answer(item, partial(record.answer, value))
+                    raw.rows.append((item, record.as_scalar(user, "'user_id'"), label))
         _add_suggestion(raw, record, item, question, options)
     for status in ("draft", "discarded"):
         raw.note(count[status], f"{status} response left out", f"{status} responses left out")

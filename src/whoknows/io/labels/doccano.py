@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator
+from functools import partial
 from typing import Any
 
 from whoknows.data.vocabulary import show
@@ -73,7 +74,8 @@ def _add(raw: RawLabels, record: Record, user: str, options: Options) -> None:
     key = options.columns.get("annotator") or next((name for name in _USER if name in record), "")
     who = record.scalar(key) if key else user
     names = (options.columns["label"],) if "label" in options.columns else _LABEL
-    label = _label(record, next((record[name] for name in names if name in record), None))
+    value = next((record[name] for name in names if name in record), None)
+    label = raw.answer(item, partial(_label, record, value))
     if label is not None or who != _NOBODY:
         raw.rows.append((item, who, label))
 

@@ -16,8 +16,10 @@ from whoknows.data.triples import triples
 from whoknows.data.vocabulary import Factor, Ids, factorize, plain_labels, show
 from whoknows.io.containers import Content, must_have
 from whoknows.io.delimited import is_missing_text
-from whoknows.io.errors import FileError, Path
+from whoknows.io.errors import FileError, Path, SeveralLabels
 
+MANY_UNCLEAR = 0.1  # share of answers with several labels from which the question is not ours to answer
+STRICT = (Advice("strict", "strict=True"), " to refuse the file")
 ROLES = ("item", "annotator", "label", "text", "confidence")
 OF_MODELS = (
     " of models left out; use ",
@@ -65,6 +67,8 @@ class RawLabels:
     confidence : (n_rows,), optional
     text, gold : dicts by item
     notes : list of str
+    unclear : list of (item, labels)
+        Answers that hold several labels.
     gaps : bool
         Whether rows without a label are counted in a note; not if there is a row for every item.
     duplicates : {"error", "last"}
@@ -78,6 +82,7 @@ class RawLabels:
     text: dict[Hashable, str] = field(default_factory=dict)
     gold: dict[Hashable, Hashable] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    unclear: list[tuple[Hashable, Sequence[Any]]] = field(default_factory=list)
     gaps: bool = False
     duplicates: Duplicates = "error"
 
@@ -86,6 +91,14 @@ class RawLabels:
         self.rows.append((item, None, None))
         if isinstance(text, str):
             self.text[item] = text
+
+    def answer(self, item: Hashable, read: Callable[[], Hashable]) -> Hashable:
+        """Return the label of an answer; None, and the item is kept as unclear, if it holds several."""
+        try:
+            return read()
+        except SeveralLabels as error:
+            self.unclear.append((item, error.labels))
+            return None
 
     def add_in_order(self, labels: Iterable[tuple[Any, Hashable, Hashable, Hashable]]) -> None:
         """Add labels, given as (time, item, annotator, label), in order of time."""
@@ -166,12 +179,16 @@ def choose(names: Sequence[str], given: str | None, what: str, path: Path) -> st
 # --- from raw labels to a LabelFile -----------------------------------------------------------------
 
 
-def make(raw: RawLabels, path: Path, format: str, duplicates: Duplicates | None, missing: Any) -> LabelFile:
+def make(
+    raw: RawLabels, path: Path, format: str, duplicates: Duplicates | None, missing: Any, strict: bool
+) -> LabelFile:
     """Check raw labels and return a `LabelFile`."""
     columns = raw.columns or _columns(raw)
-    given = [code for code, value in enumerate(columns[2].values) if not _is_marker(value, missing)]
-    label = keep_values(columns[2], given)
+    markers = missing if isinstance(missing, (list, tuple)) else [missing]
+    is_given = [not any(_is_marker(value, marker) for marker in markers) for value in columns[2].values]
+    label = keep_values(columns[2], np.flatnonzero(is_given).tolist())
     keep = label.codes >= 0
+    _check_unclear(raw, int(keep.sum()), path, strict)
     _check_rows(columns, label, path)
     if raw.gaps:
         raw.note(int((~keep).sum()), "row has no label", "rows have no label")
@@ -237,6 +254,25 @@ def _number(value: Any) -> float:
         return np.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         return np.nan
+
+
+def _check_unclear(raw: RawLabels, n_labels: int, path: Path, strict: bool) -> None:
+    """Leave answers with several labels out, with a note; refuse them if they are many."""
+    if not raw.unclear:
+        return
+    item, labels = raw.unclear[0]
+    n_answers = n_labels + len(raw.unclear)
+    if strict or len(raw.unclear) > MANY_UNCLEAR * n_answers:
+        raise FileError(
+            path,
+            f"has several labels in one answer ({show(labels)} for item {item!r}; {len(raw.unclear)} of "
+            f"{n_answers} answers). Expected questions with one answer: turn each label into a question with "
+            "the answers yes and no.",
+        )
+    some = show(dict.fromkeys(item for item, _ in raw.unclear), 3)
+    raw.note(
+        len(raw.unclear), "answer", "answers", f" with several labels left out, of item {some}; use ", *STRICT
+    )
 
 
 def _check_rows(columns: tuple[Factor, Factor, Factor], label: Factor, path: Path) -> None:

@@ -11,23 +11,26 @@ import json
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from whoknows.io.containers import Content, Record, must_have
-from whoknows.io.errors import FileError
+from whoknows.io.errors import FileError, SeveralLabels
 from whoknows.io.labels.format import OF_MODELS, Format, Options, RawLabels, choose
 from whoknows.io.labels.tabular import add_true_label
 
 KINDS = ("choices", "rating", "number", "taxonomy")
 _ALWAYS = {"annotator", "annotation_id", "lead_time"}  # columns of every JSON-MIN or CSV export
 _KNOWN = _ALWAYS | {"id", "created_at", "updated_at", "agreement", "history"}
+BY_ID = " left out: the file has only their ids; export a snapshot of the project to have their answers"
 _ANNOTATIONS = ("annotations", "completions")  # the second until 2020
 
 
 def recognise(content: Content, options: Options) -> bool:
-    """Whether records are tasks, with data and annotations."""
+    """Whether records are tasks, with data and annotations or, to be imported, predictions."""
     names = set(content.names)
-    return content.container.startswith("JSON") and "data" in names and bool(names & set(_ANNOTATIONS))
+    holds_labels = bool(names & {*_ANNOTATIONS, "predictions"})
+    return content.container.startswith("JSON") and "data" in names and holds_labels
 
 
 def read(content: Content, options: Options) -> RawLabels:
@@ -39,20 +42,31 @@ def read(content: Content, options: Options) -> RawLabels:
     for task in tasks:
         item = item_of(task, options.columns)
         raw.add_item(item, task.inner("data").get(options.columns.get("text", "text")))
-        for kind, when, who, label in _labels_of(task, question):
-            count[kind if label is not None or kind == "cancelled" else "unanswered"] += 1
-            if kind == "gold" and label is not None:
+        for entry in _annotations(task):
+            cancelled = entry.get("was_cancelled") or entry.get("skipped")
+            label = None if cancelled else raw.answer(item, partial(_answer, entry, question))
+            count["cancelled" if cancelled else "unanswered" if label is None else "label"] += 1
+            if entry.get("ground_truth") is True and label is not None:
                 add_true_label(raw.gold, item, label, content.path)
-            elif kind == "label" or (kind == "prediction" and options.predictions and label is not None):
-                labels.append((when, item, who, label))
+            elif not cancelled:
+                labels.append((_when(entry), item, _annotator(entry), label))
+        guesses = _predictions(task)
+        count["prediction"] += len(guesses)
+        count["by id"] += len(task.entries("predictions")) - len(guesses)
+        for guess in guesses if options.predictions else ():
+            label = raw.answer(item, partial(_answer, guess, question))
+            if label is not None:
+                labels.append(("", item, guess.scalar("model_version") or "model", label))
     mixed = len({type(who) for _, _, who, _ in labels if who is not None}) > 1
     raw.add_in_order(
         (when, item, str(who) if mixed and who is not None else who, label)  # ids among e-mail addresses
         for when, item, who, label in labels
     )
     raw.note(count["cancelled"], "cancelled annotation left out", "cancelled annotations left out")
-    raw.note(count["unanswered"], "annotation has no answer", "annotations have no answer")
+    n_unclear = len(raw.unclear)
+    raw.note(count["unanswered"] - n_unclear, "annotation has no answer", "annotations have no answer")
     raw.note(len(raw.gold), "ground truth used as gold", "ground truths used as gold")
+    raw.note(count["by id"], "prediction", "predictions", BY_ID)
     if not options.predictions:
         raw.note(count["prediction"], "prediction", "predictions", *OF_MODELS)
     return raw
@@ -67,7 +81,7 @@ def tasks_of(content: Content, columns: Mapping[str, str]) -> tuple[list[Record]
 
 def answers_of(task: Record) -> Iterator[Record]:
     """Yield all answers of a task, by annotators and models, to any question."""
-    for entry in [*_annotations(task), *task.objects("predictions")]:
+    for entry in [*_annotations(task), *_predictions(task)]:
         yield from _results(entry)
 
 
@@ -85,6 +99,12 @@ def _annotations(task: Record) -> list[Record]:
     return task.objects(next((name for name in _ANNOTATIONS if name in task), ""))
 
 
+def _predictions(task: Record) -> list[Record]:
+    """Return the predictions of a task, without those that an export gives by their id only."""
+    entries = task.entries("predictions")
+    return [task.as_object(entry, "a prediction") for entry in entries if not isinstance(entry, int)]
+
+
 def _results(entry: Record) -> Iterator[Record]:
     """Yield the answers of one annotation that could be a label."""
     for answer in entry.objects("result"):
@@ -95,13 +115,10 @@ def _results(entry: Record) -> Iterator[Record]:
 def _answer(entry: Record, question: str) -> Hashable:
     """Return the label that answers a question in an annotation, None if there is none."""
     answers = [answer for answer in _results(entry) if answer["from_name"] == question]
-    if len(answers) > 1:
-        raise FileError(
-            entry.path,
-            f"answers the question {question!r} {len(answers)} times in one annotation of task "
-            f"{entry.number}.",
-        )
-    return _value(answers[0].inner("value"), answers[0]["type"]) if answers else None
+    labels = [_value(answer.inner("value"), answer["type"]) for answer in answers]
+    if len(labels) > 1:
+        raise SeveralLabels(labels)
+    return labels[0] if labels else None
 
 
 def _value(answer: Record, kind: str) -> Hashable:
@@ -112,17 +129,6 @@ def _value(answer: Record, kind: str) -> Hashable:
         if len(paths) == 1 and isinstance(paths[0], list):
             return " / ".join(map(str, paths[0]))
     return answer.answer(value)
-
-
-def _labels_of(task: Record, question: str) -> Iterator[tuple[str, str, Hashable, Hashable]]:
-    """Yield kind (label, gold, cancelled, prediction), time, annotator and label of all entries of a task."""
-    for entry in _annotations(task):
-        cancelled = entry.get("was_cancelled") or entry.get("skipped")
-        label = None if cancelled else _answer(entry, question)
-        kind = "cancelled" if cancelled else "gold" if entry.get("ground_truth") is True else "label"
-        yield kind, _when(entry), _annotator(entry), label
-    for guess in task.objects("predictions"):
-        yield "prediction", "", guess.scalar("model_version") or "model", _answer(guess, question)
 
 
 def _when(entry: Record) -> str:
@@ -157,11 +163,12 @@ def read_min(content: Content, options: Options) -> RawLabels:
         item = record.scalar(item_key)
         raw.add_item(item, record.get(options.columns.get("text", "text")))
         value = record.get(question) if content.rows else _structure(record.get(question))
-        who, label = record.scalar("annotator"), _label_of_answer(record, value)
+        who = record.scalar("annotator")
         if who is not None and who != "":
+            label = raw.answer(item, partial(_label_of_answer, record, value))
             labels.append((_when(record), item, who, label))
     raw.add_in_order(labels)
-    missing = sum(label is None for _, _, _, label in labels)
+    missing = sum(label is None for _, _, _, label in labels) - len(raw.unclear)
     raw.note(missing, "annotation has no answer", "annotations have no answer")
     return raw
 
@@ -178,16 +185,26 @@ def _questions(content: Content, records: list[Record]) -> list[str]:
     """Return the entries that can be a question: in JSON those between the task's id and the annotator.
 
     Label Studio writes the task's data first, then the id, the answers and the annotator. The columns of CSV
-    are sorted by name, so that any of them can be a question.
+    are sorted by name: answers differ between the records of a task, or repeat from task to task.
     """
     if not content.container.startswith("JSON"):
-        return [name for name in content.names if name not in _KNOWN]
+        names_of_csv = [name for name in content.names if name not in _KNOWN]
+        differ = [name for name in names_of_csv if _differs_within_tasks(records, name)]
+        n_tasks = len({record.get("id") for record in records})
+        repeat = [n for n in names_of_csv if len({record.get(n) for record in records}) < n_tasks]
+        return differ or repeat or names_of_csv
     names: dict[str, None] = {}
     for record in records:
         keys = list(record)
         if "id" in keys and "annotator" in keys:
             names |= dict.fromkeys(keys[keys.index("id") + 1 : keys.index("annotator")])
     return [name for name in names if name not in _KNOWN]
+
+
+def _differs_within_tasks(records: list[Record], name: str) -> bool:
+    """Whether an entry has several values in the records of one task."""
+    first: dict[Any, Any] = {}
+    return any(first.setdefault(record.get("id"), record.get(name)) != record.get(name) for record in records)
 
 
 def _label_of_answer(record: Record, value: Any) -> Hashable:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable
+from functools import partial
 from itertools import takewhile
 
 from whoknows.data.errors import Advice
@@ -38,7 +39,7 @@ def read(content: Content, options: Options) -> RawLabels:
     for record in records:
         item = record.scalar(item_key)
         raw.add_item(item, record.get(options.columns.get("text", "text")))
-        label, why_not = _label(record, question)
+        label, why_not = _label(record, question, raw, item)
         count[why_not] += 1
         if not why_not:
             answers.append((_when(record), item, _annotator(record, who_keys), label))
@@ -62,7 +63,7 @@ def _question(records: list[Record], options: Options, path: Path) -> str | None
     return choose(list(labels), options.columns.get("label"), "label", path)
 
 
-def _label(record: Record, question: str | None) -> tuple[Hashable, str]:
+def _label(record: Record, question: str | None, raw: RawLabels, item: Hashable) -> tuple[Hashable, str]:
     """Return the label of an answer, or the reason why it has none."""
     answer = record.get("answer")
     if answer == "ignore":
@@ -70,8 +71,9 @@ def _label(record: Record, question: str | None) -> tuple[Hashable, str]:
     if question is None:
         if answer == "reject":
             return None, "rejected"
-        label = record.answer(record.entries("accept"))
-        return label, "other" if label is None else ""
+        accepted = record.entries("accept")
+        label = raw.answer(item, partial(record.answer, accepted))
+        return label, "" if label is not None else "unclear" if accepted else "other"
     if record.get("label") != question or answer not in ("accept", "reject"):
         return None, "other"
     return question if answer == "accept" else f"not {question}", ""

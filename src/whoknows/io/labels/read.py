@@ -40,6 +40,7 @@ def read_labels(
     *,
     missing_label: Any = None,
     predictions: bool = False,
+    strict: bool = False,
 ) -> LabelFile:
     """Read annotations from a file of any labelling tool.
 
@@ -57,9 +58,12 @@ def read_labels(
         annotators correct their labels (Label Studio, Prodigy), else "error". Identical rows are not an
         error: they count once.
     missing_label : object, optional
-        The value that stands for a missing label, such as -1, besides blank cells.
+        The value, or a list of values, that stand for a missing label, such as -1, besides blank cells.
     predictions : bool
         Whether models whose predictions a file holds are treated as annotators.
+    strict : bool
+        Whether an answer with several labels is an error. By default up to a tenth of the answers may have
+        several, and are left out with a note.
 
     Returns
     -------
@@ -79,7 +83,7 @@ def read_labels(
     content = open_content(path)
     tool = FORMATS[format] if format else _recognise(content, options)
     with naming(path):  # such as labels that are both numbers and booleans
-        return make(tool.read(content, options), path, tool.name, duplicates, missing_label)
+        return make(tool.read(content, options), path, tool.name, duplicates, missing_label, strict)
 
 
 def read_gold(
