@@ -3,12 +3,14 @@
 import json
 import os
 import re
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.io.labels.samples import workbook
 from whoknows import CrowdClassifier
 from whoknows._array import LARGEST
 from whoknows.data import Annotations
@@ -23,6 +25,8 @@ def written(tmp_path, name, content):
         np.save(path, content, allow_pickle=content.dtype == object)
     elif isinstance(content, dict):
         pq.write_table(pa.table(content), path)
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
     else:
         path.write_text(content, encoding="utf-8")
     return path
@@ -56,7 +60,8 @@ def test_columns_without_numbers_are_left_out_and_missing_numbers_counted(tmp_pa
     assert found.names == ("f", "g")
     np.testing.assert_array_equal(found.X, [[1, np.nan], [np.nan, 2]])
     assert found.notes == (
-        "columns left out, as they hold no numbers: 'split' (such as 'train'), 'text' (such as 'hello')",
+        "columns left out, as they hold no numbers: 'split' (such as 'train'), 'text' (such as 'hello'). "
+        "For text, see TextFeatures.",
         "2 numbers are missing, the first in 'f'",
     )
 
@@ -102,14 +107,92 @@ def test_cells_far_down_that_are_no_numbers_are_counted_over_all_blocks(tmp_path
 
 @pytest.mark.parametrize(("cells", "kept"), [
     (["1", "x"], True), (["1", "x", "y"], False), (["1", "x", "y", "", "NA"], False), (["", ""], True),
-    (["1", "x", "", "NA"], True), (["1", "2", "3", "2,5"], False),
+    (["1", "x", "", "NA"], True), (["1.5", "2", "3", "2,5"], False),
 ], ids=str)  # fmt: skip
 def test_half_of_what_a_column_holds_must_be_numbers_and_none_may_have_a_comma(tmp_path, cells, kept):
     rows = "".join(f"{place};0;{cell}\n" for place, cell in enumerate(cells))
     found = read_features(written(tmp_path, "X.csv", "item;f;g\n" + rows))
     assert found.names == (("f", "g") if kept else ("f",))
-    comma = "'g' (such as '2,5'); use a decimal point"
+    comma = "'g' (such as '2,5'). For text, see TextFeatures. Use a decimal point in numbers."
     assert any(note.endswith(comma) for note in found.notes) == ("2,5" in cells)
+
+
+@pytest.mark.parametrize(("cells", "numbers"), [
+    ("1,5 2,25 3", [1.5, 2.25, 3]), ("1.234,5 -2,5 7", [1234.5, -2.5, 7]),
+    ("1,234 2,345 ?", [1.234, 2.345, np.nan]),
+])  # fmt: skip
+def test_decimal_commas_are_read_with_a_note(tmp_path, cells, numbers):
+    rows = "".join(f"{place};{cell}\n" for place, cell in enumerate(cells.split()))
+    found = read_features(written(tmp_path, "X.csv", "item;f\n" + rows))
+    np.testing.assert_array_equal(found.X[:, 0], numbers)
+    assert found.notes[:2] == (
+        "columns are separated by semicolons",
+        "commas in numbers are read as decimal points: 'f'",
+    )
+
+
+def test_a_comma_between_thousands_is_no_decimal_comma(tmp_path):
+    path = written(tmp_path, "X.csv", 'item,f,g\na,1,"1,234"\nb,2,"5,678"\n')
+    assert read_features(path).names == ("f",)
+    path = written(tmp_path, "X.csv", 'item,f,g\na,1,"1,23"\nb,2,"5,678"\n')
+    assert read_features(path).X.tolist() == [[1, 1.23], [2, 5.678]]
+
+
+def test_the_first_sheet_of_a_workbook_holds_features(tmp_path):
+    rows = [
+        ["item", "f", "city", "day"],
+        ["a", 1.5, "Rome", date(2026, 1, 2)],
+        ["b", None, "Oslo", date(2026, 1, 3)],
+    ]
+    found = read_features(
+        written(tmp_path, "X.xlsx", workbook(S=[*rows, ["c", 2, "Oslo", None], ["d", 3, "Rome", None]]))
+    )
+    assert found.names == ("f", "city=Oslo", "city=Rome")
+    np.testing.assert_array_equal(found.X, [[1.5, 0, 1], [np.nan, 1, 0], [2, 1, 0], [3, 0, 1]])
+    assert found.notes[0].startswith(
+        "columns left out, as they hold no numbers: 'day' (such as '2026-01-02')"
+    )
+
+
+# --- columns of texts -----------------------------------------------------------------------------------
+
+CITIES = ["Rome", "Oslo", "", "Rome", "Oslo ", "Kiel", "Kiel", "Rome"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "categorical", "jsonl"])
+def test_few_texts_are_encoded_with_one_feature_each(tmp_path, kind):
+    if kind == "csv":
+        content = "item,f,city\n" + "".join(f"{place},1,{city}\n" for place, city in enumerate(CITIES))
+    elif kind == "jsonl":
+        content = "\n".join(
+            json.dumps({"item": n, "f": 1, "city": city or None}) for n, city in enumerate(CITIES)
+        )
+    else:
+        texts = pa.array([city or None for city in CITIES])
+        texts = texts.cast(pa.dictionary(pa.uint32(), pa.string())) if kind == "categorical" else texts
+        content = {"item": range(8), "f": [1.0] * 8, "city": texts}
+    path = written(tmp_path, f"X.{'parquet' if kind == 'categorical' else kind}", content)
+    found = read_features(path)
+    assert found.names == ("f", "city=Kiel", "city=Oslo", "city=Rome")
+    assert found.X[:, 1:].argmax(axis=1).tolist() == [2, 1, 0, 2, 1, 0, 0, 2]
+    assert found.X[:, 1:].sum(axis=1).tolist() == [1, 1, 0, 1, 1, 1, 1, 1]
+    assert found.categories == {"city": ("Kiel", "Oslo", "Rome")}
+    assert found.notes == (
+        "columns of texts encoded with one feature per text: 'city' ('Kiel', 'Oslo', 'Rome')",
+    )
+    other = read_features(path, categories={"city": ("Rome", "Bonn")})
+    assert other.names == ("f", "city=Rome", "city=Bonn")
+    assert other.X[:, 1].tolist() == [1, 0, 0, 1, 0, 0, 0, 1]
+    assert other.notes == ("city: 'Kiel', 'Oslo' did not occur in the fit: all its features are 0",)
+    assert read_features(path, categories={}).names == ("f",)
+
+
+def test_many_texts_dates_constants_and_true_labels_are_left_out(tmp_path):
+    lines = [f"{n},{n},text {n},2026-01-{n % 9 + 1:02},same,{'yn'[n % 2]}\n" for n in range(60)]
+    found = read_features(written(tmp_path, "X.csv", "item,f,note,day,unit,truth\n" + "".join(lines)))
+    assert (found.names, found.categories) == (("f",), {})
+    assert "'note' (such as 'text 0'), 'day' (such as '2026-01-01'), 'unit'" in found.notes[0]
+    assert found.notes[0].endswith("'truth' (such as 'y'). For text, see TextFeatures.")
 
 
 def test_json_that_is_mostly_numbers_is_kept(tmp_path):
@@ -117,7 +200,7 @@ def test_json_that_is_mostly_numbers_is_kept(tmp_path):
     found = read_features(written(tmp_path, "X.jsonl", "\n".join(map(json.dumps, lines))))
     np.testing.assert_array_equal(found.X, [[1], [np.nan], [2.5]])
     assert found.notes[:2] == (
-        "columns left out, as they hold no numbers: 'g' (such as 'a')",
+        "columns left out, as they hold no numbers: 'g' (such as 'a'). For text, see TextFeatures.",
         "f: 1 cell is not a number ('?', row 2): treated as missing",
     )
 
@@ -126,7 +209,7 @@ def test_tables_that_cannot_be_features_say_why(tmp_path):
     assert problem(written(tmp_path, "X.csv", "item,text\na,hello\n")) == (
         "has no column of numbers. Column 'text' holds 'hello'. For text, see TextFeatures."
     )
-    assert problem(written(tmp_path, "X.csv", "item;f\na;1,5\n")).endswith("Use a decimal point.")
+    assert problem(written(tmp_path, "X.csv", "item;f\na;1,5\nb;1.5\n")).endswith("Use a decimal point.")
     assert problem(written(tmp_path, "X.csv", "item\na\n")) == "has no column of numbers."
     assert problem(written(tmp_path, "X.csv", "item,f\na,1\na,2\n")) == (
         "has item 'a' more than once; expected one row per item."
@@ -175,7 +258,9 @@ def test_json_with_numbers_or_lists(tmp_path):
     lines = [{"id": "a", "f": 1, "g": None}, {"id": "b", "f": 2.5, "g": 3, "note": "x"}]
     found = read_features(written(tmp_path, "X.jsonl", "\n".join(map(json.dumps, lines))))
     np.testing.assert_array_equal(found.X, [[1, np.nan], [2.5, 3]])
-    assert found.notes[0] == "columns left out, as they hold no numbers: 'note' (such as 'x')"
+    assert found.notes[0] == (
+        "columns left out, as they hold no numbers: 'note' (such as 'x'). For text, see TextFeatures."
+    )
     lists = [{"id": "a", "emb": [1, 2]}, {"id": "b", "emb": [3, 4]}]
     assert read_features(written(tmp_path, "X.json", json.dumps(lists))).X.tolist() == [[1, 2], [3, 4]]
     lists[1]["emb"] = [3]

@@ -479,7 +479,9 @@ def test_what_is_opened_is_what_is_read(tmp_path):
     assert (small.in_memory, large.in_memory) == (True, False)
     np.testing.assert_array_equal(large.X[:], small.X)
     assert (large.names, large.ids.tolist()) == (small.names, small.ids.tolist())
-    assert large.notes == ("columns left out, as they hold no numbers: 'city' (string)",)
+    assert large.notes == (
+        "columns left out, as they hold no numbers: 'city' (string). For text, see TextFeatures.",
+    )
     save(path, table(v=lists))
     small, large = read_features(path), out_of_core(path)
     np.testing.assert_array_equal(large.X[:], small.X)

@@ -83,7 +83,7 @@ def read_arrow(data: bytes, path: Path) -> Any:
 
     What it decompresses to is known before it is decompressed, and bounded.
     """
-    import_pyarrow(path)
+    pyarrow = import_pyarrow(path)
     limit = allowed_size(len(data))
     what = "Parquet" if data.startswith(PARQUET) else "Arrow"
     problem = f"is damaged, or is not a valid {what} file ({{}}). Export or download it again."
@@ -91,8 +91,8 @@ def read_arrow(data: bytes, path: Path) -> Any:
         table = (_read_parquet if what == "Parquet" else _read_ipc)(data, limit, path)
         table.validate(full=True)
         refuse_expansion(sum(map(_text_size, table.columns)), limit, path)
-    refuse_repeated(table.column_names, path)
-    return table
+        refuse_repeated(table.column_names, path)
+        return pyarrow.table(dict(zip(table.column_names, map(_decoded, table.columns), strict=True)))
 
 
 def _read_parquet(data: bytes, limit: int, path: Path) -> Any:
@@ -102,7 +102,7 @@ def _read_parquet(data: bytes, limit: int, path: Path) -> Any:
 
     # Not io.BytesIO, which pyarrow's threads may outlive: the process aborts.
     schema = parquet.ParquetFile(pa.BufferReader(data)).schema_arrow
-    texts = [field.name for field in schema if _is_text(field.type)]
+    texts = [field.name for field in schema if is_text(field.type)]
     file = parquet.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
     refuse_expansion(_declared_size(file.metadata), limit, path)
     batches, size = [], 0
@@ -110,13 +110,16 @@ def _read_parquet(data: bytes, limit: int, path: Path) -> Any:
         batches.append(batch)
         size += sum(getattr(column, "indices", column).nbytes for column in batch.columns)
         refuse_expansion(size, limit, path)
-    table = pa.Table.from_batches(batches, file.schema_arrow)
-    if len(set(table.column_names)) == table.num_columns:  # else the caller refuses it
-        refuse_expansion(sum(_text_size(table[name]) for name in texts), limit, path)
-        for name in texts:
-            place = table.column_names.index(name)
-            table = table.set_column(place, schema.field(name), table[name].cast(schema.field(name).type))
-    return table
+    return pa.Table.from_batches(batches, file.schema_arrow)
+
+
+def _decoded(column: Any) -> Any:
+    """Return a column without the dictionary or the runs that its file keeps it in."""
+    from pyarrow import compute, types
+
+    if types.is_run_end_encoded(column.type):
+        return compute.run_end_decode(column)
+    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
 def _declared_size(metadata: Any) -> int:
@@ -127,7 +130,8 @@ def _declared_size(metadata: Any) -> int:
     return max(sum(c.total_uncompressed_size for c in columns), CELL * n_cells)
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is text or bytes."""
     from pyarrow import types
 
     binary = types.is_binary(kind) or types.is_large_binary(kind)
@@ -139,7 +143,7 @@ def _text_size(column: Any) -> int:
     from pyarrow import compute, types
 
     kind = column.type
-    if types.is_dictionary(kind) and _is_text(kind.value_type):
+    if types.is_dictionary(kind) and is_text(kind.value_type):
         lengths = [compute.binary_length(c.dictionary).take(c.indices) for c in column.chunks]
         return sum(compute.sum(each).as_py() or 0 for each in lengths)
     if str(kind) in ("string_view", "binary_view"):  # 16 bytes each, the length first
@@ -229,10 +233,8 @@ def factorize_column(table: Any, name: str, path: Path) -> Factor:
     column = table[name].combine_chunks()
     if pa.types.is_nested(column.type):
         raise FileError(path, f"holds lists or objects in column {name!r}; expected one value per row.")
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return Factor(codes.astype(np.int32), column.dictionary.to_pylist())
+    column = column.dictionary_encode()
+    return Factor(column.indices.fill_null(-1).to_numpy(), column.dictionary.to_pylist())
 
 
 def is_number(kind: Any) -> bool:

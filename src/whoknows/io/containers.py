@@ -13,12 +13,22 @@ import numpy as np
 
 from whoknows.data.dataframes import ALIASES
 from whoknows.data.vocabulary import Factor, factorize, show
-from whoknows.io import encoding
 from whoknows.io.binary import ARROW, factorize_column, read_arrow
 from whoknows.io.delimited import later_header, parse_ids, parse_labels, read_columns, unescaped
-from whoknows.io.encoding import ZIP, allowed_size, decode, read_bytes, unzip
+from whoknows.io.encoding import (
+    ZIP,
+    allowed_size,
+    decode,
+    read_bytes,
+    refuse_large_json,
+    refuse_long_lines,
+    size_limit,
+    unzip,
+)
 from whoknows.io.errors import FileError, Path, SeveralLabels, naming, reading
+from whoknows.io.excel import is_workbook, read_sheet
 
+TRUTH = ("truth", "true_label", "gold_label")  # columns of true labels
 _MAX_MEMBERS = 10_000  # files in a bundle
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
@@ -88,6 +98,8 @@ class Content:
     rows : function without arguments, optional
         Returns the records, if rows can hold lists and objects.
     members : mapping from file name to Content, optional
+    notes : sequence of str
+        Remarks for the user on how it was read.
     """
 
     path: Path
@@ -95,6 +107,7 @@ class Content:
     table: Table | None = None
     rows: Callable[[], list[Record]] | None = None
     members: Mapping[str, Content] | None = None
+    notes: Sequence[str] = ()
 
     @property
     def names(self) -> Sequence[str]:
@@ -123,26 +136,33 @@ class Content:
         return f"{self.container} with the {what} {show(self.names, 12)}"
 
 
-def open_content(path: Path) -> Content:
+def open_content(path: Path, encoding: str | None = None) -> Content:
     """Read a file or a folder by its content; the name of a file is ignored."""
     if os.path.isdir(path):
-        return _open_folder(path)
-    return open_data(read_bytes(path), path)
+        return _open_folder(path, encoding)
+    return open_data(read_bytes(path), path, encoding)
 
 
-def open_data(data: bytes, path: Path) -> Content:
+def open_data(data: bytes, path: Path, encoding: str | None = None) -> Content:
     """Parse the bytes of a file of any kind."""
     if data.startswith(ARROW):
         return _of_arrow(read_arrow(data, path), path)
+    if is_workbook(data):
+        return _of_text(*read_sheet(data, path), path, "Excel")
     if data.startswith(ZIP):
-        return _open_zip(data, path)
-    text = decode(data, path)
+        return _open_zip(data, path, encoding)
+    text, notes = decode(data, path, encoding)
     if looks_like_json(text):
         container, records = read_records(text, path)
-        return Content(path, container, _of_records(records, path), lambda: records)
-    columns = read_columns(text, path)
+        return Content(path, container, _of_records(records, path), lambda: records, notes=notes)
+    return _of_text(text, notes, path, "CSV")
+
+
+def _of_text(text: str, notes: list[str], path: Path, container: str) -> Content:
+    """Return a text table."""
+    columns, more = read_columns(text, path)
     table = Table(list(columns), columns.__getitem__, is_text=True, hint=later_header(text))
-    return Content(path, "CSV", table)
+    return Content(path, container, table, notes=notes + more)
 
 
 def _of_records(records: list[Record], path: Path) -> Table:
@@ -161,21 +181,22 @@ def _of_arrow(table: Any, path: Path) -> Content:
     return Content(path, "Parquet", columns, lambda: _numbered(table.to_pylist(), path))
 
 
-def _open_folder(path: Path) -> Content:
+def _open_folder(path: Path, encoding: str | None) -> Content:
     """Read every file of a folder that is not hidden."""
     with reading(path, "cannot be read ({})."):
         files = [entry.name for entry in os.scandir(path) if entry.is_file()]
     names = sorted(filter(_is_visible, files))
     if len(names) > _MAX_MEMBERS:
         raise FileError(path, f"holds {len(names)} files; expected at most {_MAX_MEMBERS}.")
-    return _bundle(path, "folder", {name: read_bytes(os.path.join(path, name)) for name in names})
+    content = {name: read_bytes(os.path.join(path, name)) for name in names}
+    return _bundle(path, "folder", content, encoding)
 
 
-def _open_zip(data: bytes, path: Path) -> Content:
+def _open_zip(data: bytes, path: Path, encoding: str | None) -> Content:
     """Read every file of a zip archive that is not hidden, within the size limit of the archive."""
     limit = allowed_size(len(data))
-    with encoding.size_limit(limit):
-        return _bundle(path, "zip", unzip(data, path, limit, _is_visible))
+    with size_limit(limit):
+        return _bundle(path, "zip", unzip(data, path, limit, _is_visible), encoding)
 
 
 def _is_visible(name: str) -> bool:
@@ -183,16 +204,17 @@ def _is_visible(name: str) -> bool:
     return not any(part.startswith((".", "__MACOSX")) for part in name.split("/"))
 
 
-def _bundle(path: Path, container: str, files: Mapping[str, bytes]) -> Content:
+def _bundle(path: Path, container: str, files: Mapping[str, bytes], encoding: str | None) -> Content:
     """Read several files by name; nested archives and empty files are left out."""
     members = {
-        name: open_data(data, os.path.join(path, name))
+        name: open_data(data, os.path.join(path, name), encoding)
         for name, data in files.items()
         if data.strip() and not data.startswith(ZIP)
     }
     if not members:
         raise FileError(path, f"is a {container} without a file of labels.")
-    return Content(path, container, members=members)
+    notes = [note for member in members.values() for note in member.notes]
+    return Content(path, container, members=members, notes=notes)
 
 
 # --- names of columns -------------------------------------------------------------------------------
@@ -249,7 +271,7 @@ def read_records(text: str, path: Path) -> tuple[str, list[Record]]:
 
     A file that starts with an object is JSONL if its first line is a complete object.
     """
-    encoding.refuse_large_json(text, path)
+    refuse_large_json(text, path)
     first = text.lstrip().partition("\n")[0]
     if first.startswith("{") and _is_json(first):
         return "JSONL", _numbered(_read_lines(text, path), path)
@@ -338,7 +360,7 @@ def kind_of(value: Any) -> str:
 
 def _read_lines(text: str, path: Path) -> Iterator[dict[str, Any]]:
     """Parse the lines of a JSONL file. Only a line feed ends a line: text may hold other line ends."""
-    encoding.refuse_long_lines(text, path)
+    refuse_long_lines(text, path)
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             record = _parse(line, path, number)

@@ -7,6 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from datetime import date, time
 from itertools import islice
 from typing import Any
 
@@ -21,6 +22,10 @@ DELIMITERS = ",;\t|"
 MAX_COLUMNS = 100_000
 _WHOLE = re.compile(r" *(0|-?[1-9]\d{0,17})(?:\.0+)? *", re.ASCII)  # fits 64 bits; 007 is text
 _REAL = re.compile(r" *[+-]?(?:(?:0|[1-9]\d{0,15})(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})? *", re.ASCII)
+_COMMA = re.compile(r" *[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+ *", re.ASCII)  # 2,5 or 1.234,5
+_DATE = re.compile(
+    r"(\d{4}-\d\d-\d\d|\d{4}/\d\d?/\d\d?|\d\d?([./-])\d\d?\2\d{4})([ T]\d\d?:\d\d\S*)?$", re.ASCII
+)
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _MISSING = {"", "nan", "na", "n/a", "<na>", "null", "none"}
 _BLOCK = 8192  # rows
@@ -100,8 +105,11 @@ def later_header(text: str) -> str:
     return ""
 
 
-def read_columns(text: str, path: Path) -> dict[str, Factor]:
-    """Return the columns of a text table by name, as codes into their distinct cells; blank ones left out."""
+def read_columns(text: str, path: Path) -> tuple[dict[str, Factor], list[str]]:
+    """Return the columns of a text table by name, as codes into their distinct cells, and notes.
+
+    Blank columns are left out, decimal commas are replaced by points.
+    """
     delimiter, header = read_header(text, path)
     columns = factorize_cells(text, delimiter, range(len(header)), path)
     kept = [
@@ -111,7 +119,38 @@ def read_columns(text: str, path: Path) -> dict[str, Factor]:
         raise FileError(
             path, f"has several columns without a name. Give them names in the first row.{later_header(text)}"
         )
-    return dict(kept)
+    return with_points(dict(kept), delimiter)
+
+
+def with_points(columns: dict[str, Factor], delimiter: str) -> tuple[dict[str, Factor], list[str]]:
+    """Return columns with decimal points where they have decimal commas, and a note on that."""
+    changed = {}
+    for name, column in columns.items():
+        values = _pointed(column.values, delimiter)
+        if values is not None:
+            changed[name] = Factor(column.codes, values)
+    notes = ["columns are separated by semicolons"] if delimiter == ";" else []
+    if changed:
+        notes.append(f"commas in numbers are read as decimal points: {show(changed)}")
+    return columns | changed, notes
+
+
+def _pointed(cells: Sequence[Any], delimiter: str) -> list[Hashable] | None:
+    """Return cells with a point for every decimal comma; None if commas are not that.
+
+    In a column of numbers with decimal commas no other number has a point, except as in 1.234,5. If commas
+    also separate columns, 1,234 could as well be a thousand.
+    """
+    given = [cell for cell in cells if not is_missing_text(cell)]
+    commas = [cell for cell in given if _COMMA.fullmatch(cell)]
+    whole = [cell for cell in given if _WHOLE.fullmatch(cell)]
+    if 2 * (len(commas) + len(whole)) <= len(given) or any("." in cell for cell in whole):
+        return None
+    clear = delimiter != "," or any(len(cell.strip().rpartition(",")[2]) != 3 for cell in commas)
+    if not (commas and clear) or any(map(_REAL.fullmatch, set(given) - set(whole))):
+        return None
+    known = set(commas)
+    return [cell.replace(".", "").replace(",", ".") if cell in known else cell for cell in cells]
 
 
 def is_blank(column: Factor) -> bool:
@@ -187,6 +226,18 @@ def parse_labels(cells: Sequence[str]) -> list[Hashable]:
     if given and {cell for cell in cells if cell} <= {"True", "False"}:
         return [cell == "True" if cell else None for cell in cells]
     return [cell or None for cell in cells]
+
+
+def has_comma(value: Any) -> bool:
+    """Whether a cell holds a number with a decimal comma."""
+    return isinstance(value, str) and _COMMA.fullmatch(value) is not None
+
+
+def is_date(value: Any) -> bool:
+    """Whether a value is a date or a time, or text that holds one, such as 2021-03-04 or 4.3.2021 12:30."""
+    return isinstance(value, date | time) or (
+        isinstance(value, str) and _DATE.match(value.strip()) is not None
+    )
 
 
 def is_missing_text(value: Any) -> bool:

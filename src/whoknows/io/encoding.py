@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 import struct
 import zipfile
 import zlib
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from whoknows.data.errors import Advice, InputError
+from whoknows.data.errors import Advice, InputError, Message
 from whoknows.io.errors import FileError, Path, reading
 
 MAX_SIZE = 1 << 29  # bytes that any file may decompress to
@@ -31,11 +32,13 @@ _PART = 1 << 26  # bytes read at a time
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _NOT_TEXT = (
     (b"\x1f\x8b", "is compressed with gzip. Unpack it first"),
-    (b"\xd0\xcf\x11\xe0", "is an Excel workbook. Save it as CSV"),
+    (b"\xd0\xcf\x11\xe0", "is an Excel workbook of an old kind. Save it as .xlsx or CSV"),
     (b"%PDF", "is a PDF document. Export the data as CSV, JSON or Parquet"),
     (b"SQLite format 3", "is a SQLite database. Export the table as CSV"),
     (b"\x93NUMPY", "is a NumPy array, which can hold features but no annotations. Pass it as features"),
 )
+_CONTROL = re.compile("[\\x00-\\x08\\x0e-\\x1f\\x7f-\\x9f]")
+_NAME_ENCODING = Advice("encoding", "encoding=...")
 _RAISE_LIMIT = Advice("max_size", "with size_limit(bytes)")
 
 _max_size: ContextVar[int | None] = ContextVar("max_size", default=None)
@@ -119,26 +122,42 @@ def read_bytes(path: Path, limit: int = MAX_FILE) -> bytes:
     return data
 
 
-def decode(data: bytes, path: Path) -> str:
-    """Decode text in UTF-8 or UTF-16, with or without a byte order mark.
+def decode(data: bytes, path: Path, encoding: str | None = None) -> tuple[str, list[str]]:
+    """Decode text, and return a note if its encoding had to be guessed.
 
-    Anything else is an error that names the first invalid byte.
+    Parameters
+    ----------
+    data : bytes
+    path : str or path
+    encoding : str, optional
+        Its encoding. Default: UTF-8 or UTF-16, with or without a byte order mark; Windows-1252 if it is
+        neither, and holds no control characters.
     """
     for magic, what in _NOT_TEXT:
         if data.startswith(magic):
             raise FileError(path, f"{what}.")
-    encoding, start = _encoding(data)
+    name, start = (encoding, 0) if encoding else _encoding(data)
+    notes: list[Any] = []
     try:
-        text = data[start:].decode(encoding)
-    except UnicodeDecodeError as error:
-        byte = data[start + error.start]
-        raise FileError(
-            path,
-            f"is not {encoding.upper()} text: byte 0x{byte:02x} at offset {start + error.start} is invalid. "
-            "Save it as UTF-8.",
+        text = data[start:].decode(name)
+    except LookupError:
+        raise InputError(
+            f"encoding= must be one that Python knows, such as 'cp1252'; got {name!r}."
         ) from None
+    except UnicodeError as error:
+        western = None if encoding or name != "utf-8" else _western(data)
+        if western is None:
+            raise _invalid(error, data, start, name, path) from None
+        text, sign = western
+        notes.append(
+            Message(
+                f"is not UTF-8: read as Windows-1252, with characters such as {sign!r}. If they are ",
+                "wrong, name its encoding: ",
+                _NAME_ENCODING,
+            )
+        )
     if "\0" in text:
-        offset = start + len(text[: text.index("\0")].encode(encoding))
+        offset = start + len(text[: text.index("\0")].encode(name))
         raise FileError(
             path, f"is binary (a zero byte at offset {offset}). Expected CSV, JSON, JSONL or Parquet."
         )
@@ -148,7 +167,30 @@ def decode(data: bytes, path: Path) -> str:
         raise FileError(
             path, "is a web page, perhaps a login page, and not a table. Download the file itself."
         )
-    return text
+    return text, notes
+
+
+def _western(data: bytes) -> tuple[str, str] | None:
+    """Return a text in Windows-1252, and a character of it; None if it is binary, or damaged UTF-8."""
+    try:
+        text = data.decode("cp1252")
+    except UnicodeDecodeError:
+        return None
+    if _CONTROL.search(text) or not data.decode("utf-8", "ignore").isascii():
+        return None
+    return text, next(character for character in text if ord(character) > 127)
+
+
+def _invalid(error: UnicodeError, data: bytes, start: int, name: str, path: Path) -> FileError:
+    """Return the error for bytes that are no text in some encoding."""
+    place = start + getattr(error, "start", 0)
+    return FileError(
+        path,
+        f"is not {name.upper()} text: byte 0x{data[place]:02x} at offset {place} is invalid. "
+        "Save it as UTF-8, or name its encoding: ",
+        _NAME_ENCODING,
+        ".",
+    )
 
 
 def refuse_long_lines(text: str, path: Path) -> None:
@@ -192,7 +234,7 @@ def unzip(
     """
     with reading(path, problem, *_BROKEN), zipfile.ZipFile(io.BytesIO(data)) as archive:
         if "[Content_Types].xml" in archive.namelist():
-            raise FileError(path, "is an Excel workbook or another Office document. Save it as CSV.")
+            raise FileError(path, "is an Office document, but no Excel workbook. Save the table as CSV.")
         kept = [info for info in archive.infolist() if keep(info.orig_filename)]
         infos = [info for info in kept if not info.filename.endswith("/")]
         refuse_expansion(sum(info.file_size for info in infos), limit, path)

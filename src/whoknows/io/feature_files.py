@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,27 +10,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whoknows.data.errors import Advice
-from whoknows.data.vocabulary import Factor, show
-from whoknows.io.binary import ARROW, NUMPY, is_list, is_number, read_arrow, read_npy, read_npz
-from whoknows.io.containers import Record, find_id, kind_of, looks_like_json, must_have, read_records
+from whoknows.data.errors import Advice, Message
+from whoknows.data.vocabulary import Factor, factorize, show
+from whoknows.io.binary import (
+    ARROW,
+    NUMPY,
+    factorize_column,
+    is_list,
+    is_number,
+    is_text,
+    read_arrow,
+    read_npy,
+    read_npz,
+)
+from whoknows.io.containers import (
+    TRUTH,
+    Record,
+    find_id,
+    kind_of,
+    looks_like_json,
+    must_have,
+    read_records,
+)
 from whoknows.io.delimited import (
     blocks,
     factorize_cells,
+    has_comma,
     is_blank,
+    is_date,
     is_missing_text,
     later_header,
     parse_ids,
     read_header,
     unescaped,
+    with_points,
 )
 from whoknows.io.encoding import decode
 from whoknows.io.errors import FileError, Path
+from whoknows.io.excel import is_workbook, read_sheet
 
+OF_TEXT = Advice("text", "For text, see TextFeatures.")
+MAX_CATEGORIES = 20  # distinct texts of a column that is encoded with one feature per text
 
-def has_comma(value: Any) -> bool:
-    """Whether a cell holds a number with a decimal comma."""
-    return isinstance(value, str) and re.fullmatch(r" *[+-]?\d+,\d+ *", value) is not None
+Categories = Mapping[str, Sequence[str]]
 
 
 @dataclass
@@ -44,15 +65,18 @@ class Numbers:
     columns : dict from name to (n_items,)
     vectors : dict from name to function that gives (n_items, n_features)
         Read only when called, as a file may hold several.
+    texts : dict from name to Factor
+        Columns of few distinct texts.
     left_out : dict from name to a value
-        Columns that are not numeric, and the first value that is not a number.
+        Other columns that are not numeric, and the first value that is not a number.
     notes : list of str
-        On other cells of numeric columns; they are NaN.
+        On how the file was read, and on other cells of numeric columns; they are NaN.
     """
 
     ids: Sequence[Any] | None = None
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     vectors: dict[str, Callable[[], NDArray[Any]]] = field(default_factory=dict)
+    texts: dict[str, Factor] = field(default_factory=dict)
     left_out: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -77,12 +101,60 @@ class Numbers:
             example = next((code for code in odd if has_comma(column.values[code])), odd[0])
             value, n_odd = column.values[example], int(np.isin(column.codes, odd).sum())
             if n_odd > np.count_nonzero(~np.isnan(numbers)) or has_comma(value):
-                self.left_out[name] = value
+                self.add_texts(name, column, value)
                 return
             cells = "1 cell is not a number (" if n_odd == 1 else f"{n_odd} cells are not numbers (first "
             row = int(np.argmax(column.codes == example)) + 1
             self.notes.append(f"{name}: {cells}{str(value)[:40]!r}, row {row}): treated as missing")
         self.columns[name] = numbers
+
+    def add_texts(self, name: str, column: Factor, example: Any) -> None:
+        """Add a column that is not numeric: as texts if they are few, and neither dates nor true labels."""
+        given = [value for value in column.values if not (value is None or is_missing_text(value))]
+        few = 2 <= len(given) <= min(MAX_CATEGORIES, len(column.codes) // 2)
+        texts = all(isinstance(value, str) and not is_date(value) for value in given)
+        if few and texts and not has_comma(example) and name.strip().lower() not in TRUTH:
+            self.texts[name] = column
+        else:
+            self.left_out[name] = example
+
+    def encode(self, categories: Categories | None) -> dict[str, tuple[str, ...]]:
+        """Add a feature of zeros and ones for each text of the columns of texts; return the texts.
+
+        Parameters
+        ----------
+        categories : mapping from column to texts, or None
+            Texts of an earlier fit: others are 0 in all features of the column, and so are missing ones.
+        """
+        wanted = self.texts if categories is None else [name for name in categories if name in self.names]
+        used = {}
+        for name in wanted:
+            column = self.texts.get(name) or Factor(np.full(self.n_rows, -1, dtype=np.int32), [])
+            cells = [str(value).strip() for value in column.values]
+            known = sorted({cell for cell in cells if not is_missing_text(cell)})
+            used[name] = tuple(known if categories is None else categories[name])
+            self.columns.pop(name, None)
+            for text in used[name]:
+                is_text = np.array([*(cell == text for cell in cells), False])
+                self.columns[f"{name}={text}"] = is_text[column.codes].astype(float)
+            others = [cell for cell in known if cell not in used[name]]
+            if others:
+                self.notes.append(f"{name}: {show(others)} did not occur in the fit: all its features are 0")
+        self.left_out |= {name: column.values[0] for name, column in self.texts.items() if name not in used}
+        if used and categories is None:
+            shown = ", ".join(f"{name!r} ({show(texts, 3)})" for name, texts in used.items())
+            self.notes.append(f"columns of texts encoded with one feature per text: {shown}")
+        return used
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all columns but the ids."""
+        return [*self.columns, *self.vectors, *self.texts, *self.left_out]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of items, if there is a column of numbers."""
+        return len(next(iter(self.columns.values()), ()))
 
     def matrix(self, vector: str | None, path: Path) -> tuple[NDArray[Any], tuple[str, ...], list[str]]:
         """Return features, their names, and notes on what was left out."""
@@ -91,7 +163,7 @@ class Numbers:
         if not chosen:
             raise FileError(path, "has no column of numbers.", *_why_not(self.left_out))
         if any(map(has_comma, self.left_out.values())):
-            notes[0] += "; use a decimal point"
+            notes[0] = Message(notes[0], " Use a decimal point in numbers.")
         if chosen[0] not in self.vectors:
             return np.column_stack(list(self.columns.values())), tuple(chosen), notes + self.notes
         X = self.vectors[chosen[0]]()
@@ -119,11 +191,11 @@ def choose_columns(
         advice = Advice("vector", "vector=...")
         raise FileError(path, f"has several columns of lists: {show(lists)}. Choose one: ", advice)
     chosen = [vector] if vector is not None else lists or numbers
-    notes = []
+    notes: list[str] = []
     if others and chosen:
         shown = ", ".join(f"{name!r} ({what})" for name, what in list(others.items())[:5])
         more = f" and {len(others) - 5} more" if len(others) > 5 else ""
-        notes.append(f"columns left out, as they hold no numbers: {shown}{more}")
+        notes.append(Message(f"columns left out, as they hold no numbers: {shown}{more}. ", OF_TEXT))
     unused = [name for name in (*numbers, *lists) if name not in chosen]
     return chosen, [*notes, f"columns left out: {show(unused)}"] if unused else notes
 
@@ -134,7 +206,7 @@ def _why_not(left_out: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     name, value = next(iter(left_out.items()))
     return f" Column {name!r} holds {str(value)[:40]!r}. ", (
-        "Use a decimal point." if has_comma(value) else Advice("text", "For text, see TextFeatures.")
+        "Use a decimal point." if has_comma(value) else OF_TEXT
     )
 
 
@@ -148,18 +220,21 @@ def check_matrix(X: NDArray[Any], path: Path) -> None:
         )
 
 
-def read_numbers(data: bytes, path: Path, id_column: str | None) -> Numbers:
+def read_numbers(data: bytes, path: Path, id_column: str | None, encoding: str | None = None) -> Numbers:
     """Read a file of features by its content."""
     if data.startswith(NUMPY):
         return Numbers(vectors={"f": partial(read_npy, data, path)})
-    if data.startswith(b"PK"):
-        return _of_npz(read_npz(data, path), path)
     if data.startswith(ARROW):
         return _of_arrow(read_arrow(data, path), path, id_column)
-    text = decode(data, path)
+    if data.startswith(b"PK") and not is_workbook(data):
+        return _of_npz(read_npz(data, path), path)
+    text, notes = read_sheet(data, path) if is_workbook(data) else decode(data, path, encoding)
     if looks_like_json(text):
-        return _of_records(read_records(text, path)[1], path, id_column)
-    return _of_csv(text, path, id_column)
+        numbers = _of_records(read_records(text, path)[1], path, id_column)
+    else:
+        numbers = _of_csv(text, path, id_column)
+    numbers.notes[:0] = notes
+    return numbers
 
 
 def _of_npz(members: dict[str, NDArray[Any]], path: Path) -> Numbers:
@@ -189,13 +264,14 @@ def _of_csv(text: str, path: Path, id_column: str | None) -> Numbers:
             except ValueError:
                 others.add(place)
     factors = factorize_cells(text, delimiter, others, path)
-    table = Numbers(None if name is None else unescaped(parse_ids(ids)))
+    pointed, notes = with_points({header[place]: column for place, column in factors.items()}, delimiter)
+    table = Numbers(None if name is None else unescaped(parse_ids(ids)), notes=notes)
     for place, parts in numbers.items():
         if not header[place] and (place not in factors or not is_blank(factors[place])):
             hint = later_header(text)
             raise FileError(path, f"has no name for column {place + 1}. Write one in the first row.{hint}")
         if place in factors and header[place]:
-            table.add(header[place], factors[place], _number_in_text)
+            table.add(header[place], pointed[header[place]], _number_in_text)
         elif parts:
             table.columns[header[place]] = np.concatenate(parts)
     return table
@@ -212,9 +288,12 @@ def _number_in_text(cell: str) -> float:
 
 def _of_arrow(table: Any, path: Path, id_column: str | None) -> Numbers:
     """Return numeric columns, and columns of lists, of a Parquet file."""
+    import pyarrow.compute as pc
     from pyarrow import types
 
     name = find_id(table.column_names, id_column, path)
+    if not table.num_rows:
+        raise FileError(path, "holds no rows; expected one per item.")
     numbers = Numbers(None if name is None else table[name].to_pylist())
     for other in table.column_names:
         column = table[other].combine_chunks()
@@ -224,7 +303,10 @@ def _of_arrow(table: Any, path: Path, id_column: str | None) -> Numbers:
             numbers.columns[other] = _to_numpy(column)
         elif is_list(column.type):
             numbers.vectors[other] = partial(_of_lists, column, other, path)
-        elif len(column) and not (types.is_list(column.type) or types.is_fixed_size_list(column.type)):
+        elif is_text(column.type) and pc.count_distinct(column).as_py() <= MAX_CATEGORIES:
+            texts = factorize_column(table, other, path)
+            numbers.add_texts(other, texts, next(iter(texts.values), None))
+        elif len(column) and not types.is_nested(column.type):
             numbers.left_out[other] = column[0].as_py()
     return numbers
 
@@ -268,6 +350,8 @@ def _of_records(records: list[Record], path: Path, id_column: str | None) -> Num
         odd = next((v for v in values if not (v is None or isinstance(v, (int, float)))), None)
         if isinstance(odd, list):
             table.vectors[other] = partial(_stack, values, other, path)
+        elif isinstance(odd, str) and all(isinstance(value, str | None) for value in values):
+            table.add_texts(other, factorize(values, other), odd)
         else:
             table.add(other, Factor(np.arange(len(values), dtype=np.int32), values), _number_in_json)
     return table

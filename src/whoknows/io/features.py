@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,13 @@ from whoknows.io.containers import by_row, find_id, open_content, refuse_repeate
 from whoknows.io.delimited import parse_ids, unescaped
 from whoknows.io.encoding import MAX_FEATURES, decode, read_bytes
 from whoknows.io.errors import FileError, Path, reading
-from whoknows.io.feature_files import check_matrix, choose_columns, read_numbers
+from whoknows.io.feature_files import (
+    Categories,
+    Numbers,
+    check_matrix,
+    choose_columns,
+    read_numbers,
+)
 from whoknows.io.parquet import MEMORY, ParquetFeatures
 from whoknows.io.parquet_files import find_files, open_file
 
@@ -37,6 +43,8 @@ class Features:
     path : str or path
     numbered : bool
         Whether the file has no ids: they are the row numbers 0, 1, 2, ….
+    categories : mapping from column to tuple of str
+        Columns of texts that are encoded with one feature per text, and the texts.
     """
 
     ids: Any
@@ -45,6 +53,7 @@ class Features:
     notes: tuple[str, ...] = ()
     path: Path = "features"
     numbered: bool = False
+    categories: Categories = field(default_factory=dict)
 
     @classmethod
     def of(cls, X: ParquetFeatures) -> Features:
@@ -81,10 +90,10 @@ class Features:
             return replace(self, X=self.X[:, : len(places)], names=tuple(names))  # a view: nothing is read
         return replace(self, X=self.X[:, places], names=tuple(names))
 
-    def with_ids(self, path: Path, id_column: str | None = None) -> Features:
+    def with_ids(self, path: Path, id_column: str | None = None, encoding: str | None = None) -> Features:
         """Return the same rows with the ids that a file lists: text, a table with an id column, or .npy."""
         notes = tuple(note for note in self.notes if note != NUMBERED)
-        ids = check_ids(read_ids(path, id_column), len(self), path)
+        ids = check_ids(read_ids(path, id_column, encoding), len(self), path)
         return replace(self, ids=ids, notes=notes, numbered=False)
 
 
@@ -98,8 +107,10 @@ def read_features(
     ids: Path | None = None,
     vector: str | None = None,
     memory: int | None = None,
+    encoding: str | None = None,
+    categories: Categories | None = None,
 ) -> Features:
-    """Read features of items from CSV, Parquet, JSON, JSONL, .npy or .npz.
+    """Read features of items from CSV, Excel, Parquet, JSON, JSONL, .npy or .npz.
 
     Parameters
     ----------
@@ -118,6 +129,11 @@ def read_features(
     memory : int, optional
         Features in Parquet or .npy that need more bytes than this are not read but used out of core. A
         folder always is. Default: every single file is read.
+    encoding : str, optional
+        Encoding of a text file. Default: UTF-8, UTF-16 or, with a note, Windows-1252.
+    categories : mapping from column to texts, optional
+        ``categories`` of the features of a fit, to encode other items in the same way. Default: columns of up
+        to 20 distinct texts are encoded with one feature of zeros and ones per text.
 
     Returns
     -------
@@ -128,9 +144,12 @@ def read_features(
         is_npy = _starts_with(path, NUMPY)
         features = _map_npy(path) if is_npy else _open_parquet(path, id_column, vector, limit)
     else:
-        features = _read_into_memory(path, id_column, vector)
+        numbers = read_numbers(read_bytes(path, MAX_FEATURES), path, id_column, encoding)
+        features = _in_memory(numbers, path, vector, categories)
     ids = ids_file(path) if ids is None and features.numbered else ids
-    return features if ids is None else features.with_ids(ids, id_column if features.numbered else None)
+    if ids is None:
+        return features
+    return features.with_ids(ids, id_column if features.numbered else None, encoding)
 
 
 def bytes_needed(path: Path) -> int:
@@ -211,9 +230,9 @@ def _without_empty(features: Features) -> Features:
 # --- reading ----------------------------------------------------------------------------------------
 
 
-def _read_into_memory(path: Path, id_column: str | None, vector: str | None) -> Features:
-    """Read a whole file of any kind."""
-    numbers = read_numbers(read_bytes(path, MAX_FEATURES), path, id_column)
+def _in_memory(numbers: Numbers, path: Path, vector: str | None, categories: Categories | None) -> Features:
+    """Return the features of a file that was read."""
+    encoded = {} if numbers.vectors else numbers.encode(categories)
     X, names, notes = numbers.matrix(vector, path)
     if numbers.ids is None and ids_file(path) is None:
         notes.append(NUMBERED)
@@ -222,7 +241,8 @@ def _read_into_memory(path: Path, id_column: str | None, vector: str | None) -> 
         first = names[int(np.argmax(missing > 0))]
         several = f"{int(missing.sum())} numbers are missing, the first in {first!r}"
         notes.append(several if missing.sum() > 1 else f"1 number is missing, in {first!r}")
-    return Features(check_ids(numbers.ids, len(X), path), X, names, tuple(notes), path, numbers.ids is None)
+    ids = check_ids(numbers.ids, len(X), path)
+    return Features(ids, X, names, tuple(notes), path, numbers.ids is None, encoded)
 
 
 def _open_parquet(path: Path, id_column: str | None, vector: str | None, memory: int) -> Features:
@@ -267,15 +287,16 @@ def ids_file(path: Path) -> Path | None:
     return next((name for name in (f"{stem}.ids.txt", f"{stem}.ids.csv") if os.path.isfile(name)), None)
 
 
-def read_ids(path: Path, id_column: str | None = None) -> list[Any]:
+def read_ids(path: Path, id_column: str | None = None, encoding: str | None = None) -> list[Any]:
     """Read ids from an array, a table with an id column, or text with one id per line."""
     data = read_bytes(path)
     if data.startswith(NUMPY):
         return read_npy(data, path).ravel().tolist()
     if os.fspath(path).lower().endswith(".txt"):
-        lines = decode(data, path).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
+        text, _ = decode(data, path, encoding)
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
         return unescaped(parse_ids(lines))
-    content = open_content(path)
+    content = open_content(path, encoding)
     table = content.table_of("a list of ids")
     name = find_id(content.names, id_column, path)
     if name is None and len(content.names) > 1:

@@ -23,9 +23,11 @@ MOST_TERMS = 100_000  # words and word pairs to keep, the most frequent ones; 40
 FLAT = 1e-3  # singular values below this share of the first are negligible
 
 
-def read_texts(path: Path, column: str = "text", id_column: str | None = None) -> dict[Hashable, str]:
-    """Read the texts of items from a table (CSV, Parquet, JSON or JSONL) with an id column."""
-    content = open_content(path)
+def read_texts(
+    path: Path, column: str = "text", id_column: str | None = None, encoding: str | None = None
+) -> dict[Hashable, str]:
+    """Read the texts of items from a table (CSV, Excel, Parquet, JSON or JSONL) with an id column."""
+    content = open_content(path, encoding)
     table = content.table_of("a table of items and texts")
     names = content.names
     name = find_id(names, id_column, path) or "item"

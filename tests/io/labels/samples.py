@@ -5,6 +5,7 @@ import json
 import zipfile
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -100,6 +101,18 @@ def npy(array) -> bytes:
 def npz(**arrays) -> bytes:
     file = io.BytesIO()
     np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def workbook(**sheets) -> bytes:
+    """An Excel workbook with these rows in its sheets."""
+    book, file = openpyxl.Workbook(), io.BytesIO()
+    book.remove(book.active)
+    for title, content in sheets.items():
+        sheet = book.create_sheet(title)
+        for row in content:
+            sheet.append(row)
+    book.save(file)
     return file.getvalue()
 
 

@@ -4,15 +4,17 @@ import gzip
 import json
 import pickle
 import sys
+from datetime import date
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
 
-from tests.io.labels.samples import LABELS, LONG, jsonl, npy, parquet, rows, zipped
+from tests.io.labels.samples import LABELS, LONG, jsonl, npy, parquet, rows, workbook, zipped
 from whoknows.data import Annotations
-from whoknows.io import FORMATS, FileError, delimited, encoding, read_labels
+from whoknows.data.errors import InputError
+from whoknows.io import FORMATS, FileError, delimited, encoding, read_gold, read_labels
 from whoknows.io import labels as formats
 from whoknows.io.labels.format import Format
 
@@ -41,14 +43,14 @@ def test_a_file_that_is_not_there_empty_or_a_folder(write, tmp_path):
 
 
 @pytest.mark.parametrize(("data", "message"), [
-    (b"\x89PNG\r\n\x1a\n\0\0", "is not UTF-8 text: byte 0x89 at offset 0 is invalid. Save it as UTF-8."),
+    (b"\x89PNG\r\n\x1a\n\0\0", "is not UTF-8 text: byte 0x89 at offset 0 is invalid. Save it as UTF-8, or"),
     (b"item,annotator\0,label\n", "is binary (a zero byte at offset 14)"),
     (gzip.compress(b"item"), "is compressed with gzip. Unpack it first."),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an Excel workbook. Save it as CSV."),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an Excel workbook of an old kind. Save it as .xlsx or CSV."),
     (b"%PDF-1.7", "is a PDF document."),
     (npy([[1.0]]), "is a NumPy array, which can hold features but no annotations."),
     (b"<!DOCTYPE html><html><body>Please log in", "is a web page, perhaps a login page"),
-    (zipped({"[Content_Types].xml": "<x/>"}), "is an Excel workbook or another Office document."),
+    (zipped({"[Content_Types].xml": "<x/>"}), "is an Office document, but no Excel workbook."),
     (zipped({"picture.png": b"\x89PNG\0"}), "is not UTF-8 text: byte 0x89 at offset 0"),
     (LABELS["doccano.zip"][:60], "cannot be unpacked (File is not a zip file)"),
     (LABELS["long.parquet"][:-9], "is damaged, or is not a valid Parquet file"),
@@ -76,9 +78,54 @@ def test_encodings_are_found(write, encoding):
     assert rows(read_labels(write("l.jsonl", records.encode(encoding)))) == {("ü", "x", "ß")}
 
 
+def test_what_is_not_utf_8_is_windows_1252_with_a_note(write):
+    path = write("l.csv", CSV.replace("x", "Zoë").encode("cp1252"))
+    found = read_labels(path)
+    assert ("a", "Zoë", 0) in rows(found)
+    assert found.notes == (
+        "is not UTF-8: read as Windows-1252, with characters such as 'ë'. If they are wrong, name its "
+        "encoding: encoding=...",
+    )
+    assert ("a", "Zoл", 0) in rows(read_labels(path, encoding="cp1251"))
+    assert read_labels(path, encoding="cp1251").notes == ()
+    assert read_gold(write("g.csv", "item,truth\nä,1\n".encode("cp850")), encoding="cp850") == {"ä": 1}
+
+
 def test_a_wrong_encoding_is_named_with_its_place(write):
-    data = CSV.replace("x", "Zoë").encode("latin-1")
-    assert problem(write("l.csv", data)).startswith("is not UTF-8 text: byte 0xeb at offset 25 is invalid")
+    data = CSV.replace("x", "Zoë").encode()
+    assert problem(write("l.csv", data[:-4])).startswith("is not UTF-8 text: byte 0xc3 at offset")
+    assert problem(write("l.csv", data), encoding="ascii").startswith("is not ASCII text: byte 0xc3 at")
+    with pytest.raises(
+        InputError, match="encoding= must be one that Python knows, such as 'cp1252'; got 'x'"
+    ):
+        read_labels(write("l.csv", data), encoding="x")
+
+
+# --- Excel ----------------------------------------------------------------------------------------------
+
+
+def test_a_workbook_is_read_as_its_first_sheet_with_cells(write):
+    text = [["item", "annotator", "label"], ["a", "x", 0], ["a", "y", 1], [None] * 3, ["b", "x", 1]]
+    path = write("l.xlsx", workbook(Empty=[], Labels=text, Notes=[["see", date(2026, 1, 2)]]))
+    found = read_labels(path)
+    assert found.annotations == EXPECTED
+    assert found.notes == ("sheet 'Labels' of the workbook is read; other sheets are not read: 'Notes'",)
+    wide = [["item", "x", "y"], ["a", "no", "yes"], ["b", True, None]]
+    assert rows(read_labels(write("w.xlsx", workbook(S=wide)))) == {
+        ("a", "x", "no"), ("a", "y", "yes"), ("b", "x", "True"),
+    }  # fmt: skip
+    assert problem(write("e.xlsx", workbook(S=[]))) == "is an empty workbook."
+
+
+def test_a_damaged_workbook_is_named_and_a_large_one_refused(write, monkeypatch):
+    data = workbook(S=[["item", "annotator", "label"], ["a", "x", 0]])
+    broken = data.replace(b"workbook.xml.rels", b"workbook.xml.rel_")
+    assert problem(write("l.xlsx", broken)).startswith("is damaged, or is not an Excel workbook (")
+    monkeypatch.setattr(encoding, "MAX_SIZE", 1000)
+    monkeypatch.setattr(encoding, "MAX_RATIO", 0)
+    assert problem(write("l.xlsx", data)).startswith("takes more than 1000 bytes once decompressed")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    assert problem(write("l.xlsx", data)) == "needs openpyxl. Run: pip install 'whoknows[excel]'"
 
 
 # --- tables ---------------------------------------------------------------------------------------------
@@ -93,7 +140,12 @@ def test_delimiters_and_line_ends_are_found(write, delimiter, end):
 
 def test_delimiters_within_cells_do_not_mislead(write):
     path = write("l.csv", 'item;annotator;label;text\na;x;"1,5";"one, two, three"\nb;x;"2,5";"four|five"\n')
-    assert rows(read_labels(path)) == {("a", "x", "1,5"), ("b", "x", "2,5")}
+    found = read_labels(path)
+    assert rows(found) == {("a", "x", 1.5), ("b", "x", 2.5)}
+    assert found.notes == (
+        "columns are separated by semicolons",
+        "commas in numbers are read as decimal points: 'label'",
+    )
     path = write("l.csv", 'item,annotator,label\n"a\nb","x ""the"" y",1\n\n')
     assert rows(read_labels(path)) == {("a\nb", 'x "the" y', 1)}
 

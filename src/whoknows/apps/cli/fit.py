@@ -196,6 +196,7 @@ def _facts(data: LoadedData) -> dict[str, Any]:
         "features": list(data.recipe.names),
         "texts": None if data.texts is None else len(data.texts),
         "medians": data.recipe.medians,
+        "categories": data.recipe.categories,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from whoknows.apps.cli.console import OPTIONS, Console, count, in_flags
 from whoknows.apps.cli.errors import CommandError, UsageError
 from whoknows.apps.cli.models import watch
-from whoknows.apps.cli.source import Source, bytes_of, is_array
+from whoknows.apps.cli.source import Source, bytes_of, is_array, names_in
 
 if TYPE_CHECKING:
     from whoknows.io import Dataset, Features, LabelFile, TextFeatures
@@ -33,11 +33,14 @@ class Recipe:
         How features are computed from texts.
     names : tuple of str
         Names of the features in order, if nothing else is known.
+    categories : mapping from column to texts
+        Columns of texts that are encoded with one feature per text.
     """
 
     medians: Mapping[str, float] = field(default_factory=dict)
     words: TextFeatures | None = None
     names: tuple[str, ...] = ()
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def features(self) -> list[str]:
@@ -136,6 +139,9 @@ def read_annotations(source: Source, console: Console) -> LabelFile:
             missing_label=source.missing,
             predictions=source.predictions,
             strict=source.strict,
+            encoding=source.encoding,
+            annotators=names_in(source.annotators),
+            ignore=names_in(source.ignore),
         )
     Y = read.annotations
     how = "as given" if source.format else "detected"
@@ -161,7 +167,14 @@ def read_numbers(source: Source, recipe: Recipe, console: Console) -> tuple[Feat
     with console.progress(f"Reading {source.features.name}"):
         try:
             memory = bytes_of(source.memory)
-            features = read_features(source.features, id_column, vector=source.vector, memory=memory)
+            features = read_features(
+                source.features,
+                id_column,
+                vector=source.vector,
+                memory=memory,
+                encoding=source.encoding,
+                categories=recipe.categories if recipe.features else None,
+            )
         except FileError as error:
             if not recipe.features:
                 raise
@@ -180,7 +193,7 @@ def read_numbers(source: Source, recipe: Recipe, console: Console) -> tuple[Feat
         return features, Recipe(names=features.names)
     features, medians = impute_median(features, recipe.medians or None)
     console.all(features.notes)
-    return features, Recipe(medians)
+    return features, Recipe(medians, categories=features.categories)
 
 
 def _with_ids(features: Features, source: Source) -> Features:
@@ -189,7 +202,7 @@ def _with_ids(features: Features, source: Source) -> Features:
 
     assert source.items is not None
     try:
-        return features.with_ids(source.items, source.id_column)
+        return features.with_ids(source.items, source.id_column, source.encoding)
     except FileError as error:
         raise CommandError(f"--items {in_flags(error.message)}") from None
 
@@ -246,7 +259,7 @@ def in_order(features: Features, wanted: list[str], named: bool) -> Features:
 def _column_of_items(source: Source, path: Path) -> str | None:
     """Return the column of the items in the labels, as --column names it, if another table has it too."""
     name = source.columns.get("item")
-    return name if name is not None and has_column(path, name) else None
+    return name if name is not None and has_column(path, name, source.encoding) else None
 
 
 def _read_texts(source: Source, labels: LabelFile) -> tuple[Mapping[Hashable, str], Path]:
@@ -254,7 +267,8 @@ def _read_texts(source: Source, labels: LabelFile) -> tuple[Mapping[Hashable, st
     from whoknows.io import read_texts
 
     if source.items is not None:
-        return read_texts(source.items, source.text_column, source.id_column), source.items
+        texts = read_texts(source.items, source.text_column, source.id_column, source.encoding)
+        return texts, source.items
     if labels.text:
         return labels.text, source.labels
     raise CommandError(f"{source.labels}: holds no texts in {source.text!r}.")
@@ -273,7 +287,7 @@ def read_truth(data: LoadedData, console: Console) -> dict[Hashable, Hashable] |
     path = source.gold or source.labels
     if source.gold is not None:
         name = _column_of_items(source, source.gold)
-        known = read_gold(source.gold, {} if name is None else {"item": name})
+        known = read_gold(source.gold, {} if name is None else {"item": name}, encoding=source.encoding)
     if not known:
         return None
     n_used = len(data.dataset.by_item(known))
@@ -301,8 +315,9 @@ def texts_of(data: LoadedData) -> list[str | None] | None:
     table = _table_with(column, source)
     if table is None and source.text is not None:
         table = source.items or source.features  # the error lists its columns
-    texts = data.labels.text if table is None else read_texts(table, column, source.id_column)
-    return data.dataset.in_order(texts)
+    if table is None:
+        return data.dataset.in_order(data.labels.text)
+    return data.dataset.in_order(read_texts(table, column, source.id_column, source.encoding))
 
 
 def images_of(data: LoadedData, console: Console) -> list[str | Path | None] | None:
@@ -316,7 +331,7 @@ def images_of(data: LoadedData, console: Console) -> list[str | Path | None] | N
     column = source.image or "image"
     table = _table_with(column, source)
     if table is not None:
-        found = read_texts(table, column, source.id_column)
+        found = read_texts(table, column, source.id_column, source.encoding)
     elif source.image is None and (labels.text or labels.format in ("long", "wide", "crowdkit")):
         return None
     else:
@@ -331,7 +346,8 @@ def _of_labels(source: Source, labels: LabelFile) -> Mapping[Hashable, str]:
 
     columns = {**source.columns, "text": source.image or "image"}
     try:
-        found = read_labels(source.labels, labels.format, columns, source.duplicates or "last").text
+        how = source.duplicates or "last"
+        found = read_labels(source.labels, labels.format, columns, how, encoding=source.encoding).text
     except InputError:
         found = None
     if not found and source.image is not None:
@@ -374,15 +390,16 @@ def _table_with(column: str, source: Source) -> Path | None:
 
     A file is read only if its beginning or end contains the name, as features can be large.
     """
-    return next((path for path in (source.items, source.features) if path and has_column(path, column)), None)
+    tables = [path for path in (source.items, source.features) if path is not None]
+    return next((path for path in tables if has_column(path, column, source.encoding)), None)
 
 
-def has_column(path: Path, name: str) -> bool:
+def has_column(path: Path, name: str, encoding: str | None) -> bool:
     """Whether a regular file is a table with a column of this name."""
     from whoknows.io.containers import open_content
 
     is_table = path.is_file() and not is_array(path)
-    return is_table and _mentions(path, name) and name in open_content(path).names
+    return is_table and _mentions(path, name) and name in open_content(path, encoding).names
 
 
 def _mentions(path: Path, word: str, size: int = 1 << 16) -> bool:
@@ -390,4 +407,6 @@ def _mentions(path: Path, word: str, size: int = 1 << 16) -> bool:
     with open(path, "rb") as file:
         head = file.read(size)
         file.seek(max(os.path.getsize(path) - size, 0))
-        return word.encode() in head + file.read(size)
+        ends = head + file.read(size)
+    packed = head.startswith(b"PK")  # a workbook
+    return packed or any(word.encode(encoding, "replace") in ends for encoding in ("utf-8", "cp1252"))

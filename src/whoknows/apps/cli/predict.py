@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whoknows.io import Features
 
 
-@command("items", "id_column", "vector", "memory")
+@command("items", "id_column", "vector", "memory", "encoding")
 def predict(
     console: Console,
     settings: dict[str, Any],
@@ -85,7 +85,7 @@ def _read(source: Source, fitted: FitFolder, names: tuple[str, ...], console: Co
     if source.items is not None or source.vector is not None:
         raise UsageError(f"{fitted.path}: was fitted to texts; --items and --vector are for numbers.")
     column = source.text or (fitted.source.text_column if fitted.has_settings else source.text_column)
-    texts = read_texts(source.features, column, source.id_column)
+    texts = read_texts(source.features, column, source.id_column, source.encoding)
     return inputs.of_texts(texts, source.features, fitted.recipe, console)[0]
 
 

@@ -113,7 +113,8 @@ class FitFolder:
         found = self.found if self.has_settings else {}
         of_texts = "texts" in found or (not found and (self.folder / TEXT).is_file())
         words = TextFeatures.load(self._beside(TEXT)) if of_texts else None
-        return Recipe(dict(found.get("medians", {})), words, tuple(found.get("features", ())))
+        medians, names = dict(found.get("medians", {})), tuple(found.get("features", ()))
+        return Recipe(medians, words, names, dict(found.get("categories", {})))
 
     @property
     def source(self) -> Source:

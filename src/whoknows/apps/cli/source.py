@@ -14,7 +14,10 @@ import typer
 
 from whoknows.apps.cli.errors import UsageError
 
-LABEL_OPTIONS = ("labels", "format", "column", "duplicates", "missing", "predictions", "strict")
+LABEL_OPTIONS = (
+    *("labels", "format", "column", "duplicates", "missing", "predictions", "strict"),
+    *("annotators", "ignore", "encoding"),
+)
 FEATURE_OPTIONS = ("features", "text", "items", "id_column", "vector", "allow_missing")
 
 SHARE = 4  # features may use a quarter of the memory: a fit holds several copies
@@ -36,7 +39,8 @@ class Source:
         Path, typer.Argument(metavar="LABELS", help="Labels: a table, or the export of a labelling tool.")
     ]
     features: Annotated[
-        Path | None, File(help="Features of the items: CSV, JSON, Parquet (file or folder), .npy or .npz.")
+        Path | None,
+        File(help="Features of the items: CSV, Excel, JSON, Parquet (file or folder), .npy, .npz."),
     ] = None
     text: Annotated[
         str | None, _Text(help="Column of texts; without --features, features are computed from them.")
@@ -66,6 +70,15 @@ class Source:
     strict: Annotated[
         bool, _Input("--strict", help="Refuse a file if any answer in it holds several labels.")
     ] = False
+    annotators: Annotated[
+        str | None, _Input(metavar="A,B,…", help="Columns of a wide table that are annotators.")
+    ] = None
+    ignore: Annotated[
+        str | None, _Input(metavar="A,B,…", help="Columns of a wide table that are not annotators.")
+    ] = None
+    encoding: Annotated[
+        str | None, _Input(metavar="NAME", help="Encoding of text files, such as cp1252. Default: detected.")
+    ] = None
     id_column: Annotated[
         str | None, _Column(help="Column of item ids in the features or the table of items.")
     ] = None
@@ -126,10 +139,16 @@ class Source:
         return {name: path for name, path in named.items() if path is not None}
 
 
+def names_in(listed: str | None) -> list[str]:
+    """Return the names in a list that is separated by commas."""
+    return [name.strip() for name in (listed or "").split(",") if name.strip()]
+
+
 def is_array(path: Path) -> bool:
     """Whether a file is .npy or .npz, by its content."""
     with open(path, "rb") as file:
-        return file.read(6).startswith((b"\x93NUMPY", b"PK"))
+        head = file.read(100)
+    return head.startswith(b"\x93NUMPY") or (head.startswith(b"PK") and b".npy" in head)
 
 
 FIT_OPTIONS = tuple(field.name for field in fields(Source))

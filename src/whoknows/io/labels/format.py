@@ -130,10 +130,14 @@ class Options:
         The column, key or question of the file for some of the `ROLES`.
     predictions : bool
         Whether models whose predictions a file holds are treated as annotators.
+    annotators, ignore : sequences of str
+        Columns of a wide table that are annotators, or are not.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     predictions: bool = False
+    annotators: Sequence[str] = ()
+    ignore: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         unknown = [role for role in self.columns if role not in ROLES]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from whoknows.data.annotations import Annotations, Duplicates
@@ -10,7 +10,7 @@ from whoknows.data.dataframes import ALIASES
 from whoknows.data.errors import Advice, InputError
 from whoknows.data.triples import DUPLICATES
 from whoknows.data.vocabulary import show
-from whoknows.io.containers import Content, Table, find_name, item_column, must_have, open_content
+from whoknows.io.containers import TRUTH, Content, Table, find_name, item_column, must_have, open_content
 from whoknows.io.errors import FileError, Path, naming
 from whoknows.io.id_matching import match_ids
 from whoknows.io.labels import argilla, doccano, label_studio, prodigy, tabular
@@ -41,6 +41,9 @@ def read_labels(
     missing_label: Any = None,
     predictions: bool = False,
     strict: bool = False,
+    encoding: str | None = None,
+    annotators: Sequence[str] = (),
+    ignore: Sequence[str] = (),
 ) -> LabelFile:
     """Read annotations from a file of any labelling tool.
 
@@ -64,6 +67,11 @@ def read_labels(
     strict : bool
         Whether an answer with several labels is an error. By default up to a tenth of the answers may have
         several, and are left out with a note.
+    encoding : str, optional
+        Encoding of a text file. Default: UTF-8, UTF-16 or, with a note, Windows-1252.
+    annotators, ignore : sequences of str
+        Columns of a wide table that are annotators, or are not. Default: all but those with a known meaning,
+        and those that hold comments or dates.
 
     Returns
     -------
@@ -79,15 +87,21 @@ def read_labels(
         raise InputError(f"format= must be one of {show(FORMATS, 20)}; got {format!r}.")
     if duplicates is not None and duplicates not in DUPLICATES:
         raise InputError(f"duplicates= must be one of {show(DUPLICATES)}; got {duplicates!r}.")
-    options = Options(columns or {}, predictions)
-    content = open_content(path)
+    options = Options(columns or {}, predictions, annotators, ignore)
+    content = open_content(path, encoding)
     tool = FORMATS[format] if format else _recognise(content, options)
     with naming(path):  # such as labels that are both numbers and booleans
-        return make(tool.read(content, options), path, tool.name, duplicates, missing_label, strict)
+        raw = tool.read(content, options)
+        raw.notes[:0] = content.notes
+        return make(raw, path, tool.name, duplicates, missing_label, strict)
 
 
 def read_gold(
-    path: Path, columns: Mapping[str, str] | None = None, annotations: Annotations | None = None
+    path: Path,
+    columns: Mapping[str, str] | None = None,
+    annotations: Annotations | None = None,
+    *,
+    encoding: str | None = None,
 ) -> dict[Hashable, Hashable]:
     """Read true labels of items from a table with a column for the item and one for its label.
 
@@ -101,8 +115,10 @@ def read_gold(
     annotations : Annotations, optional
         Annotations that the true labels belong to: ids and labels are written as in them, even if the file
         has 1 instead of "1" or "01". Items that are not in them are kept.
+    encoding : str, optional
+        Encoding of a text file, as in `read_labels`.
     """
-    content = open_content(path)
+    content = open_content(path, encoding)
     table = content.table_of("a table of items and labels")
     item, label = _gold_columns(table, Options(columns or {}).columns, path)
     gold: dict[Hashable, Hashable] = {}
@@ -121,7 +137,7 @@ def read_gold(
 def _gold_columns(table: Table, given: Mapping[str, str], path: Path) -> tuple[str, str]:
     """Return the columns of the item and of its true label."""
     item = given.get("item") or item_column(table.names) or "item"
-    label = find_name(table.names, *tabular.TRUTH, "label", *ALIASES["label"])
+    label = find_name(table.names, *TRUTH, "label", *ALIASES["label"])
     label = given.get("label") or label or "label"
     return (
         must_have(table.names, item, "column for the item", path),

@@ -10,6 +10,7 @@ in a long table, if ``is_gold`` is true, the label of the row is the true label.
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -17,9 +18,10 @@ import numpy as np
 
 from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import ALIASES, CONFIDENCE, match_columns
-from whoknows.data.errors import InputError
+from whoknows.data.errors import Advice, InputError, Message
 from whoknows.data.vocabulary import Factor, Ids, factorize, show
 from whoknows.io.containers import (
+    TRUTH,
     Content,
     Table,
     by_row,
@@ -28,18 +30,20 @@ from whoknows.io.containers import (
     must_have,
     refuse_repeated_ids,
 )
-from whoknows.io.delimited import parse_ids, parse_labels, unescaped
+from whoknows.io.delimited import is_date, is_missing_text, parse_ids, parse_labels, unescaped
 from whoknows.io.errors import FileError, Path
 from whoknows.io.labels.format import Format, Options, RawLabels, keep_values
 
-TRUTH = ("truth", "true_label", "gold_label")
+ANNOTATORS = Advice("annotators", "annotators=[...]")
+MOST_WORDS = 3  # of a label; longer texts are comments
+MANY_LABELS, FEW_LABELS = 20, 10  # distinct values that a label hardly has, and that it usually has
 _YES = ("true", "1", "yes")
 _RESERVED = ("item", "text")  # columns of a wide table that are no annotators
 
 
 def recognise_long(content: Content, options: Options) -> bool:
     """Whether there is a column for each role, or the user named one."""
-    if content.table is None:
+    if content.table is None or options.annotators:
         return False
     if {"annotator", "label"} & options.columns.keys():
         return True
@@ -62,6 +66,7 @@ def read_long(content: Content, options: Options) -> RawLabels:
     names = find_columns(table, options, content.path)
     item, annotator = table.ids(names["item"]), table.ids(names["annotator"])
     raw = RawLabels(columns=(item, annotator, table.labels(names["label"])), gaps=True)
+    _suggest_label(raw, table, names)
     raw.note_spaces(table.column(names["label"]).values)
     if CONFIDENCE in options.columns:
         raw.confidence = _numbers(table, options.columns[CONFIDENCE], content.path)
@@ -73,10 +78,35 @@ def read_long(content: Content, options: Options) -> RawLabels:
     return raw
 
 
+def _suggest_label(raw: RawLabels, table: Table, names: Mapping[str, str]) -> None:
+    """Add a note if the labels are many texts, and another column looks more like labels."""
+    assert raw.columns is not None
+    label = raw.columns[2]
+    n_labels = len(label.values)
+    texts = any(isinstance(value, str) for value in label.values)
+    if not texts or n_labels <= max(MANY_LABELS, len(label.codes) // 3):
+        return
+    others = [name for name in table.names if name not in names.values()]
+    counts = {
+        name: len(table.column(name).values) for name in others if not _is_remark(table.column(name).values)
+    }
+    likely = [name for name, n in counts.items() if 2 <= n <= FEW_LABELS]
+    for name in likely[:1]:
+        raw.notes.append(
+            Message(
+                f"column {names['label']!r} holds {n_labels} different labels in {len(label.codes)} rows; "
+                f"{name!r}, with {counts[name]}, looks more like a label: ",
+                Advice("columns", f"columns={{'label': {name!r}}}", role="label", name=name),
+            )
+        )
+
+
 def check_names(names: Sequence[str], options: Options, path: Path) -> None:
     """Refuse columns named by the user that do not exist."""
     for role, name in options.columns.items():
         must_have(names, name, f"column for the {role}", path)
+    for name in (*options.annotators, *options.ignore):
+        must_have(names, name, "column", path)
 
 
 def find_columns(table: Table, options: Options, path: Path) -> dict[str, str]:
@@ -140,7 +170,7 @@ def _read_gold_rows(raw: RawLabels, table: Table, path: Path) -> None:
     marks = find_name(table.names, "is_gold")
     if marks is None:
         return
-    is_gold = np.array([str(value).strip().lower() in _YES for value in table.values(marks)])
+    is_gold = np.array([str(value).strip().lower() in _YES for value in table.values(marks)], dtype=bool)
     add_true_labels(raw.gold, item, Factor(np.where(is_gold, label.codes, -1), label.values), path)
     raw.note(int(is_gold.sum()), "row is marked as gold", "rows are marked as gold")
     label = Factor(np.where(is_gold & (item.codes >= 0), np.int32(-1), label.codes), label.values)
@@ -215,10 +245,12 @@ def recognise_wide(content: Content, options: Options) -> bool:
     named = {"annotator", "label"} & options.columns.keys()
     if table is None or named or content.container.startswith("JSON"):
         return False
-    item, _, people = _roles_of_columns(table, options)
-    if item is None or item not in table.names or len(people) < 2 or is_close(people):
-        return False
+    if options.annotators:
+        return True
     try:
+        item, _, people, _ = _roles_of_columns(table, options)
+        if item is None or item not in table.names or len(people) < 2 or is_close(people):
+            return False
         items = table.column(item)
         columns = [table.column(name) for name in people]
     except FileError:  # lists, such as embeddings, are not labels
@@ -232,10 +264,13 @@ def read_wide(content: Content, options: Options) -> RawLabels:
     """Read a wide table."""
     table, path = content.table_of("one table"), content.path
     check_names(table.names, options, path)
-    item, text, people = _roles_of_columns(table, options)
+    item, text, people, others = _roles_of_columns(table, options)
     if not people:
         raise FileError(path, "has no column besides the item; expected one per annotator.")
     raw = RawLabels()
+    if others:
+        some = f"columns left out, as they hold comments or dates: {show(others)}; use "
+        raw.notes.append(Message(some, ANNOTATORS, " if they are annotators"))
     if item is None:
         items = factorize(np.arange(len(table.column(people[0]).codes)), "item")
         raw.notes.append("no column for the item: items are numbered 0, 1, 2, … by row")
@@ -251,24 +286,51 @@ def read_wide(content: Content, options: Options) -> RawLabels:
     return raw
 
 
-def _roles_of_columns(table: Table, options: Options) -> tuple[str | None, str | None, list[str]]:
-    """Return the columns of the item, of the text, and of the annotators: those without a known meaning."""
+def _roles_of_columns(
+    table: Table, options: Options
+) -> tuple[str | None, str | None, Sequence[str], Sequence[str]]:
+    """Return the columns of the item, of the text, of the annotators, and of comments and dates.
+
+    Annotators are the columns that the user names, or those without a known meaning.
+    """
     item = options.columns.get("item") or item_column(table.names)
     text = options.columns.get("text") or find_name(table.names, "text")
+    if options.annotators:
+        return item, text, options.annotators, ()
+    known = {item, text, *options.ignore}
     others = [name for name in table.names if name.strip().lower() not in (*TRUTH, "image")]
-    return item, text, [name for name in others if name not in (item, text)]
+    others = [name for name in others if name not in known]
+    remarks = [name for name in _odd_columns(table, others) if _is_remark(table.column(name).values)]
+    return item, text, [name for name in others if name not in remarks], remarks
 
 
-def _note_odd_columns(raw: RawLabels, table: Table, people: list[str]) -> None:
-    """Add a note on columns that share no label with any other: they may not be annotators."""
+def _is_remark(values: Sequence[Any]) -> bool:
+    """Whether the values of a column are dates, or most are texts of several words."""
+    given = [value for value in values if not is_missing_text(value)]
+    texts = [value for value in given if isinstance(value, str) and len(value.split()) > MOST_WORDS]
+    return bool(given) and (all(map(is_date, given)) or 2 * len(texts) > len(given))
+
+
+def _odd_columns(table: Table, people: Sequence[str]) -> list[str]:
+    """Return the columns that share no label with any other."""
     labels_of = {name: {str(value).strip() for value in table.column(name).values} for name in people}
-    for name, labels in labels_of.items():
-        others = set().union(*(labels_of[other] for other in people if other != name))
-        if labels and len(people) > 1 and not labels & others:
-            raw.notes.append(
-                f"column {name!r} shares no label with any other and is treated as an annotator; remove "
-                "it if it is not"
+    labels_of = {name: labels - {""} for name, labels in labels_of.items()}
+    count = Counter(label for labels in labels_of.values() for label in labels)
+    odd = [name for name, labels in labels_of.items() if labels and all(count[each] == 1 for each in labels)]
+    return odd if len(people) > 1 else []
+
+
+def _note_odd_columns(raw: RawLabels, table: Table, people: Sequence[str]) -> None:
+    """Add a note on columns that share no label with any other: they may not be annotators."""
+    for name in _odd_columns(table, people):
+        raw.notes.append(
+            Message(
+                f"column {name!r} shares no label with any other and is treated as an annotator; leave it "
+                "out with ",
+                Advice("ignore", f"ignore=[{name!r}]", name=name),
+                " if it is not",
             )
+        )
 
 
 def wide_columns(Y: Annotations) -> Mapping[Hashable, Ids]:
@@ -285,7 +347,7 @@ def wide_columns(Y: Annotations) -> Mapping[Hashable, Ids]:
     return {"item": Y.items} | {name: cells[:, t] for t, name in enumerate(Y.annotators.tolist())}
 
 
-def _melt(table: Table, items: Factor, people: list[str]) -> tuple[Factor, Factor, Factor]:
+def _melt(table: Table, items: Factor, people: Sequence[str]) -> tuple[Factor, Factor, Factor]:
     """Return one row per label. Whether labels are numbers is decided for all columns together."""
     cells = [table.column(name) for name in people]
     values: list[Any] = [value for column in cells for value in column.values]
