@@ -23,6 +23,14 @@ class Advice(str):
         return advice
 
 
+LONGEST = 4000  # characters of a part of a message: a name in a file may have millions
+
+
+def _cut(part: str) -> str:
+    """Return a part of a message, cut if it is too long to be read."""
+    return part if len(part) <= LONGEST else f"{part[: LONGEST // 2]} … {part[-LONGEST // 2 :]}"
+
+
 class Message(str):
     """Text made of parts, some of which may be `Advice`."""
 
@@ -30,7 +38,7 @@ class Message(str):
 
     def __new__(cls, *parts: str) -> Self:
         """Return the joined parts; those of messages among them are taken over."""
-        flat = [p for part in parts for p in (part.parts if isinstance(part, Message) else (part,))]
+        flat = [p for part in parts for p in (part.parts if isinstance(part, Message) else (_cut(part),))]
         message = super().__new__(cls, "".join(flat))
         message.parts = tuple(flat)
         return message

@@ -17,6 +17,7 @@ Codes = NDArray[np.int32]
 Ids = NDArray[Any]
 
 _NUMPY_SCALARS = (np.bool_, np.integer, np.floating, np.str_)
+_LONGEST_SHOWN = 200  # characters of a value in a message
 _LONGEST_PADDED_STRING = 1000  # a numpy string array pads every id to the longest one
 
 
@@ -209,8 +210,14 @@ def plain_labels(values: list[Hashable]) -> list[Hashable]:
 def show(values: Iterable[Any], limit: int = 5) -> str:
     """Return the first values as text for a message."""
     listed = list(values)
-    shown = ", ".join(repr(value) for value in listed[:limit])
+    shown = ", ".join(map(_short, listed[:limit]))
     return shown if len(listed) <= limit else f"{shown}, …"
+
+
+def _short(value: Any) -> str:
+    """Return a value as text of bounded length."""
+    text = repr(value[:_LONGEST_SHOWN]) if isinstance(value, str) else repr(value)
+    return text[:_LONGEST_SHOWN] + ("…" if len(text) > _LONGEST_SHOWN else "")
 
 
 def closest(value: Any, known: list[Any]) -> str:

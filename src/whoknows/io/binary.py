@@ -10,7 +10,7 @@ import math
 import struct
 import sys
 import warnings
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from tokenize import TokenError
 from typing import Any
 
@@ -114,12 +114,20 @@ def _read_parquet(data: bytes, limit: int, path: Path) -> Any:
 
 
 def _decoded(column: Any) -> Any:
-    """Return a column without the dictionary or the runs that its file keeps it in."""
+    """Return a column without dictionaries and runs; decimals as floats, dates as text such as 2021-03-04."""
+    import pyarrow as pa
     from pyarrow import compute, types
 
-    if types.is_run_end_encoded(column.type):
-        return compute.run_end_decode(column)
-    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+    kind = column.type
+    if types.is_run_end_encoded(kind):
+        return _decoded(compute.run_end_decode(column))
+    if types.is_dictionary(kind):
+        return _decoded(column.cast(kind.value_type))
+    if types.is_decimal(kind):
+        return column.cast(pa.float64())
+    if types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind):
+        return column.cast(pa.string())
+    return column
 
 
 def _declared_size(metadata: Any) -> int:
@@ -233,6 +241,10 @@ def factorize_column(table: Any, name: str, path: Path) -> Factor:
     column = table[name].combine_chunks()
     if pa.types.is_nested(column.type):
         raise FileError(path, f"holds lists or objects in column {name!r}; expected one value per row.")
+    with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):  # bytes that are text
+        column = column.cast(pa.string()) if not is_number(column.type) else column
+    if not (is_number(column.type) or pa.types.is_string(column.type)):
+        raise FileError(path, f"holds {column.type} in column {name!r}; expected numbers or text.")
     column = column.dictionary_encode()
     return Factor(column.indices.fill_null(-1).to_numpy(), column.dictionary.to_pylist())
 

@@ -29,6 +29,8 @@ from whoknows.io.errors import FileError, Path, SeveralLabels, naming, reading
 from whoknows.io.excel import is_workbook, read_sheet
 
 TRUTH = ("truth", "true_label", "gold_label")  # columns of true labels
+MAX_CELLS = 10_000_000  # of a table of records that need not be full
+MAX_SPARSITY = 100  # cells per value of a larger one
 _MAX_MEMBERS = 10_000  # files in a bundle
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
@@ -274,7 +276,7 @@ def read_records(text: str, path: Path) -> tuple[str, list[Record]]:
     refuse_large_json(text, path)
     first = text.lstrip().partition("\n")[0]
     if first.startswith("{") and _is_json(first):
-        return "JSONL", _numbered(_read_lines(text, path), path)
+        return "JSONL", _alike(_numbered(_read_lines(text, path), path), path)
     content = _parse(text, path)
     records = content if isinstance(content, list) else [content]
     for number, record in enumerate(records, 1):
@@ -282,7 +284,18 @@ def read_records(text: str, path: Path) -> tuple[str, list[Record]]:
             raise FileError(path, f"expected a list of objects, got {kind_of(record)} at position {number}.")
     if not records:
         raise FileError(path, "holds an empty list.")
-    return "JSON", _numbered(records, path)
+    return "JSON", _alike(_numbered(records, path), path)
+
+
+def _alike(records: list[Record], path: Path) -> list[Record]:
+    """Return records; refuse those that have hardly a key in common, whose table would be huge."""
+    n_keys = len({key for record in records for key in record})
+    n_cells = n_keys * len(records)
+    if n_cells > MAX_CELLS and n_cells > MAX_SPARSITY * sum(map(len, records)):
+        raise FileError(
+            path, f"has {n_keys} different keys in {len(records)} records; expected about the same in each."
+        )
+    return records
 
 
 def _numbered(records: Iterable[dict[str, Any]], path: Path) -> list[Record]:
@@ -372,7 +385,12 @@ def _read_lines(text: str, path: Path) -> Iterator[dict[str, Any]]:
 def _parse(text: str, path: Path, line: int | None = None) -> Any:
     """Parse one JSON text; ``line`` is its line number in a JSONL file."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object)
+    except _RepeatedKey as error:
+        where = "" if line is None else f" in line {line}"
+        raise FileError(
+            path, f"has the key {error.args[0]!r} twice in one object{where}. Keep one."
+        ) from None
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
         raise FileError(
@@ -384,6 +402,19 @@ def _parse(text: str, path: Path, line: int | None = None) -> Any:
         raise FileError(path, "is nested too deeply to be an export of labels.") from None
     except ValueError as error:  # a number with more digits than Python accepts
         raise FileError(path, f"holds a number that cannot be read ({error}).") from None
+
+
+class _RepeatedKey(Exception):
+    """A key that occurs twice in one object, of which json would keep the last."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, whose keys must be distinct."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _RepeatedKey(next(key for key in keys if keys.count(key) > 1))
+    return made
 
 
 def _is_json(text: str) -> bool:

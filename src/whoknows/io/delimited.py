@@ -7,6 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, time
 from itertools import islice
 from typing import Any
@@ -85,8 +86,9 @@ def _fitted(row: list[str], header: list[str]) -> list[str]:
 def _ragged(text: str, delimiter: str, path: Path) -> FileError:
     """Return the error for the first row that is longer or shorter than the header."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    header = next(filter(None, reader))
-    row = next(row for row in reader if row and not _fitted(row, header))
+    with _long_cells():
+        header = next(filter(None, reader))
+        row = next(row for row in reader if row and not _fitted(row, header))
     cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
     return FileError(
         path,
@@ -173,14 +175,24 @@ def factorize_cells(text: str, delimiter: str, wanted: Iterable[int], path: Path
 
 def _rows(text: str, delimiter: str, path: Path) -> Iterator[list[str]]:
     """Yield the cells of each row that is not blank, including the header."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows: list[list[str]] = [[]]
+    while rows:
+        try:
+            with _long_cells():
+                rows = list(islice(reader, _BLOCK))
+        except csv.Error as error:
+            where = f"line {reader.line_num} ({error})"
+            raise FileError(path, f"is not a valid table at {where}. Check the quotes there.") from None
+        yield from filter(None, rows)
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let the csv module read cells of any length, here only: the limit is one for all of Python."""
     limit = csv.field_size_limit(MAX_LINE)
     try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        yield from filter(None, reader)
-    except csv.Error as error:
-        raise FileError(
-            path, f"is not a valid table at line {reader.line_num} ({error}). Check the quotes there."
-        ) from None
+        yield
     finally:
         csv.field_size_limit(limit)
 

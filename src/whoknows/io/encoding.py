@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import re
+import stat
 import struct
 import zipfile
 import zlib
@@ -106,6 +108,8 @@ def read_bytes(path: Path, limit: int = MAX_FILE) -> bytes:
     """Read a whole file; one that is empty or larger than the limit is refused."""
     limit = _max_size.get() or limit
     with reading(path, "cannot be read ({}).", ValueError), open(path, "rb") as file:
+        if stat.S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty():  # /dev/zero has no end
+            raise FileError(path, "is a device; expected a file.")
         parts: list[bytes] = []
         while sum(map(len, parts)) <= limit and (part := file.read(_PART)):
             parts.append(part)

@@ -43,6 +43,10 @@ class FileError(InputError):
         return Message(f"{self.path}: ", self.problem)
 
 
+class UnwritableError(FileError):
+    """A place that cannot be written to, such as a full disk."""
+
+
 class SeveralLabels(InputError):
     """One answer that holds several labels."""
 

@@ -256,9 +256,13 @@ def _of_csv(text: str, path: Path, id_column: str | None) -> Numbers:
     numbers = {place: [] for place, column in enumerate(header) if column != name}
     ids: list[str] = []
     others: set[int] = set()
+    underscores = "_" in text
     for block in blocks(text, delimiter, path):
         ids += () if name is None else block[header.index(name)]
         for place in numbers.keys() - others:
+            if underscores and any("_" in cell for cell in block[place]):  # Python reads 2021_05 as 202105
+                others.add(place)
+                continue
             try:
                 numbers[place].append(np.array(block[place], dtype=float))
             except ValueError:
@@ -283,7 +287,9 @@ def _number_in_text(cell: str) -> float:
         return np.nan
     truth = {"true": 1.0, "false": 0.0}
     word = cell.strip().lower()
-    return truth[word] if word in truth else float(cell)
+    if "_" in word:
+        raise ValueError(f"{cell!r} is not a number")
+    return truth[word] if word in truth else float(word)
 
 
 def _of_arrow(table: Any, path: Path, id_column: str | None) -> Numbers:

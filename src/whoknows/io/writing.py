@@ -15,11 +15,12 @@ import numpy as np
 from whoknows.data.vocabulary import Ids
 from whoknows.io.binary import import_pyarrow
 from whoknows.io.delimited import escape
-from whoknows.io.errors import FileError, Path
+from whoknows.io.errors import FileError, Path, UnwritableError
 
 Columns = Mapping[Any, Sequence[Any] | Ids]
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_QUOTED = ',;\t|"\r\n'  # also what separates cells elsewhere: after it, = would start a formula
 SUFFIXES = (*DELIMITERS, ".parquet", ".jsonl")
 
 
@@ -43,7 +44,7 @@ def replace_file(path: Path, write: Callable[[str], None]) -> None:
             path, f"cannot be written as UTF-8: {error.object[error.start]!r} is a lone surrogate."
         ) from None
     except OSError as error:
-        raise FileError(path, f"cannot be written ({error.strerror or error}).") from None
+        raise UnwritableError(path, f"cannot be written ({error.strerror or error}).") from None
     finally:
         with suppress(OSError):
             os.remove(temporary)
@@ -116,17 +117,17 @@ def _lines(blocks: Iterable[Columns], path: Path) -> Iterable[str]:
             yield from (_json(dict(zip(names, row, strict=True)), path) for row in rows)
             continue
         for row in rows if number else [names, *rows]:
-            yield delimiter.join(_cell(value, delimiter) for value in row)
+            yield delimiter.join(map(_cell, row))
 
 
-def _cell(value: Any, delimiter: str) -> str:
+def _cell(value: Any) -> str:
     """Return a cell of a text table; text is made safe for spreadsheets."""
     if value is None:
         return ""
     if isinstance(value, int | float):
         return str(value)
     text = escape(value) if isinstance(value, str) else str(value)
-    if delimiter in text or '"' in text or "\r" in text or "\n" in text or text != text.strip():
+    if any(sign in text for sign in _QUOTED) or text != text.strip():
         return '"' + text.replace('"', '""') + '"'
     return text
 

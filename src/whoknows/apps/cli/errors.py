@@ -80,13 +80,14 @@ def writing(path: Any) -> Iterator[None]:
 def describe(error: BaseException) -> tuple[str, int]:
     """Return the message and the exit code of an error."""
     from whoknows.data.errors import InputError
+    from whoknows.io.errors import UnwritableError
 
     if isinstance(error, CommandError):
         return str(error), error.code
     if isinstance(error, KeyboardInterrupt):
         return "Interrupted. No results were written.", INTERRUPTED
     if isinstance(error, InputError):
-        return in_flags(error.message), BAD_INPUT
+        return in_flags(error.message), CANNOT_WRITE if isinstance(error, UnwritableError) else BAD_INPUT
     if isinstance(error, FloatingPointError):  # the fit diverged
         return str(error), BAD_INPUT
     if isinstance(error, MemoryError):

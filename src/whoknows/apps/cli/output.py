@@ -25,6 +25,7 @@ import typer
 from whoknows.apps.cli.console import Console, Update
 from whoknows.apps.cli.errors import CommandError, UsageError, writing
 
+MAX_TOML = 1 << 24  # bytes of settings; the medians of many features are among them
 SETTINGS = "settings.toml"  # moved last: a folder without it is not complete
 FINISHED = ".whoknows-finished"  # complete results that are being moved into the folder that holds it
 OUTDATED = ".outdated"  # suffix of an empty file in it: the file of that name is to be deleted
@@ -242,13 +243,21 @@ def destination(out: Path, console: Console) -> Iterator[Path]:
 def read_toml(path: Path, error_type: type[CommandError] = UsageError) -> dict[str, Any]:
     """Read a TOML file; errors are of this type."""
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        with path.open("rb") as file:
+            data = file.read(MAX_TOML + 1)
+        if len(data) > MAX_TOML:
+            raise error_type(f"{path}: is larger than {MAX_TOML >> 20} MiB; expected settings.")
+        return tomllib.loads(data.decode("utf-8-sig"))
     except OSError as error:
         raise error_type(f"{path}: cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError:
         raise error_type(f"{path}: is not UTF-8 text, which TOML must be.") from None
     except tomllib.TOMLDecodeError as error:
-        raise error_type(f"{path}: is not TOML. {error}.") from None
+        raise error_type(f"{path}: is not TOML. {str(error)[:200]}.") from None
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists
+        raise error_type(
+            f"{path}: holds a number or a list that is too long or too deep for settings."
+        ) from None
 
 
 def write_toml(settings: Mapping[str, Any], found: Mapping[str, Any], heading: str) -> str:

@@ -256,7 +256,7 @@ def _number(value: Any) -> float:
     """Return a value as a number, or NaN (which equals nothing)."""
     try:
         return np.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.nan
 
 

@@ -190,8 +190,8 @@ def _questions(content: Content, records: list[Record]) -> list[str]:
     if not content.container.startswith("JSON"):
         names_of_csv = [name for name in content.names if name not in _KNOWN]
         differ = [name for name in names_of_csv if _differs_within_tasks(records, name)]
-        n_tasks = len({record.get("id") for record in records})
-        repeat = [n for n in names_of_csv if len({record.get(n) for record in records}) < n_tasks]
+        n_tasks = len({repr(record.get("id")) for record in records})
+        repeat = [n for n in names_of_csv if len({repr(record.get(n)) for record in records}) < n_tasks]
         return differ or repeat or names_of_csv
     names: dict[str, None] = {}
     for record in records:
@@ -204,7 +204,8 @@ def _questions(content: Content, records: list[Record]) -> list[str]:
 def _differs_within_tasks(records: list[Record], name: str) -> bool:
     """Whether an entry has several values in the records of one task."""
     first: dict[Any, Any] = {}
-    return any(first.setdefault(record.get("id"), record.get(name)) != record.get(name) for record in records)
+    pairs = ((repr(record.get("id")), record.get(name)) for record in records)
+    return any(first.setdefault(task, value) != value for task, value in pairs)
 
 
 def _label_of_answer(record: Record, value: Any) -> Hashable:
