@@ -37,7 +37,7 @@ def files(tmp_path):
         (b"", "is empty"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", "is not UTF-8 text"),
         (b"item,annotator,label\na,x,\0\n", "is binary"),
-        ("item,annotator,label\na,x,café\n".encode("latin-1"), "Save it as UTF-8"),
+        (b"item,annotator,label\na,x,caf\x81\n", "Save it as UTF-8"),
         (b"\x1f\x8b\x08\0", "is compressed with gzip. Unpack it first"),
         (b'[{"id": 1, "data": {"text"', "It seems to be cut off"),
         (b"item,annotator,label\n" + b"x" * (17 << 20), "has more than 16 MiB in line 2"),

@@ -241,6 +241,10 @@ def test_parquet_with_a_column_of_lists(tmp_path, kind):
     assert found.X.tolist() == X.tolist()
     assert found.X.dtype == (np.float64 if "double" in str(kind) else np.float32)
     assert (found.names, found.notes) == (("emb0", "emb1"), ("columns left out: 'n'",))
+    path = written(tmp_path, "X.parquet", {"item": ["a", "b"], "emb": [[0.5], [2]], "city": ["Rome", "Oslo"]})
+    assert (
+        read_features(path).notes[0].startswith("columns left out, as they hold no numbers: 'city' (such as")
+    )
 
 
 def test_lists_of_several_lengths_and_several_lists(tmp_path):

@@ -10,6 +10,7 @@ import math
 import struct
 import sys
 import warnings
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from tokenize import TokenError
 from typing import Any
@@ -26,7 +27,8 @@ NUMPY = b"\x93NUMPY"
 PARQUET = b"PAR1"
 _ARROW_FILE, _ARROW_STREAM = b"ARROW1", b"\xff\xff\xff\xff"
 ARROW = (PARQUET, _ARROW_FILE, _ARROW_STREAM)
-_FILE_HEADER = 8  # bytes of the magic number of Arrow's file format and its padding
+_FILE_FOOTER = 10  # bytes after the footer of Arrow's file format: its length, and the magic number
+_VIEWS = ("string_view", "binary_view")
 _ROWS = 1 << 16  # rows of Parquet read at a time
 _DAMAGED = "is cut off or damaged, or is not a Parquet file ({}). Write or download it again."
 NOT_NUMPY = "is damaged, or is not a NumPy file ({}). Save it again."
@@ -122,7 +124,11 @@ def _decoded(column: Any) -> Any:
     if types.is_run_end_encoded(kind):
         return _decoded(compute.run_end_decode(column))
     if types.is_dictionary(kind):
-        return _decoded(column.cast(kind.value_type))
+        empty = _decoded(pa.array([], kind.value_type))
+        plain = [pa.DictionaryArray.from_arrays(c.indices, _decoded(c.dictionary)) for c in column.chunks]
+        return pa.chunked_array([c.dictionary_decode() for c in plain], empty.type)
+    if str(kind) == "string_view":
+        return column.cast(pa.string())
     if types.is_decimal(kind):
         return column.cast(pa.float64())
     if types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind):
@@ -143,35 +149,64 @@ def is_text(kind: Any) -> bool:
     from pyarrow import types
 
     binary = types.is_binary(kind) or types.is_large_binary(kind)
-    return bool(types.is_string(kind) or types.is_large_string(kind) or binary)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or binary or str(kind) in _VIEWS)
 
 
 def _text_size(column: Any) -> int:
     """Bytes of the texts of a column that may refer to one text many times, if each had its own copy."""
-    from pyarrow import compute, types
+    from pyarrow import types
 
     kind = column.type
     if types.is_dictionary(kind) and is_text(kind.value_type):
-        lengths = [compute.binary_length(c.dictionary).take(c.indices) for c in column.chunks]
-        return sum(compute.sum(each).as_py() or 0 for each in lengths)
-    if str(kind) in ("string_view", "binary_view"):  # 16 bytes each, the length first
-        views = [np.frombuffer(c.buffers()[1], np.int32)[::4][c.offset :][: len(c)] for c in column.chunks]
-        return sum(int(lengths.sum(dtype=np.int64)) for lengths in views)
-    return 0
+        sizes = [_lengths(c.dictionary)[c.indices.drop_null().to_numpy()].sum() for c in column.chunks]
+    elif str(kind) in _VIEWS:
+        sizes = [_lengths(c).sum() for c in column.chunks]
+    else:
+        return 0
+    return int(sum(sizes))
+
+
+def _lengths(texts: Any) -> NDArray[np.int64]:
+    """Bytes of each text of an array."""
+    from pyarrow import compute
+
+    if str(texts.type) not in _VIEWS:
+        lengths: NDArray[Any] = compute.binary_length(texts).fill_null(0).to_numpy()
+    else:  # 16 bytes each, the length first
+        lengths = np.frombuffer(texts.buffers()[1], np.int32)[::4][texts.offset :][: len(texts)]
+    return lengths.astype(np.int64)
 
 
 def _read_ipc(data: bytes, limit: int, path: Path) -> Any:
-    """Read Arrow's stream format; its file format is a stream between a magic number and a footer."""
+    """Read Arrow's stream format, or its file format, whose footer says where its messages are."""
     import pyarrow as pa
     from pyarrow import ipc
 
-    stream = pa.py_buffer(data).slice(_FILE_HEADER if data.startswith(_ARROW_FILE) else 0)
+    buffer, is_file = pa.py_buffer(data), data.startswith(_ARROW_FILE)
+    messages = _messages(data) if is_file else ipc.MessageReader.open_stream(buffer)
     size = 0
-    for message in ipc.MessageReader.open_stream(stream):
+    for message in messages:
         if message.type in ("record batch", "dictionary"):
             size += _message_size(message)
             refuse_expansion(size, limit, path)
-    return ipc.open_stream(stream).read_all()
+    return (ipc.open_file if is_file else ipc.open_stream)(buffer).read_all()
+
+
+def _messages(data: bytes) -> Iterator[Any]:
+    """Yield the messages of Arrow's file format that hold data."""
+    import pyarrow as pa
+    from pyarrow import ipc
+
+    (length,) = struct.unpack_from("<i", data, len(data) - _FILE_FOOTER)
+    flat = data[len(data) - _FILE_FOOTER - length : -_FILE_FOOTER]
+    for number in (2, 3):  # dictionaries, record batches
+        place = _field(flat, _follow(flat, 0), number)
+        start = _follow(flat, place) if place else 0
+        for block in range(struct.unpack_from("<I", flat, start)[0] if place else 0):
+            (offset,) = struct.unpack_from("<q", flat, start + 4 + 24 * block)
+            if not 0 <= offset < len(data):
+                raise ValueError("a block outside of the file")
+            yield ipc.read_message(pa.py_buffer(data).slice(offset))
 
 
 def _message_size(message: Any) -> int:

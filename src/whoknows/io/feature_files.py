@@ -18,7 +18,6 @@ from whoknows.io.binary import (
     factorize_column,
     is_list,
     is_number,
-    is_text,
     read_arrow,
     read_npy,
     read_npz,
@@ -66,9 +65,9 @@ class Numbers:
     vectors : dict from name to function that gives (n_items, n_features)
         Read only when called, as a file may hold several.
     texts : dict from name to Factor
-        Columns of few distinct texts.
+        Columns of texts.
     left_out : dict from name to a value
-        Other columns that are not numeric, and the first value that is not a number.
+        Columns that are not used, and a value that is not a number.
     notes : list of str
         On how the file was read, and on other cells of numeric columns; they are NaN.
     """
@@ -101,48 +100,39 @@ class Numbers:
             example = next((code for code in odd if has_comma(column.values[code])), odd[0])
             value, n_odd = column.values[example], int(np.isin(column.codes, odd).sum())
             if n_odd > np.count_nonzero(~np.isnan(numbers)) or has_comma(value):
-                self.add_texts(name, column, value)
+                self.texts[name] = column
                 return
             cells = "1 cell is not a number (" if n_odd == 1 else f"{n_odd} cells are not numbers (first "
             row = int(np.argmax(column.codes == example)) + 1
             self.notes.append(f"{name}: {cells}{str(value)[:40]!r}, row {row}): treated as missing")
         self.columns[name] = numbers
 
-    def add_texts(self, name: str, column: Factor, example: Any) -> None:
-        """Add a column that is not numeric: as texts if they are few, and neither dates nor true labels."""
-        given = [value for value in column.values if not (value is None or is_missing_text(value))]
-        few = 2 <= len(given) <= min(MAX_CATEGORIES, len(column.codes) // 2)
-        texts = all(isinstance(value, str) and not is_date(value) for value in given)
-        if few and texts and not has_comma(example) and name.strip().lower() not in TRUTH:
-            self.texts[name] = column
-        else:
-            self.left_out[name] = example
-
     def encode(self, categories: Categories | None) -> dict[str, tuple[str, ...]]:
-        """Add a feature of zeros and ones for each text of the columns of texts; return the texts.
+        """Add a feature of zeros and ones for each text of the columns of few texts; return the texts.
 
         Parameters
         ----------
         categories : mapping from column to texts, or None
             Texts of an earlier fit: others are 0 in all features of the column, and so are missing ones.
         """
-        wanted = self.texts if categories is None else [name for name in categories if name in self.names]
-        used = {}
-        for name in wanted:
-            column = self.texts.get(name) or Factor(np.full(self.n_rows, -1, dtype=np.int32), [])
-            cells = [str(value).strip() for value in column.values]
-            known = sorted({cell for cell in cells if not is_missing_text(cell)})
-            used[name] = tuple(known if categories is None else categories[name])
+        texts = {name: _stripped(column) for name, column in self.texts.items()}
+        if categories is None:
+            few = {name: column for name, column in texts.items() if _are_few(name, column)}
+            used = {name: tuple(sorted(map(str, column.values))) for name, column in few.items()}
+        else:
+            used = {name: tuple(categories[name]) for name in categories if name in self.names}
+        for name, known in used.items():
+            column = texts.get(name) or Factor(np.full(self.n_rows, -1, dtype=np.int32), [])
             self.columns.pop(name, None)
-            for text in used[name]:
-                is_text = np.array([*(cell == text for cell in cells), False])
+            for text in known:
+                is_text = np.array([*(value == text for value in column.values), False])
                 self.columns[f"{name}={text}"] = is_text[column.codes].astype(float)
-            others = [cell for cell in known if cell not in used[name]]
+            others = sorted(str(value) for value in column.values if value not in known)
             if others:
                 self.notes.append(f"{name}: {show(others)} did not occur in the fit: all its features are 0")
-        self.left_out |= {name: column.values[0] for name, column in self.texts.items() if name not in used}
+        self.left_out |= {name: _example(column) for name, column in self.texts.items() if name not in used}
         if used and categories is None:
-            shown = ", ".join(f"{name!r} ({show(texts, 3)})" for name, texts in used.items())
+            shown = ", ".join(f"{name!r} ({show(known, 3)})" for name, known in used.items())
             self.notes.append(f"columns of texts encoded with one feature per text: {shown}")
         return used
 
@@ -170,6 +160,25 @@ class Numbers:
         check_matrix(X, path)
         X = X.astype(np.float32 if X.dtype in (np.float16, np.float32) else np.float64)
         return X, tuple(f"{chosen[0]}{place}" for place in range(X.shape[1])), notes
+
+
+def _stripped(column: Factor) -> Factor:
+    """Return a column of texts without spaces around them and without texts for a missing value."""
+    values = [None if is_missing_text(value) else str(value).strip() for value in column.values]
+    parsed = factorize(values, "text")
+    return Factor(np.append(parsed.codes, np.int32(-1))[column.codes], parsed.values)
+
+
+def _are_few(name: str, column: Factor) -> bool:
+    """Whether the texts of a column are few, as categories are, and neither dates nor true labels."""
+    few = 2 <= len(column.values) <= min(MAX_CATEGORIES, len(column.codes) // 2)
+    odd = name.strip().lower() in TRUTH or any(is_date(value) or has_comma(value) for value in column.values)
+    return few and not odd
+
+
+def _example(column: Factor) -> Any:
+    """Return a cell that is not a number; one with a decimal comma if there is any."""
+    return next(filter(has_comma, column.values), next(iter(column.values), None))
 
 
 def choose_columns(
@@ -294,7 +303,6 @@ def _number_in_text(cell: str) -> float:
 
 def _of_arrow(table: Any, path: Path, id_column: str | None) -> Numbers:
     """Return numeric columns, and columns of lists, of a Parquet file."""
-    import pyarrow.compute as pc
     from pyarrow import types
 
     name = find_id(table.column_names, id_column, path)
@@ -309,9 +317,8 @@ def _of_arrow(table: Any, path: Path, id_column: str | None) -> Numbers:
             numbers.columns[other] = _to_numpy(column)
         elif is_list(column.type):
             numbers.vectors[other] = partial(_of_lists, column, other, path)
-        elif is_text(column.type) and pc.count_distinct(column).as_py() <= MAX_CATEGORIES:
-            texts = factorize_column(table, other, path)
-            numbers.add_texts(other, texts, next(iter(texts.values), None))
+        elif types.is_string(column.type):
+            numbers.texts[other] = factorize_column(table, other, path)
         elif len(column) and not types.is_nested(column.type):
             numbers.left_out[other] = column[0].as_py()
     return numbers
@@ -357,7 +364,7 @@ def _of_records(records: list[Record], path: Path, id_column: str | None) -> Num
         if isinstance(odd, list):
             table.vectors[other] = partial(_stack, values, other, path)
         elif isinstance(odd, str) and all(isinstance(value, str | None) for value in values):
-            table.add_texts(other, factorize(values, other), odd)
+            table.texts[other] = factorize(values, other)
         else:
             table.add(other, Factor(np.arange(len(values), dtype=np.int32), values), _number_in_json)
     return table

@@ -232,7 +232,7 @@ def _without_empty(features: Features) -> Features:
 
 def _in_memory(numbers: Numbers, path: Path, vector: str | None, categories: Categories | None) -> Features:
     """Return the features of a file that was read."""
-    encoded = {} if numbers.vectors else numbers.encode(categories)
+    encoded = numbers.encode({} if numbers.vectors else categories)
     X, names, notes = numbers.matrix(vector, path)
     if numbers.ids is None and ids_file(path) is None:
         notes.append(NUMBERED)

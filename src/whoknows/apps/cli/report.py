@@ -9,9 +9,9 @@ import typer
 
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import UsageError, writing
+from whoknows.apps.cli.errors import CommandError, UsageError, writing
 from whoknows.apps.cli.output import refuse_to_replace_inputs
-from whoknows.apps.cli.results import REPORT, FitFolder, ModelArgument
+from whoknows.apps.cli.results import REPORT, SUMMARY, FitFolder, ModelArgument
 
 
 @command()
@@ -32,13 +32,21 @@ def report(
     whoknows report whoknows-out --title "Tumours, first round" --out tumours.html
     """
     from whoknows.apps.report import write
+    from whoknows.data.errors import InputError
 
     fitted = FitFolder(model)
     path = fitted.folder / REPORT if out is None else out
     _check(path, fitted)
     summary = fitted.summary()
     with writing(path), console.progress("Writing the report"):
-        write(summary, path, title)
+        try:
+            write(summary, path, title)
+        except InputError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            why = f"{type(error).__name__}: {str(error)[:200]}"
+            changed = fitted.folder / SUMMARY
+            raise CommandError(f"{changed}: is not as a fit has written it ({why}). Fit again.") from None
     console.tell(f"{path}: open it in a browser.")
     console.answer({"out": str(path.absolute())})
 

@@ -74,7 +74,7 @@ class FitFolder:
         path = self._beside(SUMMARY)
         try:
             return Summary.from_json(path.read_text("utf-8"))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise CommandError(f"{path}: cannot be read ({error}).") from None
 
     @property

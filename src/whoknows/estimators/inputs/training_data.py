@@ -140,7 +140,8 @@ def fingerprint(X: Any) -> str:
     """Return a hash of the numbers in X (a sample of them if X is large), or of the files they are in."""
     found = blake2b(repr(tuple(X.shape)).encode(), digest_size=16)
     if isinstance(X, ParquetFeatures):
-        about = [(file, os.path.getsize(file), os.path.getmtime(file)) for file in X.files]
+        files = map(os.path.realpath, X.files)  # however the user writes their folder
+        about = [(file, os.path.getsize(file), os.path.getmtime(file)) for file in files]
         found.update(repr(about).encode())
     else:
         found.update(np.ascontiguousarray(enough_of(X, 0)).data)
