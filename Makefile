@@ -16,7 +16,7 @@ QUICK := benchmarks/results-quick
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test check bench bench-quick docs clean
+.PHONY: help install demo test check fuzz bench bench-quick docs clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -37,6 +37,10 @@ check: $(DEV)  ## style, types and who imports whom
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(PY) $(BIN)/lint-imports --no-cache
+
+fuzz: export OMP_NUM_THREADS = 1
+fuzz: $(DEV)  ## random input for readers and estimators, for 10 minutes: SECONDS=60 SEED=1 for others
+	$(PY) -m tests.fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0)
 
 # Cells that are in the CSV files are not computed again: what was stopped goes on.
 bench: $(BENCH) $(PEERS)  ## the paper's experiments, real crowds, speed, docs/results.md: hours (data sets from WHOKNOWS_DATA)
