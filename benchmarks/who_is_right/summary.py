@@ -77,11 +77,26 @@ def headline(rows: pd.DataFrame) -> str:
     ours, within = table.loc[OURS], means(rows, "before_auc_within").loc[OURS]
     ahead, beyond = (ours < others.min()).sum(), (ours < table.loc[REFERENCE]).sum()
     where = [name for name in table if within[name] > 0.55]
+    behind = [f"{name}: {others[name].idxmin()}" for name in table if ours[name] >= others[name].min()]
     return (
         f"Before asking, `{OURS}` has a lower log-loss than every method that is not ours on {ahead} of "
         f"{len(ours)} data sets, and a lower one than the true constant accuracies on {beyond}. Its AUC "
         f"within annotators exceeds 0.55 on {len(where)} ({', '.join(where) or 'none'})."
+        + (f" On the others the best method is another one ({'; '.join(behind)})." if behind else "")
     )
+
+
+def differences(rows: pd.DataFrame) -> pd.DataFrame:
+    """Log-loss of ours minus that of other methods before asking, ± one standard error over draws."""
+    wide = rows.pivot(index=["set", "share", "repeat", "fold"], columns="method", values="before_log_loss")
+    others = [name for name in (REFERENCE, *METHODS) if name in wide and name != OURS]
+    shown = {}
+    for name in dict.fromkeys(rows["set"]):
+        gaps = wide.loc[name].rsub(wide.loc[name, OURS], axis=0)
+        shown[name] = [
+            f"{fixed(gaps[each].mean(), 3, '+')} ± {fixed(gaps[each].sem(), 3)}" for each in others
+        ]
+    return pd.DataFrame(shown, pd.Index(others, name=f"{OURS} minus"))
 
 
 def body(folder: Path) -> str:
@@ -90,6 +105,9 @@ def body(folder: Path) -> str:
     right = rows.groupby("set", sort=False)["before_right"].mean()
     share = f"Share of held-out labels that are right: {_listed(right)}."
     parts = [f"{title}:\n\n{markdown(shown(rows, column))}" for column, title in TABLES.items()]
+    if OURS in set(rows["method"]):
+        title = "Before asking, difference of log-loss (negative: ours is better), ± one standard error"
+        parts.insert(1, f"{title}:\n\n{markdown(differences(rows))}")
     versions = sorted(rows["version"].dropna().unique())
     return "\n\n".join([*filter(None, [headline(rows)]), *parts, f"{share} {', '.join(versions)}."])
 

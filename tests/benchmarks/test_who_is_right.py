@@ -91,9 +91,17 @@ def test_the_reference_is_the_share_of_right_labels(drawn):
     assert run.reference(case).before[3, 0] == pytest.approx((hits.sum() + 1) / (own.sum() + 2))
 
 
-def rows(folder, losses, name):
+def rows(folder, losses, name, repeat=0):
     table = [
-        {"set": name, "share": 1.0, "repeat": 0, "fold": 0, "method": method, "version": "x 1", "error": ""}
+        {
+            "set": name,
+            "share": 1.0,
+            "repeat": repeat,
+            "fold": 0,
+            "method": method,
+            "version": "x 1",
+            "error": "",
+        }
         | {"before_log_loss": loss, "before_auc": 0.7, "before_auc_within": 0.6, "before_right": 0.75}
         for method, loss in losses.items()
     ]
@@ -111,4 +119,12 @@ def test_the_best_method_is_bold_and_the_reference_never_is(tmp_path):
     assert "lower log-loss than every method that is not ours on 1 of 2 data sets" in told
     assert "than the true constant accuracies on 1." in told
     assert "exceeds 0.55 on 2 (bupa, wpbc24)" in told
+    assert "On the others the best method is another one (wpbc24: Dawid-Skene)." in told
     assert "Share of held-out labels that are right: bupa 0.75, wpbc24 0.75." in summary.body(tmp_path)
+
+
+def test_differences_are_paired_over_draws(tmp_path):
+    rows(tmp_path, {OURS: 0.5, "Dawid-Skene": 0.6}, "bupa")
+    found = rows(tmp_path, {OURS: 0.3, "Dawid-Skene": 0.6}, "bupa", repeat=1)
+    assert summary.differences(found).loc["Dawid-Skene", "bupa"] == "-0.200 ± 0.100"
+    assert "-0.200 ± 0.100" in summary.body(tmp_path)
