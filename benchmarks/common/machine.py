@@ -5,7 +5,7 @@ import os
 import platform
 import subprocess
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 LIBRARIES = ("whoknows", "numpy", "scipy", "scikit-learn")
@@ -18,7 +18,15 @@ def describe() -> dict[str, str]:
     """Processor, cores, memory, operating system and versions."""
     words = {"processor": _processor(), "cores": str(os.cpu_count()), "memory": _memory()}
     words |= {"system": f"{platform.system()} {platform.machine()}", "Python": platform.python_version()}
-    return words | {name: version(name) for name in LIBRARIES}
+    return words | {name: _version(name) for name in LIBRARIES}
+
+
+def _version(library: str) -> str:
+    """Version of a library, or "not installed", as when the code runs from its folder."""
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 @cache

@@ -154,3 +154,8 @@ def test_rows_carry_the_commit_and_tell_whether_the_code_was_changed(tmp_path):
     (tmp_path / "src" / "model.py").write_text("one = 2\n")
     assert machine.commit(tmp_path) == f"{clean}+"
     assert set(machine.stamp()) == set(machine.STAMP)
+
+
+def test_a_library_that_is_not_installed_does_not_stop_a_benchmark(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "LIBRARIES", ("no-such-library",))
+    assert machine.describe()["no-such-library"] == "not installed"

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.common import machine
 from benchmarks.common.tables import read
-from benchmarks.speed import engines
+from benchmarks.speed import engine_tables, engines
 
 
 @pytest.fixture
@@ -25,15 +25,15 @@ def test_rows_carry_commit_and_machine(folder):
 
 def test_extrapolations_follow_the_measured_costs_and_are_called_so(folder):
     rows = read(folder / "engines.csv", engines.KEY)
-    beyond = engines.extrapolated(rows)
+    beyond = engine_tables.extrapolated(rows)
     assert beyond.loc["1 000 000"].tolist() == ["2.0 s", "0.2 s", "0.2 s", "0.2 s"]  # ten chunks of 100 000
     assert beyond.loc["100 000 000", "64 workers"] == "3.3 s"  # 16 chunks per worker, 0.1 s and 0.02 s
     assert beyond.loc["1 000 000 000", "1 worker"] == "33 min"
-    text = engines.body(folder)
+    text = engine_tables.body(folder)
     assert text.index("gpu, default fit") < text.index("**Extrapolated, not measured**")
     assert "gpu: H200" in text
 
 
 def test_without_costs_nothing_is_extrapolated(tmp_path):
     engines.table(tmp_path).append([engines.row(engines.GPU, "default fit", 12.94, items=10**8)])
-    assert "Extrapolated" not in engines.body(tmp_path)
+    assert "Extrapolated" not in engine_tables.body(tmp_path)
