@@ -119,7 +119,7 @@ def answers(model, name="id, linear"):
             "probability": lambda: model.predict_proba(X),
             "interval": lambda: model.predict_proba(NEW_X, return_interval=True),
             "expertise": lambda: model.expertise(NEW_X, return_interval=True),
-            "stranger": lambda: model.expertise(NEW_X, ["bob", "zoe"]),
+            "stranger": lambda: model.expertise(NEW_X, ["bob", "zoe"], unknown="population"),
             "ranking": lambda: vars(model.ranking()),
             "confusion": lambda: model.confusion("bob"),
             "suggest": lambda: vars(model.suggest(X, labels, n=5, costs=COSTS)),

@@ -173,6 +173,17 @@ class TestY:
         with pytest.raises(NotCompatible, match=r"'vb' needs .*ConfusionAnnotators .*has_bound"):
             CrowdClassifier(solver="vb").fit(X, y)
 
+    def test_expertise_of_somebody_unknown(self, world):
+        X, y, _ = world
+        y = Annotations.from_matrix(y, annotators=["Ann1", "Ann2", "Bob"])
+        model = CrowdClassifier().fit(X, y)
+        with pytest.raises(ValueError, match=r"of the fit; got 'Ann1x'\. The closest are 'Ann1', 'Ann2'"):
+            model.expertise(X, annotators=["Bob", "Ann1x"])
+        _, population = model.expertise(X, annotators=["Bob", "Ann1x"], unknown="population").T
+        assert population.shape == (40,)
+        with pytest.raises(ValueError, match="unknown must be 'error' or 'population'; got 'crowd'"):
+            model.expertise(X, unknown="crowd")
+
     def test_confusion_of_somebody_unknown(self, world):
         X, y, _ = world
         with pytest.raises(ValueError, match=r"of the fit; got 'zoe'\. There are 0, 1, 2\."):

@@ -284,7 +284,7 @@ def test_auto_of_one_member_answers_as_the_member():
 @every_model
 def test_one_never_seen_is_one_of_the_crowd(name):
     model = fitted(name)
-    known, other, anna = model.expertise(X, annotators=["zoe", "yan", "anna"]).T
+    known, other, anna = model.expertise(X, annotators=["zoe", "yan", "anna"], unknown="population").T
     np.testing.assert_allclose(known, other)
     np.testing.assert_allclose(anna, model.expertise(X)[:, 0])
     if name != "auto":
@@ -298,7 +298,11 @@ def test_one_never_seen_is_one_of_the_crowd(name):
 @every_model
 def test_one_never_seen_is_the_least_known(name):
     model = fitted(name)
-    wide = width(model.expertise(X, annotators=["zoe", "anna", "bob", "cleo"], return_interval=True))
+    wide = width(
+        model.expertise(
+            X, annotators=["zoe", "anna", "bob", "cleo"], return_interval=True, unknown="population"
+        )
+    )
     assert (np.median(wide[:, :1] / wide[:, 1:], axis=0) > 1.05).all()
 
 

@@ -236,7 +236,7 @@ class TestCosts:
 
     def test_an_array_is_in_the_order_of_annotators(self, world):
         X, said, model = world
-        by_name = suggest(model, X, said, 20, costs={"cleo": 3, "anna": 1, "bob": 2, "zoe": -1})
+        by_name = suggest(model, X, said, 20, costs={"cleo": 3, "bob": 2})
         assert pairs(suggest(model, X, said, 20, costs=[1, 2, 3])) == pairs(by_name)
         series = pd.Series({"cleo": 3, "bob": 2, "anna": 1})
         assert pairs(suggest(model, X, said, 20, costs=series)) == pairs(by_name)
@@ -356,8 +356,10 @@ class TestWhatIsRefused:
 
     def test_missing_prices(self, world):
         X, said, model = world
-        with pytest.raises(ValueError, match=r"there is none for 'bob', 'cleo'\. Add their costs"):
-            suggest(model, X, said, 3, costs={"anna": 1})
+        with pytest.raises(
+            ValueError, match=r"costs names 'ana', who is not an annotator.*closest are 'anna'"
+        ):
+            suggest(model, X, said, 3, costs={"ana": 1})
 
     @pytest.mark.parametrize("costs", [2.0, "cheap", [1, 2], [[1, 2, 3]]])
     def test_prices_of_no_one(self, world, costs):

@@ -128,7 +128,13 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         return self._average(FittedPair.prob, X, self._truth_weights)
 
     def expertise(
-        self, X: Any, annotators: Any = None, return_interval: bool = False, level: float = 0.9
+        self,
+        X: Any,
+        annotators: Any = None,
+        return_interval: bool = False,
+        level: float = 0.9,
+        *,
+        unknown: str = "error",
     ) -> Any:
         """Probability that each annotator is right on each item: (n_items, n_annotators).
 
@@ -136,11 +142,13 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         ----------
         X : (n_items, n_features)
         annotators : sequence of ids, optional
-            One column each; default ``annotators_``. One not seen in training has the population's expertise.
+            One column each; default ``annotators_``.
         return_interval, level
             As in `predict_proba`: three (n_items, n_annotators).
+        unknown : {"error", "population"}
+            An annotator not seen in training is an error, or has the expertise of the population.
         """
-        X, rows = self._checked(X), annotator_rows(annotators, self.annotators_, "population")
+        X, rows = self._checked(X), annotator_rows(annotators, self.annotators_, unknown)
         if return_interval:
             ask = partial(intervals.expertise_interval, level=level, rows=rows)
             return self._interval(ask, X, self.weights_, level)

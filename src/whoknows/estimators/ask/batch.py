@@ -69,7 +69,7 @@ def suggest(
     n : int
         Largest number of labels to ask for; at most four per item (fewer with more than ten classes).
     costs : mapping or (n_annotators,), optional
-        Cost of a label by annotator, or in the order of ``annotators_``. Default: 1 each.
+        Cost of a label by annotator, or in the order of ``annotators_``. Annotators without one cost 1.
     annotators : sequence of ids, optional
         Who may be asked. Default: all.
     min_gain : float

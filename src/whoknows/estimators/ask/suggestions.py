@@ -12,7 +12,7 @@ import numpy as np
 from whoknows._array import Array, Rows
 from whoknows.data.dataframes import write_long
 from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import Ids, elements, show
+from whoknows.data.vocabulary import Ids, closest, elements
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, check_value, is_number
 
 SHOWN = 10  # rows of a printed table
@@ -107,24 +107,21 @@ def check_gain(min_gain: Any) -> float:
 
 
 def check_costs(costs: Any, known: list[Any], asked: Rows) -> Array:
-    """Return the costs of those who may be asked: (n_asked,)."""
+    """Return the costs of those who may be asked, 1 for an annotator without one: (n_asked,)."""
     if costs is None:
         return np.ones(len(asked))
     by_name = _costs_by_name(costs, known)
-    names = [known[t] for t in asked]
-    missing = [name for name in names if name not in by_name]
-    if missing:
-        raise InputError(
-            f"costs must name everyone who may be asked; there is none for {show(missing)}. "
-            "Add their costs, or say with annotators= who may be asked."
-        )
-    for name in names:
-        if not POSITIVE[1](by_name[name]):
+    for name, cost in by_name.items():
+        if name not in known:
             raise InputError(
-                f"costs must be finite numbers above 0; got {by_name[name]!r} for annotator {name!r}. "
+                f"costs names {name!r}, who is not an annotator of the fit. {closest(name, known)}"
+            )
+        if not POSITIVE[1](cost):
+            raise InputError(
+                f"costs must be finite numbers above 0; got {cost!r} for annotator {name!r}. "
                 "To leave someone out, say with annotators= who may be asked."
             )
-    return np.array([by_name[name] for name in names], dtype=float)
+    return np.array([by_name.get(known[t], 1.0) for t in asked], dtype=float)
 
 
 def _costs_by_name(costs: Any, known: list[Any]) -> dict[Any, Any]:

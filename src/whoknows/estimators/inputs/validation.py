@@ -23,6 +23,7 @@ from whoknows.data.vocabulary import Codes, Ids, as_column, closest, codes_of, e
 from whoknows.estimators.inputs.rows import on_device
 from whoknows.io.parquet import ParquetFeatures
 from whoknows.model.distances import blocks_of
+from whoknows.model.settings import check_value
 
 MOST_FEATURES = 5_000
 P, R = ParamSpec("P"), TypeVar("R")
@@ -249,6 +250,7 @@ def annotator_rows(annotators: Any, known: Ids, unknown: str = "error") -> Codes
 
     One who is not among them is an error, or −1 with ``unknown="population"``.
     """
+    check_value("unknown", unknown, ("'error' or 'population'", ("error", "population").__contains__))
     if annotators is None:
         return np.arange(len(known), dtype=np.int32)
     names = elements(as_column(annotators, "annotators="))

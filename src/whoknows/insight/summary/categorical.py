@@ -143,7 +143,7 @@ class CategoricalFit(FittedData):
     def skill(self, rows: Rows, annotators: Any = slice(None)) -> Array:
         """Probability of being correct on some items: (n_rows, n_annotators)."""
         ids = self.annotations.annotators[annotators]
-        return np.asarray(self.model.expertise(self.features(rows), annotators=ids))
+        return np.asarray(self.model.expertise(self.features(rows), annotators=ids, unknown="population"))
 
     def ranking(self) -> tuple[Rows, Table]:
         """Expertise averaged over items, with limits; over fewer items where limits are expensive."""
