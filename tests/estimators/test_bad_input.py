@@ -1,6 +1,7 @@
 """What a user gets wrong: the message says what was expected, what came, and what to do."""
 
 import re
+import time
 from datetime import datetime
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.model_selection import KFold, cross_val_score
 from tests.estimators.worlds import line_world, said_in
 from whoknows import (
     Annotations,
+    AutoCrowdClassifier,
     BernoulliAnnotators,
     CrowdClassifier,
     GaussianAnnotators,
@@ -23,7 +25,9 @@ from whoknows import (
     NotCompatible,
     PrecomputedGraph,
 )
+from whoknows.estimators.baselines import MajorityVoteClassifier
 from whoknows.estimators.inputs.validation import check_annotations, check_classes, check_features, row_ids
+from whoknows.io import TextFeatures
 
 
 @pytest.fixture
@@ -110,6 +114,15 @@ class TestX:
         with pytest.raises(TypeError, match=r"X is sparse.*TruncatedSVD"):
             CrowdClassifier().fit(sp.csr_array(X), y)
 
+    @pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series, pl.Series])
+    def test_texts_as_x_say_how_to_compute_features(self, kind):
+        texts = ["a good film", "a bad film", "good", "bad"]
+        with pytest.raises(ValueError, match=r"X holds texts, such as 'a good film'.*TextFeatures.*--text"):
+            CrowdClassifier().fit(kind(texts), [1, 0, 1, 0])
+        by_item = dict(enumerate(texts))
+        X = TextFeatures.of(by_item).transform(by_item).X  # as the message says
+        assert CrowdClassifier().fit(X, [1, 0, 1, 0]).predict(X).tolist() == [1, 0, 1, 0]
+
     def test_very_wide_x_says_to_reduce_it(self, world):
         _, y, _ = world
         with pytest.raises(ValueError, match=r"X has 5001 features; at most 5000 .*PCA"):
@@ -117,6 +130,24 @@ class TestX:
 
 
 class TestY:
+    @pytest.mark.parametrize("estimator", [CrowdClassifier, AutoCrowdClassifier, MajorityVoteClassifier])
+    def test_more_classes_than_labels_can_carry_are_refused_at_once(self, estimator):
+        X, rng = np.zeros((60, 2)), np.random.default_rng(0)
+        started = time.monotonic()
+        with pytest.raises(
+            ValueError, match=r"There are 59 classes \(0, 1, .*\) and only 180 labels; .* 5 labels"
+        ):
+            estimator().fit(X, rng.integers(60, size=(60, 3)))
+        y = pd.DataFrame({"id": [f"q{row}" for row in range(60)], "ann": ["yes", "no"] * 30})
+        with pytest.raises(ValueError, match=r"62 classes.*another column.*'id' differs in every row"):
+            estimator().fit(X, y)
+        assert time.monotonic() - started < 5
+
+    def test_a_few_labels_of_a_few_classes_are_enough(self):
+        rng = np.random.default_rng(0)
+        check_classes(Annotations.from_matrix(rng.permutation(20)))
+        check_classes(Annotations.from_matrix(np.repeat(np.arange(50), 5)))
+
     def test_lengths_that_differ(self, world):
         X, y, _ = world
         with pytest.raises(ValueError, match=r"X has 40 rows and y has 39 items.*from_frame"):
@@ -160,8 +191,10 @@ class TestY:
         frame = pd.DataFrame(y, columns=["anna", "bob", "cleo"])
         frame.insert(0, "img", [f"img_{row}" for row in range(40)])
         hint = r"Column 'img' differs in every row: if it names the items, use y\.set_index\('img'\)\."
-        with pytest.warns(UserWarning, match=hint):
+        with pytest.raises(ValueError, match=hint):
             check_classes(Annotations.from_matrix(frame))
+        with pytest.warns(UserWarning, match=hint):
+            check_classes(Annotations.from_matrix(frame[:15]))
 
     def test_gp_and_gaussian_annotators_refuse_a_third_class(self, world):
         X, y, _ = world

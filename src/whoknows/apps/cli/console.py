@@ -185,6 +185,7 @@ OPTIONS = {
     "id_column": "--id-column ...",
     "ids": "Name the ids of the features with --id-column or --items",
     "ignore": "--ignore {name!r}",
+    "label_column": "name the column of the labels with --column label=NAME",
     "levels": "--levels ",
     "max_iter": "Increase --max-iter if that matters.",
     "max_size": "--max-size 8GB",

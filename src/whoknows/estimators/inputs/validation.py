@@ -26,6 +26,8 @@ from whoknows.model.distances import blocks_of
 from whoknows.model.settings import check_value
 
 MOST_FEATURES = 5_000
+FEW_CLASSES = 20  # that may have any number of labels
+LABELS_PER_CLASS = 5  # on average, needed by more classes
 P, R = ParamSpec("P"), TypeVar("R")
 
 
@@ -61,6 +63,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
             raise InputError(f"Expected X with two dimensions, one row per item; got shape {tuple(X.shape)}.")
         _check_n_features(estimator, X, reset=reset)
     else:
+        _refuse_list_of_texts(X)
         _refuse_text(X)
         floats = [np.float64, np.float32]  # converted to doubles block by block
         X = validate_data(estimator, X, reset=reset, dtype=floats, ensure_all_finite=False)
@@ -105,8 +108,18 @@ def _refuse_text(X: Any) -> None:
     more = f" and in {len(found) - 5} more columns" if len(found) > 5 else ""
     raise InputError(
         f"Expected numbers in every column of X, got {', '.join(shown)}{more}. Encode such columns, e.g. "
-        "with sklearn.preprocessing.OneHotEncoder, or drop them."
+        "with sklearn.preprocessing.OneHotEncoder, or drop them; for texts use whoknows.io.TextFeatures."
     )
+
+
+def _refuse_list_of_texts(X: Any) -> None:
+    first = next(iter(X), None) if np.iterable(X) and not is_frame(X) else None
+    if isinstance(first, str):
+        raise InputError(
+            f"X holds texts, such as {_cut(repr(str(first)))}; expected numbers. Compute features from them: "
+            "texts = dict(enumerate(X)), then X = TextFeatures.of(texts).transform(texts).X with "
+            "whoknows.io.TextFeatures; on the command line, use --text COLUMN."
+        )
 
 
 def _not_numbers_of_array(X: Any) -> dict[int, Any]:
@@ -299,11 +312,27 @@ def check_classes(Y: Annotations) -> None:
             Advice("other_class", "pass both as labels= to Annotations.from_..."),
             ".",
         )
+    _refuse_too_many_classes(Y)
     hint = _hint(Y)
     if hint:
         warnings.warn(
             Message(f"There are {Y.n_classes} classes: {show(elements(Y.labels))}.", hint), stacklevel=3
         )
+
+
+def _refuse_too_many_classes(Y: Annotations) -> None:
+    """Refuse more classes than the labels can tell apart, which are often ids; the fit would take hours."""
+    if Y.n_classes <= FEW_CLASSES or Y.n_annotations >= LABELS_PER_CLASS * Y.n_classes:
+        return
+    raise InputError(
+        f"There are {Y.n_classes} classes ({show(elements(Y.labels))}) and only {Y.n_annotations} labels; "
+        f"expected at least {LABELS_PER_CLASS} labels per class. If these are ids, texts or measurements, ",
+        Advice("label_column", "another column may hold the labels"),
+        ". Otherwise merge rare classes or, for numbers, use ",
+        Advice("regression", "CrowdRegressor"),
+        ".",
+        _hint(Y),
+    )
 
 
 def _hint(Y: Annotations) -> str:
