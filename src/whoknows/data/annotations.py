@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from whoknows._array import Array, Groups, group_by
 from whoknows.data.dataframes import read_long, read_wide, with_room_for_missing, write_long
 from whoknows.data.errors import InputError
+from whoknows.data.notebook import html_table
 from whoknows.data.triples import triples
 from whoknows.data.vocabulary import (
     Codes,
@@ -28,6 +29,8 @@ from whoknows.data.vocabulary import (
     show,
     sorted_if_possible,
 )
+
+SHOWN = 10  # rows of the table in a notebook
 
 Duplicates = Literal["error", "first", "last", "majority"]
 
@@ -413,6 +416,19 @@ class Annotations:
             f"Annotations(n_items={self.n_items}, n_annotators={self.n_annotators}, "
             f"n_classes={self.n_classes}, n_annotations={self.n_annotations})"
         )
+
+    def _repr_html_(self) -> str:
+        """Return counts and the first labels as HTML, which notebooks show."""
+        item, who, label = self.item[:SHOWN], self.annotator[:SHOWN], self.label[:SHOWN]
+        known = zip(who, elements(self.annotators[who]), strict=True)
+        cells = {
+            "item": [str(each) for each in elements(self.items[item])],
+            "annotator": [str(name) if code >= 0 else "unknown" for code, name in known],
+            "label": [str(each) for each in elements(self.labels[label])],
+        }
+        counts = f"{self.n_annotations} labels, {self.n_items} items, {self.n_annotators} annotators"
+        left = self.n_annotations - len(item)
+        return html_table(counts, cells, [f"… and {left} more"] if left else [])
 
 
 def _both(old: Ids, new: Ids) -> list[Any]:

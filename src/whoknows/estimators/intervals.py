@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 from whoknows._array import Array, Rows, to_numpy
 from whoknows.data.dataframes import write_long
+from whoknows.data.notebook import html_table
 from whoknows.data.vocabulary import Ids, elements
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.fit.items import Items
@@ -180,13 +181,26 @@ class Ranking:
 
     def __repr__(self) -> str:
         """Format the first rows as a table."""
-        names = [str(name) for name in elements(self.annotator)[:SHOWN]]
-        width = max([9, *map(len, names)])
-        rows = [
-            f"{name:<{width}}{self.expertise[i]:>8.1%}{f'{self.low[i]:.1%} to {self.high[i]:.1%}':>20}"
-            f"{self.n_labels[i]:>9}"
-            for i, name in enumerate(names)
-        ]
-        left = len(self) - SHOWN
-        head = f"{'annotator':<{width}}{'right':>8}{f'{self.level:.0%} interval':>20}{'labels':>9}"
-        return "\n".join([head, *rows, *([f"… and {left} more"] if left > 0 else [])])
+        lines = [[name, *column] for name, column in self._cells().items()]
+        widths = [max(map(len, lines[0])), 8, 20, 9]
+        aligned = zip(lines, widths, "<>>>", strict=True)
+        rows = zip(*([f"{cell:{to}{width}}" for cell in line] for line, width, to in aligned), strict=True)
+        return "\n".join([*map("".join, rows), *self._more()])
+
+    def _repr_html_(self) -> str:
+        """Return the same as HTML, which notebooks show."""
+        return html_table("Annotators by the probability of being right", self._cells(), self._more())
+
+    def _more(self) -> list[str]:
+        return [f"… and {len(self) - SHOWN} more"] if len(self) > SHOWN else []
+
+    def _cells(self) -> dict[str, list[str]]:
+        """Text of the first rows by column."""
+        first = slice(SHOWN)
+        limits = zip(self.low[first], self.high[first], strict=True)
+        return {
+            "annotator": [str(name) for name in elements(self.annotator[first])],
+            "right": [f"{share:.1%}" for share in self.expertise[first]],
+            f"{self.level:.0%} interval": [f"{low:.1%} to {high:.1%}" for low, high in limits],
+            "labels": [str(n) for n in self.n_labels[first]],
+        }

@@ -12,6 +12,7 @@ import numpy as np
 from whoknows._array import Array, Rows
 from whoknows.data.dataframes import write_long
 from whoknows.data.errors import InputError
+from whoknows.data.notebook import html_table
 from whoknows.data.vocabulary import Ids, closest, elements
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, check_value, is_number
 
@@ -59,14 +60,30 @@ class Suggestions:
 
     def __repr__(self) -> str:
         """Format the first rows as a table, and say why there are no more."""
+        cells, (more, *end) = self._cells(), self._notes()
+        widths = [max(map(len, [name, *column])) for name, column in cells.items()]
+        rows = zip(*([name, *column] for name, column in cells.items()), strict=True)
+        table = ["".join(f"  {cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows]
+        return "\n".join(filter(None, [self._title(), *table, f"  {more}" if more else "", *end]))
+
+    def _repr_html_(self) -> str:
+        """Return the same as HTML, which notebooks show."""
+        return html_table(self._title(), self._cells(), filter(None, self._notes()))
+
+    def _title(self) -> str:
         if not len(self):
             return f"No label to ask for: {self.why}."
-        labels, bits = count_of_labels(len(self)), self.information.sum()
-        head = f"{labels} to ask for, {bits:.2f} bits for {self.cost.sum():g}:"
-        left = len(self) - SHOWN
-        tail = [f"  … and {left} more"] if left > 0 else []
-        end = [f"No more: {self.why}."] if self.why else []
-        return "\n".join([head, *_table(self._columns(), SHOWN), *tail, *end])
+        bits = f"{self.information.sum():.2f} bits for {self.cost.sum():g}"
+        return f"{count_of_labels(len(self))} to ask for, {bits}:"
+
+    def _notes(self) -> tuple[str, str]:
+        more = f"… and {len(self) - SHOWN} more" if len(self) > SHOWN else ""
+        return more, f"No more: {self.why}." if self.why and len(self) else ""
+
+    def _cells(self) -> dict[str, list[str]]:
+        """Text of the first rows by column; none without rows."""
+        columns = self._columns() if len(self) else {}
+        return {name: list(map(_cell, elements(column[:SHOWN]))) for name, column in columns.items()}
 
     def _columns(self) -> dict[str, Any]:
         names = ("item", "annotator", "information", "cost", "per_cost")
@@ -76,14 +93,6 @@ class Suggestions:
 def count_of_labels(count: int) -> str:
     """Format "1 label", "2 labels"."""
     return "1 label" if count == 1 else f"{count} labels"
-
-
-def _table(columns: dict[str, Any], n_rows: int) -> list[str]:
-    """Format the first rows under their names."""
-    cells = [[name, *map(_cell, elements(values[:n_rows]))] for name, values in columns.items()]
-    widths = [max(map(len, column)) for column in cells]
-    rows = zip(*cells, strict=True)
-    return ["".join(f"  {cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows]
 
 
 def _cell(value: Any) -> str:
