@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -392,13 +392,17 @@ class Annotations:
                 "Use the Annotations from before recode(unknown='population')."
             )
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        """Refuse an implicit conversion to an array."""
-        raise TypeError(
-            "Annotations are not an array: most annotators label few items. Use to_matrix() for an array. "
-            "In cross-validation pass a splitter, e.g. cv=KFold(3) and not cv=3, which makes scikit-learn "
-            "look for one class per item."
-        )
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Ids:
+        """Refuse an implicit conversion to an array; one of objects has a dictionary of labels per item."""
+        if dtype is None or np.dtype(dtype).kind != "O":
+            raise _NotAnArray(
+                "Annotations are not an array: most annotators label few items. Use to_matrix() for an array."
+            )
+        rows: list[dict[Any, Any]] = [{} for _ in range(self.n_items)]
+        names, labels = elements(self.annotators[self.annotator]), elements(self.labels[self.label])
+        for item, name, label in zip(self.item, names, labels, strict=True):
+            rows[item][name] = label
+        return np.array(rows, dtype=object)
 
     def __eq__(self, other: object) -> bool:
         """Whether triples and vocabularies are equal."""
@@ -429,6 +433,13 @@ class Annotations:
         counts = f"{self.n_annotations} labels, {self.n_items} items, {self.n_annotators} annotators"
         left = self.n_annotations - len(item)
         return html_table(counts, cells, [f"… and {left} more"] if left else [])
+
+
+class _NotAnArray(TypeError, ValueError):
+    """A conversion that is refused; after a ValueError scikit-learn tries objects, which have no classes.
+
+    So ``cv=3`` is `KFold(3)` over items, and not one that looks for one class per item.
+    """
 
 
 def _both(old: Ids, new: Ids) -> list[Any]:
