@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import logsumexp
@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from whoknows._array import Array, to_numpy
 from whoknows.data.annotations import Annotations
+from whoknows.data.dataframes import BACKENDS, write_long
 from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import elements
+from whoknows.data.vocabulary import elements, tight_array
 from whoknows.estimators import intervals
 from whoknows.estimators.ask.batch import Voice, suggest
 from whoknows.estimators.fitted_pair import FittedPair
@@ -31,6 +32,7 @@ from whoknows.estimators.inputs.validation import (
 from whoknows.estimators.intervals import Interval, Ranking
 from whoknows.fit.items import Items
 from whoknows.model.distances import block_by_block
+from whoknows.model.settings import check_value
 
 LEAST_VOICE = 0.01  # weight of a member that takes part in suggestions
 
@@ -88,6 +90,15 @@ def is_truth_vector(y: Any) -> bool:
     return not isinstance(y, Annotations) and np.ndim(y) == 1
 
 
+def frame_of_items(X: Any, y: Any, columns: dict[str, Any], backend: str | None) -> Any:
+    """Return columns beside the ids of the items, as a table of the library of X unless another is named."""
+    if "item" in columns:
+        raise InputError("An annotator is called 'item', as is the column of ids. Use expertise(X) instead.")
+    ids = y.items if isinstance(y, Annotations) else tight_array(row_ids(X) or list(range(len(X))))
+    library = type(X).__module__.partition(".")[0]
+    return write_long({"item": ids} | columns, backend or (library if library in BACKENDS else None))
+
+
 class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
     """Answers of one fitted pair, or of several by weighted averages.
 
@@ -126,6 +137,41 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
                 partial(intervals.prob_interval, level=level), X, self._truth_weights, level
             )
         return self._average(FittedPair.prob, X, self._truth_weights)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of `predict_proba`: (n_items, n_classes)."""
+        prob = self.predict_proba(X)
+        return np.log(prob)
+
+    def to_frame(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        of: Literal["truth", "expertise"] = "truth",
+        backend: str | None = None,
+    ) -> Any:
+        """Return results as a dataframe with ids, one row per item.
+
+        Parameters
+        ----------
+        X : (n_items, n_features)
+        y : as in `fit`, optional
+            Labels of these items: the truth is that of `posterior`. Without them, that of `predict_proba`.
+        of : {"truth", "expertise"}
+            "truth": the columns item, truth, and one with the probability of each class, such as "p(cat)".
+            "expertise": the column item, and one per annotator.
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Default: the library of X, or the first that is installed.
+        """
+        check_value("of", of, ("'truth' or 'expertise'", ("truth", "expertise").__contains__))
+        if of == "expertise":
+            columns = dict(zip(map(str, elements(self.annotators_)), self.expertise(X).T, strict=True))
+        else:
+            prob = self.predict_proba(X) if y is None else self.posterior(X, y)
+            columns = {"truth": self.classes_[prob.argmax(axis=1)]}
+            columns |= {f"p({label})": p for label, p in zip(elements(self.classes_), prob.T, strict=True)}
+        return frame_of_items(X, y, columns, backend)
 
     def expertise(
         self,

@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 
 from whoknows._array import Array
 from whoknows.data.errors import InputError
-from whoknows.estimators.base import CrowdEstimator, is_truth_vector
+from whoknows.estimators.base import CrowdEstimator, frame_of_items, is_truth_vector
 from whoknows.estimators.fitted_pair import attributes_of, consensus, fit_pair, typical_rows
 from whoknows.estimators.inputs.training_data import TrainingData, check_numbers, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing
@@ -164,6 +164,20 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
         items = self._items(X)
         found = self._pair.prediction(items)
         return (found.mean, np.sqrt(found.variance)) if return_std else found.mean
+
+    def to_frame(self, X: Any, y: Any = None, *, backend: str | None = None) -> Any:
+        """Return the columns item, truth and std as a dataframe, one row per item.
+
+        Parameters
+        ----------
+        X : (n_items, n_features)
+        y : as in `fit`, optional
+            Labels of these items. With them the truth is that of `posterior`, without that of `predict`.
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Default: the library of X, or the first that is installed.
+        """
+        truth, std = self.predict(X, return_std=True) if y is None else self.posterior(X, y)
+        return frame_of_items(X, y, {"truth": truth, "std": std}, backend)
 
     def posterior(self, X: Any, y: Any, unknown: str = "error") -> tuple[Array, Array]:
         """Mean and standard deviation of each item's truth, its labels included: two (n_items,).

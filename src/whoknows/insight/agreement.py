@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -327,6 +328,10 @@ class Agreement:
                 *self._pair_lines(),
             ]
         )
+
+    def _repr_html_(self) -> str:
+        """Return the same as HTML, which notebooks show."""
+        return f"<pre>{escape(str(self))}</pre>"
 
     def _annotator_lines(self) -> Iterator[str]:
         """Annotators by their agreement with the others, lowest first."""

@@ -58,6 +58,8 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
             "X is sparse; a dense array was expected. Reduce it first, e.g. with "
             "sklearn.decomposition.TruncatedSVD(100).fit_transform(X)."
         )
+    if np.ma.isMaskedArray(X):
+        raise TypeError("X is a masked array; every item needs every feature. Pass X.filled(...) instead.")
     if isinstance(X, ParquetFeatures) or namespace(X) is not np:  # out of core, or a tensor
         if len(X.shape) != 2:
             raise InputError(f"Expected X with two dimensions, one row per item; got shape {tuple(X.shape)}.")
@@ -237,7 +239,8 @@ def _check_same_rows(rows: list[Any], items: list[Any]) -> None:
 def _from_array(y: Any, annotators: Any) -> Annotations:
     if is_frame(y):
         return Annotations.from_matrix(y)
-    y = np.asarray(y) if hasattr(y, "__array__") else y
+    if hasattr(y, "__array__") and not np.ma.isMaskedArray(y):  # which `Annotations.from_matrix` refuses
+        y = np.asarray(y)
     try:
         shape = np.shape(y)
     except ValueError:  # rows of different lengths, which `Annotations.from_matrix` refuses
