@@ -1,9 +1,9 @@
-"""Auto with more items than members are weighed on."""
+"""Auto with more items than members are weighed on, or with many annotators."""
 
 import numpy as np
 import pytest
 
-from whoknows import AutoCrowdClassifier
+from whoknows import Annotations, AutoCrowdClassifier
 from whoknows.estimators.auto import cross_validation, members
 from whoknows.estimators.auto.cross_validation import Candidate
 from whoknows.estimators.auto.ensemble import _in_stages
@@ -165,3 +165,17 @@ def test_kinds_are_chosen_by_items_as_they_count():
             return HeldOutScores(truth, log_labels, np.zeros((0, len(members))), weight, np.zeros(0))
 
     assert _in_stages(default_members(2), Told(), 2, np.nan).members[0] == kinds(2)[1]
+
+
+def test_many_annotators_of_one_label_each_need_few_fits():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_100, 2))
+    truth = (X[:, 0] > 0).astype(int)
+    label = np.where(rng.random(2_100) < 0.8, truth, 1 - truth)
+    y = Annotations.from_arrays(range(2_100), range(2_100), label)
+    totals = []
+    model = AutoCrowdClassifier().fit(X, y, lambda done, total, seconds: totals.append((done, total)))
+    assert totals[-1] == (len(totals), len(totals))
+    assert len(totals) < 20
+    assert np.mean(model.predict(X) == truth) > 0.95
+    assert model.expertise(X[:3]).shape == (3, 2_100)

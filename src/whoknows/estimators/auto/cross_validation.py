@@ -27,6 +27,7 @@ from whoknows.fit.solve import MANY, Solution, for_annotators, guess_of, solve
 
 TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes no answer
 MOST_SCORED = 5_000  # items that members are scored on; more would not change the weights
+MANY_ANNOTATORS = 2_000  # each iteration of each fit takes time for each annotator
 
 Progress = Callable[[int, int, float], Any]
 
@@ -47,7 +48,8 @@ class Splits:
     folds : list of (n_held_out,)
         Positions in ``rows`` of the items whose labels are held out together.
     many : bool
-        Whether ``rows`` is a sample. Then fits to all items dominate the cost.
+        Whether there are many items or annotators, so that fewer fits are made. Of many items, ``rows`` is
+        a sample, and fits to all of them dominate the cost.
     in_stages : bool
         Whether kinds of expertise are scored first, and maps with the best of them.
     """
@@ -68,15 +70,17 @@ class Splits:
 def split_items(settings: Any, data: TrainingData) -> Splits:
     """Split the items of a fit, with an estimator's settings."""
     informed, labelled = np.flatnonzero(data.informed), np.flatnonzero(data.annotations.labelled)
-    many = settings.selection and len(informed) > MOST_SCORED
-    rows = _sample(informed, labelled, settings.random_state) if many else informed
+    crowded = data.annotations.n_annotators > MANY_ANNOTATORS
+    many = settings.selection and (crowded or len(informed) > MOST_SCORED)
+    sampled = many and len(informed) > MOST_SCORED
+    rows = _sample(informed, labelled, settings.random_state) if sampled else informed
     folds = []
     if settings.selection:
         order = check_random_state(settings.random_state).permutation(
             np.flatnonzero(data.annotations[rows].labelled)
         )
         folds = np.array_split(order, max(min(settings.folds, len(order)), 1))[: 1 if many else None]
-    in_stages = many and settings.members is None and len(labelled) > MOST_SCORED
+    in_stages = many and settings.members is None and (crowded or len(labelled) > MOST_SCORED)
     return Splits(informed, rows, folds, many, in_stages)
 
 

@@ -55,9 +55,10 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
     """Like `CrowdClassifier`, with nothing to choose: several maps, priors and annotator models, averaged.
 
     Each member is fitted without the labels of one third of the labelled items, three times, and scored by
-    the held-out log-likelihood of those labels. (With more than 5 000 items once, on 5 000 of them; fewer
-    members are tried, and those with little weight are dropped.) The scores determine the ensemble weights;
-    no truth is needed. ``selection_`` says what was selected and on what evidence.
+    the held-out log-likelihood of those labels. (With more than 5 000 items, or 2 000 annotators, once, on
+    5 000 of the items; fewer members are tried, and those with little weight are dropped.) The scores
+    determine the ensemble weights; no truth is needed. ``selection_`` says what was selected and on what
+    evidence.
 
     Parameters
     ----------
