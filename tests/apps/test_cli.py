@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,14 @@ def test_report_is_written_again(fitted, tmp_path):
     assert "<i>title</i>" not in page
 
 
+def test_reports_are_named_after_the_labels_and_the_day(files, fitted, tmp_path):
+    run("report", fitted[0], "--out", tmp_path / "again.html")
+    for path in (fitted[0] / "report.html", tmp_path / "again.html"):
+        text = path.read_text("utf-8")
+        assert f"<h1>Who knows what: {files.name}/labels.csv</h1>" in text
+        assert f"{date.today():%B %Y}</p>" in text
+
+
 def test_ask_lists_whom_to_ask(fitted, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     out, _ = fitted
@@ -100,6 +109,15 @@ def test_ask_lists_whom_to_ask(fitted, monkeypatch, tmp_path):
     assert "Did you mean 'anna'?" in failure("ask", out, "--cost", "ana=4", code=2)
     assert "such as anna=5; got 'anna=x'" in failure("ask", out, "--cost", "anna=x", code=2)
     assert "at least one annotator" not in failure("ask", out, "--annotator", "zoe", code=2)
+
+
+def test_ask_never_replaces_a_file_silently(fitted, tmp_path):
+    mine = write(tmp_path / "ask.csv", "item,annotator\nmy notes\n")
+    message = failure("ask", fitted[0], "--out", mine, code=2)
+    assert "exists already. Use --overwrite to replace it, or choose another --out." in message
+    assert mine.read_text("utf-8") == "item,annotator\nmy notes\n"
+    run("ask", fitted[0], "-n", 3, "--out", mine, "--overwrite")
+    assert len(table(mine)) == 3
 
 
 def test_ask_finds_files_that_moved(tmp_path):

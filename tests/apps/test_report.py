@@ -4,6 +4,7 @@ import base64
 import gzip
 import hashlib
 import json
+import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -14,8 +15,9 @@ import pytest
 
 from tests.insight.summary_worlds import KINDS, fitted, split_crowd, summary_of
 from whoknows import BernoulliAnnotators, CrowdClassifier
-from whoknows.apps.report import page, write
+from whoknows.apps.report import page, report, write
 from whoknows.insight.summary import Summary, summarize
+from whoknows.insight.summary.text import percent
 from whoknows.io import FileError
 
 STORED = Path(__file__).parents[1] / "insight" / "summaries_format_1.json.gz"
@@ -262,3 +264,54 @@ def test_the_old_report_stays_if_the_new_one_fails(tmp_path):
 def test_a_folder_that_is_not_there_is_said(tmp_path):
     with pytest.raises(FileError, match="cannot be written"):
         write(summary_of("alone"), tmp_path / "nowhere" / "r.html")
+
+
+# --- names and numbers -----------------------------------------------------------------------------
+
+
+def test_the_page_has_a_title_and_the_day_of_the_fit():
+    summary = summary_of("classes")
+    text = page(replace(summary, method=summary.method | {"date": "2026-11-07"}), title="Round 2")
+    assert "<title>Round 2</title>" in text
+    assert '<h1>Round 2</h1><p class="note">7 November 2026</p>' in text
+
+
+def test_characters_that_reverse_text_are_shown_by_their_codes():
+    summary = summary_of("classes")
+    columns = summary.annotators | {"annotator": ["anna", "\u202egpj.exe", "\u2067chloe"]}
+    text = page(replace(summary, annotators=columns), title="\u202edetrevni")
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", text)
+    assert "<bdi" in text
+    assert "\\u202egpj.exe</bdi>" in text
+    assert "<h1>\\u202edetrevni</h1>" in text
+
+
+@pytest.mark.parametrize("share", [0.705, 0.70496, 0.5, 0.005, 0.995, 0.00499, 1 / 3, 1.0, 0.0])
+def test_a_percentage_is_the_same_from_four_decimals_as_from_all(share):
+    """The script of the page knows four decimals; Python knows all of them."""
+    assert percent(share) == percent(round(share, 4)) == f"{math.floor(100 * round(share, 4) + 0.5)}%"
+
+
+def test_data_of_the_script_hold_every_item_and_label():
+    (model, X, said), summary = fitted("classes"), summary_of("classes")
+    text = re.search(r'id="data">(.*?)</script>', page(summary), re.DOTALL)[1]
+    items = json.loads(text)["items"]
+    assert items["id"] == summary.consensus["item"]
+    starts = np.cumsum([0, *items["n_labels"]])
+    for i in range(len(X)):
+        mine = slice(starts[i], starts[i + 1])
+        shown = {
+            (items["annotators"][t], items["labels"][k])
+            for t, k in zip(items["annotator"][mine], items["label"][mine], strict=True)
+        }
+        at = np.flatnonzero(said.item == i)
+        assert shown == {(said.annotators[said.annotator[a]], said.labels[said.label[a]]) for a in at}
+    skill = model.expertise(X)
+    first = items["annotator"][0]
+    assert items["skill"][0] == pytest.approx(skill[int(np.flatnonzero(said.labelled)[0]), first], rel=1e-3)
+
+
+def test_a_report_takes_one_line(tmp_path):
+    model, X, said = fitted("classes")
+    report(model, X, said, tmp_path / "r.html", title="Mine", features=["depth", "width"])
+    assert "<h1>Mine</h1>" in (tmp_path / "r.html").read_text("utf-8")

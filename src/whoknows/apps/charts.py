@@ -12,6 +12,7 @@ from itertools import starmap
 from typing import Any
 
 STEPS = 9  # colours of a scale
+BIDI_CONTROLS = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 VOID = frozenset({"img", "br", "meta", "rect", "path", "line", "circle"})
 
 
@@ -46,14 +47,19 @@ def _markup(part: Any) -> str:
         return part
     if isinstance(part, (list, tuple)):
         return join(part)
-    return escape(str(part))
+    return _text(part)
+
+
+def _text(value: Any) -> str:
+    """Text as markup; characters that would reverse the order of what follows are shown by their codes."""
+    return escape(str(value).translate(BIDI_CONTROLS))
 
 
 def _attribute(key: str, value: Any) -> str:
     if value is None or value is False:
         return ""
     name = "class" if key == "cls" else key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
+    return f" {name}" if value is True else f' {name}="{_text(value)}"'
 
 
 # --- paragraphs and tables -------------------------------------------------------------------------
@@ -85,6 +91,7 @@ def table(
     numeric: Iterable[int] = (),
     cls: str | None = None,
     page: int | None = None,
+    id: str | None = None,
 ) -> Html:
     """Table; columns in ``numeric`` are right-aligned. Values that are cells already stay as they are.
 
@@ -98,7 +105,7 @@ def table(
 
     header = el("thead", el("tr", [cell(j, value, "th") for j, value in enumerate(head)]))
     body = el("tbody", [el("tr", [cell(j, value, "td") for j, value in enumerate(row)]) for row in rows])
-    return el("div", el("table", header, body, cls=cls, data_page=page), cls="scroll", tabindex="0")
+    return el("div", el("table", header, body, cls=cls, id=id, data_page=page), cls="scroll", tabindex="0")
 
 
 # --- colours ---------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ def ask(
         float, typer.Option(metavar="BITS", min=0.0, help="Minimum information per unit of cost, in bits.")
     ] = 0.0,
     out: TableOption = Path("ask.csv"),
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the table if it exists.")] = False,
     labels: Annotated[Path | None, File(help="Labels so far, if the file has moved.")] = None,
 ) -> None:
     """Suggest which annotator to ask next, about which item.
@@ -62,6 +63,8 @@ def ask(
     known = loaded.annotators_.tolist()
     costs = _costs(cost, known)
     people = None if annotator is None else [_known(name, known, "--annotator") for name in annotator]
+    if out.exists() and not overwrite:
+        raise UsageError(f"{out}: exists already. Use --overwrite to replace it, or choose another --out.")
     dataset = inputs.load(source, console, fitted.recipe).dataset
     with console.progress(f"Choosing among {dataset.annotations.n_items} items"):
         asked = loaded.suggest(

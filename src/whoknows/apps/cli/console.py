@@ -15,6 +15,7 @@ FIRST_LINE, PAUSE = 1.0, 5.0  # seconds before the first and between later lines
 
 Update = Callable[[float, float | None], None]  # how much is done, of how much if that is known
 
+KEPT = "\n\t\u200c\u200d"  # line break, tab, and two that join or separate letters within words
 _ASCII = str.maketrans({"\u202f": " ", "—": "-", "…": "...", "±": "+-"})
 
 
@@ -137,8 +138,11 @@ def _print(text: str, stream: TextIO, prefix: str = "", style: str = "") -> None
 
 
 def _printable(text: str, stream: TextIO) -> str:
-    """Replace control characters by their escapes, and characters that the stream cannot encode."""
-    text = "".join(repr(c)[1:-1] if category(c) in ("Cc", "Cs") and c not in "\n\t" else c for c in text)
+    """Replace control characters, also those that change the direction of text, by their escapes.
+
+    Characters that the stream cannot encode are replaced, too.
+    """
+    text = "".join(ascii(c)[1:-1] if category(c) in ("Cc", "Cs", "Cf") and c not in KEPT else c for c in text)
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)

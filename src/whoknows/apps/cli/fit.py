@@ -166,7 +166,7 @@ def _write(draft: Path, model: Any, data: LoadedData, summary: Summary, console:
         data.recipe.words.save(draft / results.TEXT)
     write_lines([summary.to_json()], draft / results.SUMMARY)
     with console.progress("Writing the report"):
-        write(summary, draft / results.REPORT)
+        write(summary, draft / results.REPORT, data.source.title)
 
 
 def _write_consensus(path: Path, model: Any, data: LoadedData, console: Console) -> None:

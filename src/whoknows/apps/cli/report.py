@@ -9,9 +9,10 @@ import typer
 
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import CommandError, UsageError, writing
+from whoknows.apps.cli.errors import UsageError, writing
 from whoknows.apps.cli.output import refuse_to_replace_inputs
-from whoknows.apps.cli.results import REPORT, SUMMARY, FitFolder, ModelArgument
+from whoknows.apps.cli.results import REPORT, FitFolder, ModelArgument
+from whoknows.apps.cli.source import Source
 
 
 @command()
@@ -31,29 +32,24 @@ def report(
 
     whoknows report whoknows-out --title "Tumours, first round" --out tumours.html
     """
-    from whoknows.apps.report import write
-    from whoknows.data.errors import InputError
+    from whoknows.apps.report import page, save
 
     fitted = FitFolder(model)
     path = fitted.folder / REPORT if out is None else out
-    _check(path, fitted)
-    summary = fitted.summary()
-    with writing(path), console.progress("Writing the report"):
-        try:
-            write(summary, path, title)
-        except InputError:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            why = f"{type(error).__name__}: {str(error)[:200]}"
-            changed = fitted.folder / SUMMARY
-            raise CommandError(f"{changed}: is not as a fit has written it ({why}). Fit again.") from None
+    knows_files = fitted.has_settings and "labels" in fitted.settings
+    source = fitted.source if knows_files else None
+    _check(path, fitted, source)
+    with console.progress("Writing the report"):
+        with fitted.as_written():
+            html = page(fitted.summary(), title or (source and source.title))
+        with writing(path):
+            save(html, path)
     console.tell(f"{path}: open it in a browser.")
     console.answer({"out": str(path.absolute())})
 
 
-def _check(path: Path, fitted: FitFolder) -> None:
+def _check(path: Path, fitted: FitFolder, source: Source | None) -> None:
     """Raise if the file is not HTML, or would replace the model or an input of the fit."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{path}: expected a name that ends in .html or .htm.")
-    known = fitted.has_settings and "labels" in fitted.settings
-    refuse_to_replace_inputs([path], [fitted.path, *(fitted.source.files.values() if known else ())])
+    refuse_to_replace_inputs([path], [fitted.path, *(source.files.values() if source else ())])

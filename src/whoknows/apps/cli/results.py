@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +30,8 @@ FILES = {
     SUMMARY: "all numbers of the report",
     SETTINGS: "the settings, for whoknows fit --config",
 }
+# What a summary that was changed leads to: lacking keys, other types, columns of unequal length.
+DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="The folder that a fit has written, or the model file in it.")
@@ -71,11 +74,21 @@ class FitFolder:
         """Read the summary of the fit."""
         from whoknows.insight.summary import Summary
 
-        path = self._beside(SUMMARY)
+        with self.as_written():
+            return Summary.from_json(self._beside(SUMMARY).read_text("utf-8"))
+
+    @contextmanager
+    def as_written(self) -> Iterator[None]:
+        """Turn errors inside into one about the summary: as a fit writes it, it causes none."""
+        from whoknows.data.errors import InputError
+
+        path = self.folder / SUMMARY
         try:
-            return Summary.from_json(path.read_text("utf-8"))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            yield
+        except (InputError, OSError, UnicodeDecodeError) as error:
             raise CommandError(f"{path}: cannot be read ({error}).") from None
+        except DAMAGED as error:
+            raise CommandError(f"{path}: is not as whoknows fit wrote it. Fit again.") from error
 
     @property
     def consensus_of_many(self) -> Path | None:
@@ -88,7 +101,12 @@ class FitFolder:
         from whoknows.io.binary import read_arrow
 
         path = self.consensus_of_many
-        return self.summary().consensus if path is None else read_arrow(path.read_bytes(), path).to_pydict()
+        if path is not None:
+            return dict(read_arrow(path.read_bytes(), path).to_pydict())
+        consensus = self.summary().consensus
+        with self.as_written():
+            list(zip(*(consensus[name] for name in ("item", "consensus", "confidence")), strict=True))
+        return dict(consensus)
 
     @cached_property
     def settings(self) -> dict[str, Any]:

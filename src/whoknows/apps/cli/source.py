@@ -133,6 +133,11 @@ class Source:
         return not (self.features.is_file() and is_array(self.features))  # a pipe can be read only once
 
     @property
+    def title(self) -> str:
+        """Title of a report: the file of labels, and the folder that it is in."""
+        return f"Who knows what: {'/'.join(self.labels.absolute().parts[-2:])}"
+
+    @property
     def files(self) -> dict[str, Path]:
         """Files that are read, by option."""
         named = {name: getattr(self, name) for name in ("labels", "features", "items", "gold")}

@@ -10,7 +10,7 @@ from whoknows.apps.charts import Html, bullets, el, fold, join, lead, note, tabl
 from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.scales import CategoricalScale, scale_of
 from whoknows.insight.summary import Summary
-from whoknows.insight.summary.text import Facts, Table, annotator_name
+from whoknows.insight.summary.text import Facts, annotator_name
 
 RANKING_PAGE = 25  # rows of the ranking that the script shows at a time
 MAX_RANKED = 2_000  # annotators in the ranking; the rest is in annotators.csv
@@ -31,7 +31,7 @@ def annotators(summary: Summary) -> Iterator[Html]:
     scale = scale_of(summary)
     yield _lead(summary, scale)
     yield el("h3", "Ranking")
-    yield from _ranking(summary.annotators, scale)
+    yield from _ranking(summary, scale)
     yield el("h3", "Map of expertise")
     yield _map(summary, scale)
     yield el("h3", "Profiles")
@@ -66,8 +66,9 @@ def _lead(summary: Summary, scale: CategoricalScale) -> Html:
 # --- ranking ---------------------------------------------------------------------------------------
 
 
-def _ranking(columns: Table, scale: CategoricalScale) -> Iterator[Html]:
-    """All annotators, best first; the script shows them page by page."""
+def _ranking(summary: Summary, scale: CategoricalScale) -> Iterator[Html]:
+    """All annotators, best first; the script shows them page by page, and those on the map colour it."""
+    columns, on_map = summary.annotators, _on_map(summary)
     axis, labels = scale.rank_axis(columns)
     columns = columns | {"interval": list(zip(columns["low"], columns["high"], strict=True))}
     shown = {key: column for key, column in scale.ranking.items() if key in columns}
@@ -75,10 +76,10 @@ def _ranking(columns: Table, scale: CategoricalScale) -> Iterator[Html]:
     head = ["", "annotator", chart, *(heading for heading, _ in shown.values())]
 
     def row(i: int) -> list[Any]:
-        skill = columns[scale.skill_column][i]
+        name, skill = columns["annotator"][i], columns[scale.skill_column][i]
         return [
             fmt.whole(i + 1),
-            el("th", fmt.name(columns["annotator"][i]), scope="row"),
+            el("th", el("bdi", fmt.name(name), data_who=on_map.get(name)), scope="row"),
             charts.interval(columns["low"][i], skill, columns["high"][i], axis),
             *(show(columns[key][i]) for key, (_, show) in shown.items()),
         ]
@@ -106,6 +107,11 @@ def _map(summary: Summary, scale: CategoricalScale) -> Html:
         options=[el("option", each, value=k, selected=k == first) for k, each in enumerate(names)],
         legend=_color_legend(summary, scale, scale.words["measure"]),
     )
+
+
+def _on_map(summary: Summary) -> dict[Any, int]:
+    """Position of each annotator that the map can be coloured by."""
+    return {name: k for k, name in enumerate(summary.map["annotators"])}
 
 
 def _gap(profile: Facts) -> float:
@@ -157,7 +163,8 @@ def _card(summary: Summary, profile: Facts, scale: CategoricalScale) -> Html:
         limits = f" ({fmt.percent(profile['low'])} to {fmt.percent(profile['high'])})"
     place = f", rank {fmt.whole(profile['place'])} of {total}, {fmt.counted(profile['n_labels'], 'label')}"
     skill = el("b", scale.skill(profile[scale.skill_column]))
-    head = el("div", el("h4", annotator_name(profile["annotator"])), el("p", skill, limits, place))
+    name = el("bdi", annotator_name(profile["annotator"]), data_who=_on_map(summary)[profile["annotator"]])
+    head = el("div", el("h4", name), el("p", skill, limits, place))
     return el(
         "article",
         el("div", drawn, head, cls="who"),
@@ -227,7 +234,10 @@ def _confusion(profile: Facts, classes: list[Any]) -> Html | None:
         return fold("Most frequent mistakes", bullets(mistakes))
     head = [el("th"), *(el("th", fmt.name(each), scope="col") for each in classes)]
     rows = [
-        [el("th", fmt.name(truth), scope="row"), *(charts.heat(value, f"{100 * value:.0f}") for value in row)]
+        [
+            el("th", fmt.name(truth), scope="row"),
+            *(charts.heat(value, fmt.percent(value).rstrip("%")) for value in row),
+        ]
         for truth, row in zip(classes, profile["confusion"], strict=True)
     ]
     how_to_read = note("Rows: true class. Columns: label given, in percent of the row.")

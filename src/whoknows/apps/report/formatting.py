@@ -11,6 +11,7 @@ from typing import Any
 
 from whoknows.apps.charts import Html, el, join
 from whoknows.insight.summary.text import Facts, annotator_name, thousands, three_digits
+from whoknows.insight.summary.text import percent as percentage
 
 NOTHING = "–"
 IMAGE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
@@ -19,7 +20,7 @@ MAX_PATH = 200  # characters
 
 def percent(value: float | None, places: int = 0) -> str:
     """Share as a percentage."""
-    return NOTHING if value is None else f"{100 * value:.{places}f}%"
+    return NOTHING if value is None else percentage(value, places)
 
 
 def number(value: float | None) -> str:
@@ -54,12 +55,12 @@ def name(value: Any) -> str:
 
 def quoted(value: Any) -> Html:
     """Label within a sentence."""
-    return el("q", name(value))
+    return el("q", el("bdi", name(value)))
 
 
 def bold_name(annotator: Any) -> Html:
-    """Annotator within a sentence."""
-    return el("b", annotator_name(annotator))
+    """Annotator within a sentence; the order of the sentence does not depend on the script of the name."""
+    return el("b", el("bdi", annotator_name(annotator)))
 
 
 def listed(parts: Sequence[Any]) -> Html:
@@ -73,9 +74,9 @@ def item(case: Facts) -> Html:
     shown, embedded = [], image is not None and IMAGE.fullmatch(image)
     if embedded:
         shown.append(el("img", src=image, alt=f"image of {name(case['item'])}"))
-    shown.append(el("b", name(case["item"]), cls="id"))
+    shown.append(el("b", name(case["item"]), cls="id", data_item=case["item"]))
     if text:
-        shown.append(el("span", text, cls="text"))
+        shown.append(el("span", text, cls="text", dir="auto"))
     if image is not None and not embedded:
         shown.append(el("code", image if len(image) <= MAX_PATH else f"{image[:MAX_PATH]}…"))
     return el("div", shown, cls="item pictured" if embedded else "item")

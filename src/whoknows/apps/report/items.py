@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Any
 
-from whoknows.apps.charts import Html, bar, el, fold, histogram, join, lead, note, table
+from whoknows.apps.charts import Html, bar, el, histogram, join, lead, table
 from whoknows.apps.report import formatting as fmt
+from whoknows.apps.report.data import FEW_CLASSES, listed_rows
 from whoknows.apps.report.scales import CategoricalScale, scale_of
 from whoknows.insight.summary import Summary
-from whoknows.insight.summary.text import Facts, Table
+from whoknows.insight.summary.text import Facts, class_columns
 
-ROWS = 200  # of the consensus on the page
+ROWS = 200  # items on a page without script
 CASES_PAGE = 6  # cases that the script shows at a time
 LABELLED_EDGES = 5  # every fifth edge of the histogram has a label
 NAMED = 5  # annotators named in a sentence
-FEW_CLASSES = 8  # whose probabilities all have a column
 
 
 # --- consensus -------------------------------------------------------------------------------------
@@ -29,7 +29,7 @@ def consensus(summary: Summary) -> Iterator[Html]:
     yield el("div", scale.distribution(facts), _histogram(facts["histogram"], scale), cls="columns")
     yield el("h3", f"Where the model overrules the {scale.words['vote']} of the labels")
     yield from _overruled(facts, scale)
-    yield _table(summary.consensus, scale)
+    yield _all_items(summary, scale)
 
 
 def _histogram(facts: Facts, scale: CategoricalScale) -> Html:
@@ -71,14 +71,14 @@ def _cases(cases: list[Facts], columns: dict[str, Callable[[Facts], Any]]) -> Ht
     return table(list(columns), rows, cls="cases", page=CASES_PAGE)
 
 
-def _table(columns: Table, scale: CategoricalScale) -> Html:
-    """Consensus of the first items; all are in a file beside the report."""
-    n = len(columns["item"])
-    probabilities = [key for key in columns if key.startswith("p_")]
+def _all_items(summary: Summary, scale: CategoricalScale) -> Html:
+    """Consensus of the first items, which the script replaces by a list of all of them."""
+    columns, rows = summary.consensus, listed_rows(summary)
+    probabilities = class_columns(summary.given["classes"])
     extra = probabilities if len(probabilities) <= FEW_CLASSES else []
     head = ["item", "consensus", scale.words["certainty"], "labels", scale.words["vote"], "overruled", *extra]
-    cases = [{key: column[i] for key, column in columns.items()} for i in range(min(n, ROWS))]
-    rows = [
+    cases = [{key: column[row] for key, column in columns.items()} for row in rows[:ROWS]]
+    body = [
         [
             fmt.name(case["item"]),
             scale.label(case["consensus"]),
@@ -90,9 +90,15 @@ def _table(columns: Table, scale: CategoricalScale) -> Html:
         ]
         for case in cases
     ]
-    which = f"{'all' if len(rows) == n else 'the first'} {fmt.counted(len(rows), 'item')}"
-    files = note("The consensus of every item is in consensus.csv or consensus.parquet beside this report.")
-    return fold(f"Consensus of {which}", table(head, rows, (2, 3, *range(6, len(head)))), files)
+    n, listed = summary.given["n_items"], fmt.whole(len(rows))
+    return fmt.template(
+        "items.html",
+        heading="All items" if len(rows) == n else f"{listed} of {fmt.counted(n, 'item')}",
+        selection="" if len(rows) == n else "Listed are those on the map and the first others.",
+        table=table(head, body, (2, 3, *range(6, len(head))), cls="items", id="items"),
+        shown=fmt.whole(len(body)),
+        n=listed,
+    )
 
 
 # --- what to do next -------------------------------------------------------------------------------

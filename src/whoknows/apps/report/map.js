@@ -1,78 +1,54 @@
-/* The map of expertise: dots on a canvas, coloured by the skill of an annotator; a selected region is listed beside it. */
+/* The map of expertise: dots on a canvas, coloured by skill or by the consensus; a selected region is listed beside it. */
 (function () {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const canvas = document.getElementById("map"), who = document.getElementById("map-who");
-  const clear = document.getElementById("map-clear"), heading = document.getElementById("map-count");
-  const ranking = document.getElementById("map-ranking"), items = document.getElementById("map-items");
-  const pen = canvas.getContext("2d"), PAD = 14, STEPS = 9, LISTED = 50;
-  const everything = data.x.map((_, i) => i);
-  const labelled = data.labelled.map((rows) => new Set(rows));
-  let width = 0, height = 0, brush = null, start = null;
+  const { items, scale, shown, is_number } = report, map = data.map, place = map.place;
+  const byId = (id) => document.getElementById(id);
+  const canvas = byId("map"), who = byId("map-who"), clear = byId("map-clear"), tip = byId("map-tip"), legend = byId("map-legend"), skill_legend = legend.firstElementChild;
+  const pen = canvas.getContext("2d"), PAD = 14, STEPS = 9, COLOURS = 8, LISTED = 50, REACH = { mouse: 10, pen: 12, touch: 24 };
+  const everything = map.x.map((_, i) => i), labelled = map.labelled.map((rows) => new Set(rows));
+  const consensus = place.map((i) => items.consensus[i]), certainty = place.map((i) => items.certainty[i]);
+  let width = 0, height = 0, brush = null, start = null, current = null;
 
-  /* --- numbers and words ------------------------------------------------------------------------ */
+  /* --- colours ---------------------------------------------------------------------------------- */
 
-  function digits(value) { return Math.abs(value) >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(3))); }
-  function percent(value) { return Math.round(100 * value) + "%"; }
-  function plusMinus(value) { return "±\u202f" + digits(value); }
-  function called(name) { return typeof name === "string" ? name : "annotator " + name; }
-
-  /* Skill is a probability of being right, or a typical error. */
-  const scale = {
-    probability: {
-      skill: percent, certainty: (doubt) => percent(1 - doubt), value: String, bar: (mean) => mean,
-      better: (a, b) => b - a, head: "right", certaintyHead: "probability", least: () => 0,
-    },
-    error: {
-      skill: plusMinus, certainty: plusMinus, value: digits, bar: (mean, most) => mean / most,
-      better: (a, b) => a - b, head: "typical error", certaintyHead: "uncertainty", least: (doubt) => Math.min(...doubt),
-    },
-  }[data.scale];
-
-  function numeric(cell) { return typeof cell === "object" && !(cell instanceof Node); }
-  function amount(text) { return { text }; }  /* a cell that is aligned to the right */
-
-  function table(head, rows) {
-    const made = element("table"), top = made.createTHead().insertRow(), body = made.createTBody();
-    head.forEach((text, j) => { const cell = element("th", text, rows.length && numeric(rows[0][j]) ? "num" : ""); cell.scope = "col"; top.append(cell); });
-    rows.forEach((row) => {
-      const line = body.insertRow();
-      row.forEach((cell) => {
-        const made = element("td", cell instanceof Node ? undefined : numeric(cell) ? cell.text : cell, numeric(cell) ? "num" : "");
-        if (cell instanceof Node) made.append(cell);
-        line.append(made);
-      });
-    });
-    return made;
+  function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
+  function step(value, worst, best) {
+    const share = Math.min(Math.max((value - worst) / (best - worst || 1), 0), 1);
+    return "--s" + Math.min(Math.floor(share * STEPS), STEPS - 1);
   }
-
-  function bar(share) {
-    const outer = element("span", undefined, "bar"), inner = element("i");
-    inner.style.width = 100 * share + "%";
-    outer.append(inner);
-    return outer;
+  function ramp(values, worst, best, text) {
+    const line = element("p", undefined, "legend"), strip = element("span", undefined, "ramp");
+    for (let k = 0; k < STEPS; k++) strip.append(element("i", undefined, "b" + k));
+    line.append(text(worst) + " ", strip, " " + text(best));
+    return { of: values.map((value) => step(value, worst, best)), legend: line };
+  }
+  function kinds(of, names) {
+    const line = element("p", undefined, "legend");
+    names.forEach(([name, variable]) => { const mark = element("i"); mark.style.background = "var(" + variable + ")"; line.append(mark, element("bdi", name)); });
+    return { of, legend: line };
+  }
+  function classColour(k) { return "--c" + Math.min(k, COLOURS - 1); }
+  const modes = {
+    sure: () => {
+      const least = Math.min(...certainty), most = Math.max(...certainty);
+      return is_number ? ramp(certainty, most, least, scale.certainty) : ramp(certainty, least, 1, scale.certainty);
+    },
+    consensus: () => {
+      if (is_number) return ramp(consensus, Math.min(...consensus), Math.max(...consensus), digits);
+      const names = data.classes.slice(0, COLOURS - 1).map((name, k) => [name, classColour(k)]);
+      const rest = data.classes.slice(COLOURS - 1);
+      return kinds(consensus.map(classColour), rest.length ? [...names, [rest.length === 1 ? rest[0] : rest.length + " more", classColour(COLOURS)]] : names);
+    },
+    labelled: () => kinds(place.map((i) => report.gold.has(i) ? "--c1" : items.n_labels[i] ? "--bar" : "--bar2"),
+      [["labelled", "--bar"], ["not labelled", "--bar2"], ...(report.gold.size ? [["gold", "--c1"]] : [])]),
+  };
+  function colours() {
+    if (modes[who.value]) return modes[who.value]();
+    return { of: map.skill[Number(who.value)].map((value) => step(value, map.domain[0], map.domain[1])), legend: skill_legend };
   }
 
   /* --- drawing ---------------------------------------------------------------------------------- */
 
-  function colours() {
-    const style = getComputedStyle(document.documentElement);
-    return Array.from({ length: STEPS }, (_, k) => style.getPropertyValue("--s" + k).trim());
-  }
-
-  function step(value, worst, best) {
-    const place = Math.min(Math.max((value - worst) / (best - worst), 0), 1);
-    return Math.min(Math.floor(place * STEPS), STEPS - 1);
-  }
-
-  function steps() {
-    if (who.value === "sure") {
-      const least = scale.least(data.doubt), most = Math.max(...data.doubt) || 1;
-      return data.doubt.map((value) => step(value, most > least ? most : least + 1, least));
-    }
-    return data.skill[Number(who.value)].map((value) => step(value, data.domain[0], data.domain[1]));
-  }
-
-  function at(i) { return [PAD + data.x[i] * (width - 2 * PAD), height - PAD - data.y[i] * (height - 2 * PAD)]; }
+  function at(i) { return [PAD + map.x[i] * (width - 2 * PAD), height - PAD - map.y[i] * (height - 2 * PAD)]; }
 
   function draw() {
     const ratio = window.devicePixelRatio || 1;
@@ -81,20 +57,60 @@
     canvas.width = width * ratio; canvas.height = height * ratio;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
-    const palette = colours(), step = steps(), radius = everything.length > 1000 ? 2.6 : 3.6;
+    const chosen_colours = colours(), palette = {}, radius = everything.length > 1000 ? 2.6 : 3.6;
     const inside = brush ? new Set(chosen()) : null;
+    legend.replaceChildren(chosen_colours.legend);
     everything.forEach((i) => {
-      const [x, y] = at(i);
+      const [x, y] = at(i), variable = chosen_colours.of[i];
+      palette[variable] = palette[variable] || colour(variable);
       pen.globalAlpha = inside && !inside.has(i) ? 0.18 : 0.9;
-      pen.fillStyle = palette[step[i]];
+      pen.fillStyle = palette[variable];
       pen.beginPath(); pen.arc(x, y, radius, 0, 2 * Math.PI); pen.fill();
     });
     pen.globalAlpha = 1;
+    pen.strokeStyle = getComputedStyle(canvas).color;
+    if (current !== null) { const [x, y] = at(current); pen.lineWidth = 2; pen.beginPath(); pen.arc(x, y, radius + 4, 0, 2 * Math.PI); pen.stroke(); }
     if (brush) {
-      pen.strokeStyle = getComputedStyle(canvas).color; pen.lineWidth = 1.25; pen.setLineDash([4, 3]);
+      pen.lineWidth = 1.25; pen.setLineDash([4, 3]);
       pen.strokeRect(brush[0] * width, brush[1] * height, (brush[2] - brush[0]) * width, (brush[3] - brush[1]) * height);
       pen.setLineDash([]);
     }
+  }
+
+  /* --- one dot ---------------------------------------------------------------------------------- */
+
+  function describe(i) {
+    const row = place[i], t = Number(who.value), lines = [shown(items.consensus[row]) + " (" + scale.certainty(items.certainty[row]) + ")"];
+    if (map.skill[t]) lines.push(called(map.annotators[t]) + ": " + scale.skill(map.skill[t][i]));
+    const first = element("b", items.id[row]);
+    first.dir = "auto";
+    tip.replaceChildren(first, ...lines.map((text) => element("span", text)));
+  }
+  function point(i) {  /* show which dot is meant, beside it */
+    if (i === current) return;
+    current = i; tip.hidden = i === null;
+    if (i !== null) {
+      const [x, y] = at(i);
+      describe(i);
+      tip.style.left = Math.min(Math.max(x - tip.offsetWidth / 2, 0), Math.max(width - tip.offsetWidth, 0)) + "px";
+      tip.style.top = (y > tip.offsetHeight + 16 ? y - tip.offsetHeight - 12 : y + 14) + "px";
+    }
+    draw();
+  }
+  function nearest(x, y, reach) {
+    let best = null, near = reach * reach;
+    everything.forEach((i) => { const [dx, dy] = at(i), far = (dx - x) ** 2 + (dy - y) ** 2; if (far < near) { near = far; best = i; } });
+    return best;
+  }
+  function neighbour(dx, dy) {  /* the nearest dot in a direction; sideways counts twice */
+    if (current === null) return nearest(width / 2, height / 2, Infinity);
+    const [x, y] = at(current);
+    let best = current, near = Infinity;
+    everything.forEach((i) => {
+      const [px, py] = at(i), along = (px - x) * dx + (py - y) * dy, aside = Math.abs((px - x) * dy) + Math.abs((py - y) * dx);
+      if (along > 0.01 && along + 2 * aside < near) { near = along + 2 * aside; best = i; }
+    });
+    return best;
   }
 
   /* --- the region ------------------------------------------------------------------------------- */
@@ -106,65 +122,80 @@
       return x >= brush[0] * width && x <= brush[2] * width && y >= brush[1] * height && y <= brush[3] * height;
     });
   }
-
   function list() {
-    const rows = chosen(), n = rows.length;
-    heading.textContent = brush ? "In this region: " + whole(n) + (n === 1 ? " item" : " items") : "All items";
+    const rows = chosen(), n = rows.length, ranking = byId("map-ranking"), listed = byId("map-items");
+    byId("map-count").textContent = brush ? "In this region: " + whole(n) + (n === 1 ? " item" : " items") : "All items";
     clear.disabled = !brush;
-    ranking.replaceChildren(); items.replaceChildren();
+    ranking.replaceChildren(); listed.replaceChildren();
     if (!n) { ranking.append(element("p", "No item lies here; drag over some dots.", "note")); return; }
-    const people = data.annotators.map((name, t) => {
-      const mean = rows.reduce((sum, i) => sum + data.skill[t][i], 0) / n;
-      return { name: called(name), mean, count: rows.filter((i) => labelled[t].has(i)).length };
+    const people = map.annotators.map((name, t) => {
+      const mean = brush ? rows.reduce((sum, i) => sum + map.skill[t][i], 0) / n : map.mean[t];
+      return { t, name: called(name), mean, count: rows.filter((i) => labelled[t].has(i)).length };
     });
     people.sort((a, b) => scale.better(a.mean, b.mean));
     const most = Math.max(...people.map((each) => each.mean)) || 1;
     ranking.append(table(["annotator", "", scale.head, "labels here"],
-      people.map((each) => [each.name, bar(scale.bar(each.mean, most)), amount(scale.skill(each.mean)), amount(whole(each.count))])));
-    const unsure = [...rows].sort((a, b) => data.doubt[b] - data.doubt[a]).slice(0, LISTED);
-    if (n > unsure.length) items.append(element("p", "The " + unsure.length + " least certain of " + whole(n) + ":", "note"));
-    items.append(table(["item", "consensus", scale.certaintyHead, "labels"], unsure.map((i) => {
-      const cell = element("div", undefined, "item");
-      cell.append(element("b", String(data.item[i]), "id"));
-      if (data.text && data.text[i]) cell.append(element("span", data.text[i], "text"));
-      return [cell, scale.value(data.consensus[i]), amount(scale.certainty(data.doubt[i])), amount(String(data.n_labels[i]))];
+      people.map((each) => [annotator(each.t, each.name), bar(scale.bar(each.mean, most)), amount(scale.skill(each.mean)), amount(whole(each.count))])));
+    const unsure = [...rows].sort((a, b) => is_number ? certainty[b] - certainty[a] : certainty[a] - certainty[b]).slice(0, LISTED);
+    if (n > unsure.length) listed.append(element("p", "The " + unsure.length + " least certain of " + whole(n) + ":", "note"));
+    listed.append(table(["item", "consensus", scale.certaintyHead, "labels"], unsure.map((i) => {
+      const cell = element("div", undefined, "item"), row = place[i];
+      cell.append(report.link(row));
+      if (items.text && items.text[row]) cell.append(element("span", items.text[row], "text"));
+      return [cell, element("bdi", shown(items.consensus[row])), amount(scale.certainty(items.certainty[row])), amount(String(items.n_labels[row]))];
     })));
   }
+  function forget() { brush = null; draw(); list(); }
 
-  function place(event) {
+  /* --- what a reader does ----------------------------------------------------------------------- */
+
+  function spot(event) {
     const box = canvas.getBoundingClientRect();
     return [Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1), Math.min(Math.max((event.clientY - box.top) / box.height, 0), 1)];
   }
-
-  canvas.addEventListener("pointerdown", (event) => { start = place(event); canvas.setPointerCapture(event.pointerId); });
+  function under(event) { const [x, y] = spot(event); return nearest(x * width, y * height, REACH[event.pointerType] || 10); }
+  canvas.addEventListener("pointerdown", (event) => { start = spot(event); canvas.setPointerCapture(event.pointerId); });
   canvas.addEventListener("pointermove", (event) => {
-    if (!start) { point(event); return; }
-    const end = place(event);
+    if (!start) { point(under(event)); return; }
+    const end = spot(event);
+    if (Math.abs(end[0] - start[0]) * width < 4 && Math.abs(end[1] - start[1]) * height < 4) return;
     brush = [Math.min(start[0], end[0]), Math.min(start[1], end[1]), Math.max(start[0], end[0]), Math.max(start[1], end[1])];
-    draw();
+    point(null); draw();
   });
-  canvas.addEventListener("pointerup", () => {
-    if (start && (!brush || (brush[2] - brush[0]) * width < 4 || (brush[3] - brush[1]) * height < 4)) brush = null;
-    start = null; draw(); list();
+  canvas.addEventListener("pointerup", (event) => {
+    const end = spot(event), moved = start && Math.max(Math.abs(end[0] - start[0]) * width, Math.abs(end[1] - start[1]) * height) >= 4;
+    start = null;
+    if (!moved) {
+      const dot = under(event);
+      point(dot);
+      if (dot === null) brush = null; else report.open(place[dot]);
+    }
+    draw(); list();
   });
   canvas.addEventListener("pointercancel", () => { start = null; });
+  canvas.addEventListener("pointerleave", () => { if (!start && document.activeElement !== canvas) point(null); });
+  canvas.addEventListener("blur", () => point(null));
+  const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  canvas.addEventListener("keydown", (event) => {
+    if (ARROWS[event.key]) point(neighbour(...ARROWS[event.key]));
+    else if ((event.key === "Enter" || event.key === " ") && current !== null) report.open(place[current]);
+    else if (event.key === "Escape") { point(null); forget(); }
+    else return;
+    event.preventDefault();
+  });
 
-  function point(event) {
-    const [px, py] = place(event);
-    let best = null, near = 64;
-    everything.forEach((i) => {
-      const [x, y] = at(i), far = (x - px * width) ** 2 + (y - py * height) ** 2;
-      if (far < near) { near = far; best = i; }
-    });
-    canvas.title = best === null ? "" : data.item[best] + ": " + scale.value(data.consensus[best]) + " (" + scale.certainty(data.doubt[best]) + ")"
-      + (who.value === "sure" ? "" : "\n" + called(data.annotators[Number(who.value)]) + ": " + scale.skill(data.skill[Number(who.value)][best]));
-  }
+  /* Annotators that are named elsewhere on the page colour the map. */
+  function colourBy(t) { who.value = String(t); draw(); canvas.scrollIntoView({ block: "center" }); canvas.focus({ preventScroll: true }); }
+  function annotator(t, name) { const made = button(undefined, "link", () => colourBy(t)); made.title = "Colour the map by this annotator"; made.append(element("bdi", name)); return made; }
+  document.querySelectorAll("[data-who]").forEach((named) => {
+    named.replaceChildren(annotator(Number(named.dataset.who), named.textContent));
+  });
+  const dots = new Map(place.map((i, dot) => [i, dot]));
+  report.whenOnMap((i) => dots.has(i) ? () => { canvas.scrollIntoView({ block: "center" }); canvas.focus({ preventScroll: true }); point(dots.get(i)); } : null);
 
-  function forget() { brush = null; draw(); list(); }
   who.addEventListener("change", draw);
   clear.addEventListener("click", forget);
-  canvas.addEventListener("keydown", (event) => { if (event.key === "Escape") forget(); });
-  window.addEventListener("resize", draw);
+  window.addEventListener("resize", () => { point(null); draw(); });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   window.matchMedia("print").addEventListener("change", draw);
   draw(); list();

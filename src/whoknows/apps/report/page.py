@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterator
+from datetime import date
+from typing import Any
 
 from whoknows.apps.charts import Html, el
 from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.annotators import agreement, annotators
+from whoknows.apps.report.data import script_data
 from whoknows.apps.report.items import consensus, questions, review
 from whoknows.apps.report.overview import overview
 from whoknows.apps.report.scales import scale_of
-from whoknows.insight.summary import Summary
+from whoknows.insight.summary import Summary, summarize
 from whoknows.io.errors import Path
 from whoknows.io.writing import write_lines
 
@@ -26,6 +28,7 @@ def method(summary: Summary) -> Iterator[Html]:
     yield fmt.template("method.html", method=model, unlabelled=similar, version=version)
 
 
+SCRIPTS = ("tables.js", "items.js", "map.js")
 SECTIONS = (
     ("overview", "Data and model", overview),
     ("consensus", "Consensus", consensus),
@@ -35,6 +38,25 @@ SECTIONS = (
     ("ask", "Whom to ask next", questions),
     ("method", "Method and citation", method),
 )
+
+
+def report(model: Any, X: Any, y: Any, path: Path, *, title: str | None = None, **options: Any) -> None:
+    """Summarize a fit and write its report as one HTML file, for example from a notebook.
+
+    Parameters
+    ----------
+    model : CrowdClassifier, AutoCrowdClassifier or CrowdRegressor
+        A fitted model.
+    X, y
+        The data it was fitted to.
+    path : str or path
+        An existing file is replaced.
+    title : str, optional
+        Heading of the report.
+    **options
+        Of `whoknows.insight.summary.summarize`, such as ``features=``, ``text=`` and ``gold=``.
+    """
+    write(summarize(model, X, y, **options), path, title)
 
 
 def write(summary: Summary, path: Path, title: str | None = None) -> None:
@@ -49,24 +71,35 @@ def write(summary: Summary, path: Path, title: str | None = None) -> None:
     title : str, optional
         Heading of the report.
     """
-    text = page(summary, title).encode("utf-8", "replace").decode()
-    write_lines([text], path)
+    save(page(summary, title), path)
+
+
+def save(html: Html, path: Path) -> None:
+    """Write a page, completely or not at all."""
+    write_lines([html.encode("utf-8", "replace").decode()], path)
 
 
 def page(summary: Summary, title: str | None = None) -> Html:
     """Return the report as HTML."""
-    script = fmt.asset("tables.js") + fmt.asset("map.js")
+    script = "".join(map(fmt.asset, SCRIPTS))
     return fmt.template(
         "page.html",
         title=title or "Who knows what",
+        date=_date(summary),
         digest=_digest(script),
         style=Html(fmt.asset("style.css")),
         tiles=_tiles(summary),
         links=[el("a", name, href=f"#{id}") for id, name, _ in SECTIONS],
         sections=[el("section", el("h2", name), *make(summary), id=id) for id, name, make in SECTIONS],
-        data=_data(summary),
+        data=script_data(summary),
         script=Html(script),
     )
+
+
+def _date(summary: Summary) -> str:
+    """Day of the fit; summaries of earlier versions do not have it."""
+    day = summary.method.get("date")
+    return "" if day is None else f"{date.fromisoformat(day):%d %B %Y}".lstrip("0")
 
 
 def _tiles(summary: Summary) -> Html:
@@ -84,14 +117,6 @@ def _tiles(summary: Summary) -> Html:
     if alpha is not None:
         tiles.append((f"{alpha:.2f}", "agreement (alpha)"))
     return el("dl", [el("div", el("dd", value), el("dt", what)) for value, what in tiles], cls="tiles")
-
-
-def _data(summary: Summary) -> Html:
-    """Data of the map as JSON that cannot close its script element."""
-    scale = scale_of(summary)
-    facts = {**summary.map, "domain": scale.domain(summary.map["domain"]), "scale": scale.script}
-    text = json.dumps(facts, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return Html(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def _digest(script: str) -> str:

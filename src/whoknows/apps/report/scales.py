@@ -53,7 +53,7 @@ class CategoricalScale:
         by_label: dict[str, list[Html]] = {}
         for voice in case["voices"]:
             skill = el("small", self.skill(voice["trust"]))
-            who = join([annotator_name(voice["annotator"]), " ", skill])
+            who = join([el("bdi", annotator_name(voice["annotator"])), " ", skill])
             by_label.setdefault(self.label(voice["label"]), []).append(who)
         shown: list[Any] = [[el("b", label), ": ", join(names, ", ")] for label, names in by_label.items()]
         if case["more_voices"]:

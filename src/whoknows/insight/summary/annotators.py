@@ -106,6 +106,7 @@ class ItemMap:
         annotations, texts = fit.annotations[self.rows], descriptions.text
         return {
             "n_items": fit.n_items,
+            "row": self.rows,
             "x": np.round(self.xy[:, 0], 3),
             "y": np.round(self.xy[:, 1], 3),
             "axes": self.axes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from whoknows.insight.summary.annotators import (
     profiles,
 )
 from whoknows.insight.summary.fitted import FittedModel, fitted_model
+from whoknows.insight.summary.item_list import item_list
 from whoknows.insight.summary.items import ItemDescriptions, question_facts, review_lists
 from whoknows.insight.summary.summary import Summary
 from whoknows.insight.summary.text import Facts, Table, count, json_ids, json_value, thousands
@@ -125,7 +127,15 @@ def _sections(
     yield "adjudicate", json_value(review)
     yield "agreement", json_value(agreement_facts(fit))
     yield "ask", json_value(question_facts(fit, descriptions, costs))
-    yield "method", {"version": whoknows.__version__, "feature_names": features[:MAX_FEATURE_NAMES]}
+    yield "items", json_value(item_list(fit, descriptions, consensus, item_map.rows))
+    yield (
+        "method",
+        {
+            "version": whoknows.__version__,
+            "date": date.today().isoformat(),
+            "feature_names": features[:MAX_FEATURE_NAMES],
+        },
+    )
 
 
 def consensus_table(model: Any, y: Any, ids: Sequence[Any]) -> Table:

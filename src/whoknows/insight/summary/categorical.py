@@ -28,6 +28,7 @@ from whoknows.insight.summary.text import (
     class_columns,
     count,
     json_ids,
+    percent,
     probabilities,
     thousands,
 )
@@ -259,17 +260,17 @@ class CategoricalFit(FittedData):
             best = annotators[consensus][backing.argmax()]
             name = annotator_name(json_ids(self.annotations.annotators[[best]])[0])
             yield (
-                f"But {name}, who is right on {backing.max():.0%} of items like this, said "
+                f"But {name}, who is right on {percent(backing.max())} of items like this, said "
                 f"“{case['consensus']}”; those who said “{case['vote']}” are right on at most "
-                f"{against.max():.0%}."
+                f"{percent(against.max())}."
             )
         elif against.max() < 1 / self.n_outcomes:
             yield "But on items like this they are usually wrong, so their label speaks against that class."
         elif len(against) and against.mean() < 0.7:
-            yield f"But on items like this they are right only {against.mean():.0%} of the time."
+            yield f"But on items like this they are right only {percent(against.mean())} of the time."
         probability = case.get("p_consensus_from_features", 0)
         if probability > 0.5:
-            yield f"The features alone predict “{case['consensus']}” with probability {probability:.0%}."
+            yield f"The features alone predict “{case['consensus']}” with probability {percent(probability)}."
 
     def label_warnings(self) -> Iterator[str]:
         """Rare labels, and annotators who give the same label to every item."""

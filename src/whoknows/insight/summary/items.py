@@ -111,7 +111,7 @@ def review_lists(
 ) -> tuple[list[Facts], Facts]:
     """Details of overruled votes, and of the least certain and the most disputed items."""
     chosen = _most_overruled(fit), _least_certain(fit), _most_disputed(fit)
-    details = _details(fit, descriptions, consensus, np.unique(np.concatenate(chosen)))
+    details = item_details(fit, descriptions, consensus, np.unique(np.concatenate(chosen)))
     overruled, uncertain, disputed = ([details[row] for row in rows.tolist()] for rows in chosen)
     return overruled, {"least_sure": uncertain, "disputed": disputed}
 
@@ -138,7 +138,7 @@ def _most_disputed(fit: FittedModel) -> Rows:
     return several[order[disagreement[order] > 0]][:MAX_REVIEW]
 
 
-def _details(
+def item_details(
     fit: FittedModel, descriptions: ItemDescriptions, consensus: Table, rows: Rows
 ) -> dict[int, Facts]:
     """Everything about some items, and why their vote was overruled: by row."""

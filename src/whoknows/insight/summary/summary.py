@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from whoknows.data.errors import InputError
@@ -14,6 +14,7 @@ from whoknows.insight.summary.text import (
     annotator_name,
     count,
     item_name,
+    percent,
     thousands,
     three_digits,
 )
@@ -49,7 +50,9 @@ class Summary:
     ask : dict
         Labels to collect next.
     method : dict
-        Version of whoknows and names of the features.
+        Version of whoknows, date, and names of the features.
+    items : dict
+        Texts and labels of the items, for a list of them; empty in summaries of earlier versions.
     """
 
     given: Facts
@@ -62,6 +65,7 @@ class Summary:
     adjudicate: Facts
     ask: Facts
     method: Facts
+    items: Facts = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return text that `from_json` reads."""
@@ -82,10 +86,11 @@ class Summary:
                 f"This summary has format {version!r}; this version of whoknows reads format {FORMAT}. "
                 "Install the version that wrote it, or fit again."
             )
-        missing = [field.name for field in fields(cls) if field.name not in record]
+        record = {"items": {}, **record}  # the first summaries did not list items
+        missing = [each.name for each in fields(cls) if each.name not in record]
         if missing:
             raise InputError(f"This summary is incomplete: {', '.join(missing)} is missing. Fit again.")
-        return cls(**{field.name: record[field.name] for field in fields(cls)})
+        return cls(**{each.name: record[each.name] for each in fields(cls)})
 
     def lines(self) -> list[str]:
         """Return the main results in 5 to 15 lines."""
@@ -122,10 +127,10 @@ def _consensus_lines(summary: Summary) -> Iterator[str]:
     else:
         balance = zip(answer["balance"]["share"], answer["balance"]["class"], strict=True)
         shares = sorted(balance, key=lambda pair: -pair[0])
-        classes = ", ".join(f"{name} ({share:.0%})" for share, name in shares[:NAMED])
+        classes = ", ".join(f"{name} ({percent(share)})" for share, name in shares[:NAMED])
         more = ", …" if len(shares) > NAMED else ""
-        certain = f"{answer['n_sure'] / summary.given['n_items']:.0%} of the items"
-        probability = f"a probability of at least {answer['sure_above']:.0%}"
+        certain = f"{percent(answer['n_sure'] / summary.given['n_items'])} of the items"
+        probability = f"a probability of at least {percent(answer['sure_above'])}"
         yield f"Consensus: {classes}{more}; for {certain} it has {probability}."
     overruled, voted = thousands(answer["n_overruled"]), count(answer["n_voted"], "item")
     yield f"It differs from the {vote} of the labels on {overruled} of {voted}."
@@ -133,7 +138,7 @@ def _consensus_lines(summary: Summary) -> Iterator[str]:
 
 def _skill(summary: Summary, value: float) -> str:
     """Typical error, or probability of being right."""
-    return f"± {three_digits(value)}" if summary.given["kind"] == "numbers" else f"{value:.0%}"
+    return f"± {three_digits(value)}" if summary.given["kind"] == "numbers" else percent(value)
 
 
 def _rank(summary: Summary, i: int) -> str:
@@ -142,7 +147,7 @@ def _rank(summary: Summary, i: int) -> str:
     name = annotator_name(row["annotator"])
     if summary.given["kind"] == "numbers":
         return f"{name} {_skill(summary, row['typical_error'])}"
-    return f"{name} {row['expertise']:.0%} ({row['low']:.0%} to {row['high']:.0%})"
+    return f"{name} {percent(row['expertise'])} ({percent(row['low'])} to {percent(row['high'])})"
 
 
 def _annotator_lines(summary: Summary) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from math import isfinite
+from math import floor, isfinite
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,16 @@ def is_text_feature(feature: str) -> bool:
     (True, False)
     """
     return re.fullmatch(r"text_\d+", feature) is not None
+
+
+def percent(share: float, places: int = 0) -> str:
+    """Share as a percentage: of four decimals, rounded half up, as scripts do that know four decimals.
+
+    >>> percent(0.705), percent(0.70496), percent(0.70494), percent(0.12345, 1)
+    ('71%', '71%', '70%', '12.4%')
+    """
+    scale = 10**places
+    return f"{floor(100 * scale * round(share, 4) + 0.5) / scale:.{places}f}%"
 
 
 def three_digits(value: float) -> str:
