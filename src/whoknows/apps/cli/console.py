@@ -121,7 +121,8 @@ def _line(what: str, task: Any) -> str:
     """Return the state of a task of ``rich`` as text."""
     if task.total is None:
         return f"{what}: iteration {task.completed:.0f} after {task.elapsed:.0f} s"
-    left = f", about {task.remaining / task.speed:.0f} s left" if task.speed else ""
+    seconds = task.remaining / task.speed if task.speed else 0
+    left = f", about {seconds:.0f} s left" if seconds >= 1 else ""
     return f"{what}: {task.percentage:.0f}% after {task.elapsed:.0f} s{left}"
 
 

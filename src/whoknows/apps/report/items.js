@@ -81,7 +81,9 @@ const report = (function () {
   };
   const choices = [["all", "all items"], ["labelled", "with labels"], ["unlabelled", "without labels"], ["overruled", "vote overruled"],
     ...(is_number ? [] : [["uncertain", "below 90%"]]), ...(gold.size ? [["gold", "gold"]] : [])];
-  const filters = [["Show", choices], ...(is_number ? [] : [["Consensus", [["", "any"], ...data.classes.map((name, k) => [String(k), name])]]])];
+  const classes = [["", "any"], ...data.classes.map((name, k) => [String(k), name])];
+  const filters = [["Show", choices, (value, i) => which[value](i)],
+    ...(is_number ? [] : [["Consensus", classes, (value, i) => value === "" || Number(value) === items.consensus[i]]])];
 
   function row(i) {
     const cell = element("div", undefined, "item"), marks = [overruled.has(i) ? "yes" : ""];
@@ -96,11 +98,7 @@ const report = (function () {
     return [() => items.id[i], () => value(items.consensus), () => items.certainty[i], () => items.n_labels[i],
       () => value(items.vote), () => overruled.has(i) ? 0 : 1, ...items.p.map((column) => () => column[i])][j]();
   }
-  function keep(i) {
-    const chosen = list.closest("section").querySelectorAll("#all-items .tools select");
-    return !chosen.length || (which[chosen[0].value](i) && (!chosen[1] || !chosen[1].value || Number(chosen[1].value) === items.consensus[i]));
-  }
-  grid(list, PAGE, { n, row, key, keep, text: (i) => items.id[i] + " " + ((items.text && items.text[i]) || "") + " " + shown(items.consensus[i]) }, filters);
+  grid(list, PAGE, { n, row, key, text: (i) => items.id[i] + " " + ((items.text && items.text[i]) || "") + " " + shown(items.consensus[i]) }, filters);
 
   return { items, scale, labels, shown, open, link, overruled, gold, is_number, whenOnMap: (find) => { onMap = find; } };
 })();

@@ -63,10 +63,12 @@ function sortKey(text) {
 }
 function compare(a, b) { return typeof a === "number" && typeof b === "number" ? a - b : collator.compare(a, b); }
 
-/* Show a table page by page. source: n rows, of which row(i) is drawn, text(i) searched, key(i, j) sorted by, keep(i) filtered. */
-function grid(table, page, source, filters) {
+/* Show a table page by page. source: n rows, of which row(i) is drawn, text(i) searched, and key(i, j) sorted by.
+   filters: label, choices, and whether to keep row i for a choice. */
+function grid(table, page, source, filters = []) {
   const body = table.tBodies[0], box = table.closest(".scroll"), found = element("span", undefined, "note"), search = element("input");
   const back = button("Previous", "", () => turn(-page)), next = button("Next", "", () => turn(page));
+  const lists = filters.map(([label, choices]) => select(label, choices, () => choose()));
   let column = null, sign = 1, first = 0, rows = [];
 
   function turn(by) { first += by; show(); }
@@ -80,7 +82,8 @@ function grid(table, page, source, filters) {
   }
   function choose() {
     const wanted = search.value.trim().toLowerCase();
-    rows = Array.from({ length: source.n }, (_, i) => i).filter((i) => !source.keep || source.keep(i));
+    const chosen = lists.map((label) => label.lastChild.value);
+    rows = Array.from({ length: source.n }, (_, i) => i).filter((i) => filters.every(([, , keep], k) => keep(chosen[k], i)));
     if (wanted) rows = rows.filter((i) => source.text(i).toLowerCase().includes(wanted));
     if (column !== null) {
       const keys = rows.map((i) => [source.key(i, column), i]), blank = (key) => key === "" || key === null;
@@ -105,7 +108,7 @@ function grid(table, page, source, filters) {
     search.type = "search"; search.placeholder = "Search"; search.setAttribute("aria-label", "Search this table");
     search.addEventListener("input", choose);
     found.setAttribute("aria-live", "polite");
-    tools.append(search, ...(filters || []).map(([label, choices]) => select(label, choices, choose))); box.before(tools);
+    tools.append(search, ...lists); box.before(tools);
     pager.append(back, next, found); box.after(pager);
   }
   choose();
