@@ -315,3 +315,34 @@ def test_a_report_takes_one_line(tmp_path):
     model, X, said = fitted("classes")
     report(model, X, said, tmp_path / "r.html", title="Mine", features=["depth", "width"])
     assert "<h1>Mine</h1>" in (tmp_path / "r.html").read_text("utf-8")
+
+
+def test_items_without_features_have_no_map():
+    summary = summary_of("classes")
+    text = page(replace(summary, given=summary.given | {"n_features": 0}))
+    assert "Map of expertise" not in text
+    assert not any(
+        "data-who" in attrs or attrs.get("class") == "smallmap" for _, attrs in Reader(text).elements
+    )
+
+
+def test_calibration_shows_expected_and_observed_agreement():
+    summary = summary_of("classes")
+    bins = {"from": [0.0, 0.9], "stated": [0.5, 0.97], "expected": [0.6, 0.9], "observed": [0.55, 0.71]}
+    calibration = {"possible": True, "finding": "Labels agree less often.", "explanation": "Each label …"}
+    answer = summary.answer | {"calibration": calibration | {"bins": bins | {"n_labels": [40, 1200]}}}
+    text = page(replace(summary, answer=answer))
+    (table,) = (table for table in Reader(text).tables if "labels that agree" in table)
+    assert "from 90%|71%|90%|1\u202f200|" in table
+    assert "Labels agree less often." in text
+    assert "Can the probabilities be trusted?" not in page(
+        replace(summary, answer=summary.answer | {"calibration": {}})
+    )
+
+
+def test_gold_items_are_marked():
+    summary = summary_of("classes")
+    gold = [i == 3 for i in range(len(summary.consensus["item"]))]
+    text = page(replace(summary, consensus=summary.consensus | {"gold": gold}))
+    assert "3<small> gold</small>" in text
+    assert json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])["items"]["gold"] == [3]

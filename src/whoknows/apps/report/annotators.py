@@ -32,8 +32,9 @@ def annotators(summary: Summary) -> Iterator[Html]:
     yield _lead(summary, scale)
     yield el("h3", "Ranking")
     yield from _ranking(summary, scale)
-    yield el("h3", "Map of expertise")
-    yield _map(summary, scale)
+    if has_map(summary):
+        yield el("h3", "Map of expertise")
+        yield _map(summary, scale)
     yield el("h3", "Profiles")
     yield _cards(summary, scale)
 
@@ -111,7 +112,12 @@ def _map(summary: Summary, scale: CategoricalScale) -> Html:
 
 def _on_map(summary: Summary) -> dict[Any, int]:
     """Position of each annotator that the map can be coloured by."""
-    return {name: k for k, name in enumerate(summary.map["annotators"])}
+    return {name: k for k, name in enumerate(summary.map["annotators"])} if has_map(summary) else {}
+
+
+def has_map(summary: Summary) -> bool:
+    """Whether items have features, by which they can be close to each other."""
+    return bool(summary.given["n_features"])
 
 
 def _gap(profile: Facts) -> float:
@@ -144,13 +150,16 @@ def _cards(summary: Summary, scale: CategoricalScale) -> Html:
     return fmt.template(
         "cards.html",
         selection=note(selection) if len(cards) < len(summary.annotators["annotator"]) else None,
+        regions=fmt.template("regions.html") if any(each["varies"] for each in summary.profiles) else None,
         legend=_color_legend(summary, scale, f"small maps: {scale.words['measure']}"),
         cards=cards[:OPEN_CARDS],
         more=fold(f"{len(more)} more", el("div", more, cls="cards")) if more else None,
     )
 
 
-def _color_legend(summary: Summary, scale: CategoricalScale, caption: str) -> Html:
+def _color_legend(summary: Summary, scale: CategoricalScale, caption: str) -> Html | None:
+    if not has_map(summary):
+        return None
     return charts.color_legend([scale.skill(end) for end in scale.domain(summary.map["domain"])], caption)
 
 
@@ -163,11 +172,12 @@ def _card(summary: Summary, profile: Facts, scale: CategoricalScale) -> Html:
         limits = f" ({fmt.percent(profile['low'])} to {fmt.percent(profile['high'])})"
     place = f", rank {fmt.whole(profile['place'])} of {total}, {fmt.counted(profile['n_labels'], 'label')}"
     skill = el("b", scale.skill(profile[scale.skill_column]))
-    name = el("bdi", annotator_name(profile["annotator"]), data_who=_on_map(summary)[profile["annotator"]])
+    who = profile["annotator"]
+    name = el("bdi", annotator_name(who), data_who=_on_map(summary).get(who))
     head = el("div", el("h4", name), el("p", skill, limits, place))
     return el(
         "article",
-        el("div", drawn, head, cls="who"),
+        el("div", drawn, head, cls="who") if has_map(summary) else head,
         _regions(profile, scale),
         _tendency(profile),
         _confusion(profile, summary.given["classes"]),

@@ -11,7 +11,7 @@ from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.data import FEW_CLASSES, listed_rows
 from whoknows.apps.report.scales import CategoricalScale, scale_of
 from whoknows.insight.summary import Summary
-from whoknows.insight.summary.text import Facts, class_columns
+from whoknows.insight.summary.text import Facts, Table, class_columns
 
 ROWS = 200  # items on a page without script
 CASES_PAGE = 6  # cases that the script shows at a time
@@ -27,9 +27,40 @@ def consensus(summary: Summary) -> Iterator[Html]:
     scale, facts = scale_of(summary), summary.answer
     yield scale.consensus_lead(summary)
     yield el("div", scale.distribution(facts), _histogram(facts["histogram"], scale), cls="columns")
+    yield _calibration(facts.get("calibration", {})) or Html()
     yield el("h3", f"Where the model overrules the {scale.words['vote']} of the labels")
     yield from _overruled(facts, scale)
     yield _all_items(summary, scale)
+
+
+def _calibration(facts: Facts) -> Html | None:
+    """Agreement of labels that were left out, expected and observed; earlier versions did not compare it."""
+    if not facts.get("possible"):
+        return None
+    bins = facts["bins"]
+    return fmt.template(
+        "calibration.html",
+        finding=facts.get("finding", "No consensus is certain without one of its labels."),
+        bins=None if bins is None else _bins(bins),
+        explanation=facts["explanation"],
+    )
+
+
+def _bins(bins: Table) -> Html:
+    """One row per range of stated probabilities; bars are observed, marks are expected."""
+    head = ("stated probability", "", "labels that agree", "expected", "labels")
+    columns = (bins["from"], bins["observed"], bins["expected"], bins["n_labels"])
+    rows = [
+        (
+            f"from {fmt.percent(start)}",
+            bar(observed, expected),
+            fmt.percent(observed),
+            fmt.percent(expected),
+            fmt.whole(n),
+        )
+        for start, observed, expected, n in zip(*columns, strict=True)
+    ]
+    return table(head, rows, (2, 3, 4), cls="bars")
 
 
 def _histogram(facts: Facts, scale: CategoricalScale) -> Html:
@@ -80,7 +111,7 @@ def _all_items(summary: Summary, scale: CategoricalScale) -> Html:
     cases = [{key: column[row] for key, column in columns.items()} for row in rows[:ROWS]]
     body = [
         [
-            fmt.name(case["item"]),
+            join([fmt.name(case["item"]), el("small", " gold") if case.get("gold") else None]),
             scale.label(case["consensus"]),
             scale.certainty(case),
             fmt.whole(case["n_labels"]),

@@ -2,6 +2,7 @@
 (function () {
   const { items, scale, shown, is_number } = report, map = data.map, place = map.place;
   const byId = (id) => document.getElementById(id);
+  if (!byId("map")) return;  /* items without features have no place on a map */
   const canvas = byId("map"), who = byId("map-who"), clear = byId("map-clear"), tip = byId("map-tip"), legend = byId("map-legend"), skill_legend = legend.firstElementChild;
   const pen = canvas.getContext("2d"), PAD = 14, STEPS = 9, COLOURS = 8, LISTED = 50, REACH = { mouse: 10, pen: 12, touch: 24 };
   const everything = map.x.map((_, i) => i), labelled = map.labelled.map((rows) => new Set(rows));
