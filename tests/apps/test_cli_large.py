@@ -185,7 +185,9 @@ def test_gold_and_labels_of_other_items(files, parts, tmp_path):
     given = "fit", labels, "--features", parts, "--model", "id", "--out", tmp_path / "out", "--allow-missing"
     said = run(*given, "--gold", gold)
     assert "the true labels of 1 item are used; 1 more are of other items" in said.err
-    assert rows_of(tmp_path / "out" / "consensus.parquet")[0]["consensus"] == "maybe"
+    rows = rows_of(tmp_path / "out" / "consensus.parquet")
+    assert rows[0]["consensus"] == "maybe"
+    assert [row["item"] for row in rows if row["gold"]] == ["i00"]
     write(gold, "item,truth\nelsewhere,yes\n")
     assert "holds no true label of any item; it is about 'elsewhere'" in failure(
         *given, "--gold", gold, "--quiet", code=3

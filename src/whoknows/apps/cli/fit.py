@@ -86,7 +86,7 @@ def fit_files(settings: dict[str, Any], console: Console) -> Summary:
         console.note(f"Fitted in {time.monotonic() - started:.0f} s.")
         summary = _summarize(model, data, gold, {"notes": notes, **shown}, console)
         with writing(out):
-            _write(draft, model, data, summary, console)
+            _write(draft, model, data, gold, summary, console)
             output.write_settings(draft, settings, _facts(data), HEADING)
     return summary
 
@@ -150,14 +150,14 @@ def _build(settings: dict[str, Any], data: LoadedData, console: Console) -> Any:
     return models.build(settings, labels, data.labels_alone)
 
 
-def _write(draft: Path, model: Any, data: LoadedData, summary: Summary, console: Console) -> None:
+def _write(draft: Path, model: Any, data: LoadedData, gold: Any, summary: Summary, console: Console) -> None:
     """Write everything but the settings."""
     from whoknows.apps.report import write
     from whoknows.io import write_table
     from whoknows.io.writing import write_lines
 
     if data.out_of_core:
-        _write_consensus(draft / results.CONSENSUS_OF_MANY, model, data, console)
+        _write_consensus(draft / results.CONSENSUS_OF_MANY, model, data, gold, console)
     else:
         write_table(summary.consensus, draft / results.CONSENSUS)
     write_table(summary.annotators, draft / results.ANNOTATORS)
@@ -169,14 +169,15 @@ def _write(draft: Path, model: Any, data: LoadedData, summary: Summary, console:
         write(summary, draft / results.REPORT, data.source.title)
 
 
-def _write_consensus(path: Path, model: Any, data: LoadedData, console: Console) -> None:
+def _write_consensus(path: Path, model: Any, data: LoadedData, gold: Any, console: Console) -> None:
     """Write the consensus of all items, block by block."""
     from whoknows.insight.summary import consensus_table
 
-    Y, features = data.dataset.annotations, data.dataset.features
+    Y, features, known = data.dataset.annotations, data.dataset.features, data.dataset.by_item(gold)
 
     def table(rows: slice) -> Any:
-        return consensus_table(_restrict(model, rows), Y[rows], features.ids_at(rows))
+        columns = consensus_table(_restrict(model, rows), Y[rows], features.ids_at(rows))
+        return columns | ({"gold": [item in known for item in Y.items[rows].tolist()]} if known else {})
 
     types = {"vote": Y.labels.tolist(), "confidence": [0.0]}
     with console.progress(f"Writing the consensus of {Y.n_items} items") as update:

@@ -228,7 +228,8 @@ def _region(side: str, region: Facts, scale: CategoricalScale) -> Html:
 def _examples(cases: list[Facts]) -> Html:
     """Items with the most extreme skill, folded if there are texts or images."""
     if not any("text" in case or "image" in case for case in cases):
-        return note(f"For example {', '.join(fmt.name(case['item']) for case in cases)}.")
+        names = [el("bdi", fmt.name(case["item"]), data_item=case["item"]) for case in cases]
+        return note("For example ", join(names, ", "), ".")
     return fold("Examples", bullets(map(fmt.item, cases), cls="examples"))
 
 
