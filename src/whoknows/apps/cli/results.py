@@ -31,7 +31,7 @@ FILES = {
     SETTINGS: "the settings, for whoknows fit --config",
 }
 # What a summary that was changed leads to: lacking keys, other types, columns of unequal length.
-DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="The folder that a fit has written, or the model file in it.")
@@ -85,7 +85,7 @@ class FitFolder:
         path = self.folder / SUMMARY
         try:
             yield
-        except (InputError, OSError, UnicodeDecodeError) as error:
+        except (InputError, OSError, UnicodeDecodeError, RecursionError) as error:
             raise CommandError(f"{path}: cannot be read ({error}).") from None
         except DAMAGED as error:
             raise CommandError(f"{path}: is not as whoknows fit wrote it. Fit again.") from error
