@@ -25,7 +25,7 @@ def main() -> None:
         )
         page = chromium.new_page(viewport={"width": WIDE, "height": HIGH})
         page.goto((Path(folder) / "report.html").as_uri())
-        top = page.locator("#people h2").bounding_box()
+        top = page.locator("#annotators h2").bounding_box()
         page.evaluate("y => window.scrollTo(0, y)", top["y"] - 24)
         page.screenshot(path=PICTURE)
         chromium.close()

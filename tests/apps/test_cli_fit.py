@@ -230,6 +230,21 @@ def test_fit_of_a_matrix_whose_rows_a_table_of_items_names(files, tmp_path):
     assert f'"image": "data:image/png;base64,{PIXEL}"' in shown
 
 
+def test_gold_is_marked_and_nobody_is_asked_about_it(files, tmp_path):
+    """The open items of a fit without gold are known now: they are neither asked about nor to be reviewed."""
+    given = files / "labels.csv", "--features", files / "features.csv", "--model", "id"
+    run("fit", *given, "--out", tmp_path / "without")
+    run("ask", tmp_path / "without", "-n", 10, "--out", tmp_path / "ask.csv")
+    truth = {row["item"]: row["truth"] for row in table(files / "truth.csv")}
+    asked = sorted({row["item"] for row in table(tmp_path / "ask.csv")})
+    gold = write(tmp_path / "gold.csv", "\n".join(["item,truth", *(f"{i},{truth[i]}" for i in asked)]) + "\n")
+    run("fit", *given, "--gold", gold, "--out", tmp_path / "with")
+    marked = {row["item"] for row in table(tmp_path / "with" / "consensus.csv") if row["gold"] == "True"}
+    assert marked == set(asked)
+    run("ask", tmp_path / "with", "-n", 10, "--out", tmp_path / "next.csv")
+    assert not {row["item"] for row in table(tmp_path / "next.csv")} & set(asked)
+
+
 def test_gold_is_taken_as_true(files, tmp_path):
     gold = write(tmp_path / "gold.csv", "item,truth\ni00,maybe\nelsewhere,yes\n")
     out = tmp_path / "out"

@@ -55,7 +55,8 @@ def test_what_the_graph_had_beforehand_is_its_part_of_what_is_not_straight():
     ("varying", "varies", "words"),
     [
         ((0.3, 0.1), True, ": it does depend"),
-        ((0.3, 0.2), False, ": no clear evidence"),
+        ((0.3, 0.2), False, ": some signs that it depends on x"),
+        ((0.1, 0.2), False, ": no clear evidence that it depends on x"),
         ((np.nan, np.nan), None, ""),
     ],
 )

@@ -11,7 +11,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from whoknows.data import Annotations
 from whoknows.insight import (
-    agreement_table,
+    agreement,
     cohen_kappa,
     copying_suspects,
     fleiss_kappa,
@@ -281,7 +281,7 @@ def test_overall_agreement_includes_annotators_nobody_knows(measure):
 # --- What cannot be answered -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("measure", [*WHOLE, agreement_table])
+@pytest.mark.parametrize("measure", [*WHOLE, agreement])
 @pytest.mark.parametrize("labels", [[[0, None], [None, 1]], [[None, None]]])
 def test_without_two_labels_on_an_item_there_is_no_agreement(measure, labels):
     with pytest.raises(ValueError, match="needs an item with two labels"):
@@ -294,7 +294,7 @@ def test_with_one_label_throughout_kappa_and_alpha_are_nan():
     assert np.isnan([measure(said) for measure in WHOLE[1:]]).all()
     assert np.isnan([cohen_kappa(said, 0, 1, weights) for weights in (None, "linear", "quadratic")]).all()
     assert np.isnan(pairwise_agreement(said).kappa).all()
-    assert "not defined: only one label was used" in str(agreement_table(said))
+    assert "not defined: only one label was used" in str(agreement(said))
 
 
 def test_annotators_without_common_items_have_no_kappa():
@@ -398,6 +398,22 @@ def test_independent_annotators_are_not_suspected(n_classes, seed):
     assert str(suspects) == "None of 28 pairs agrees more than their expertise explains."
 
 
+def test_suspects_come_with_a_caveat():
+    one_pair = copying_suspects(*world_with(0.8))
+    assert "look at their common mistakes before you accuse anyone" in one_pair.caveat
+    assert str(one_pair).endswith(one_pair.caveat)
+    said, posterior, right = world_with(0.0)
+    misled = said.to_matrix()
+    misled[:100] = np.where(np.isnan(misled[:100]), np.nan, 0)  # a third of the items have one answer for all
+    everybody = copying_suspects(
+        Annotations.from_matrix(misled, annotators=list("abcdefgh"), labels=range(3)), posterior, right
+    )
+    assert 2 * len(everybody) > everybody.n_tested
+    assert "make mistakes independently, and this does not hold here" in everybody.caveat
+    assert "accuse" not in everybody.caveat
+    assert copying_suspects(*world_with(0.0)).caveat == ""
+
+
 def test_p_values_of_independent_annotators_are_never_too_small():
     p = [copying_suspects(*world_with(0.0, seed=s, n_items=40), level=1 - 1e-9) for s in range(30)]
     small = np.concatenate([suspects.p for suspects in p])
@@ -452,7 +468,7 @@ def test_adjusted_p_values_are_those_of_benjamini_and_hochberg():
 
 def test_the_table_bundles_the_single_numbers():
     said = random_crowd(11)
-    table = agreement_table(said)
+    table = agreement(said)
     assert (table.percent, table.fleiss, table.alpha) == tuple(measure(said) for measure in WHOLE[:3])
     assert table.label_shares.sum() == pytest.approx(1)
     pairs = table.pairwise
@@ -466,7 +482,7 @@ def test_the_printed_table_names_who_stands_out():
     labels = np.random.default_rng(0).integers(2, size=(60, 1)) * np.ones((1, 8))
     labels[::2, 5] = 1 - labels[::2, 5]
     names = ["anna", "bob", "cleo", "dan", "eve", "liar", "gus", "hal"]
-    text = str(agreement_table(Annotations.from_matrix(labels, annotators=names)))
+    text = str(agreement(Annotations.from_matrix(labels, annotators=names)))
     assert "480 labels by 8 annotators on 60 items, 60 of them with at least two labels" in text
     assert re.search(r"Agreement with the other annotators, lowest 5 of 8:\n  'liar'\s+0\.50", text)
     assert "  'anna', 'liar'  kappa" in text
@@ -477,7 +493,7 @@ def test_an_annotator_without_common_items_is_not_listed():
     said = Annotations.from_matrix(
         [[0, 0, None], [1, 1, None], [None, None, 1]], annotators=["anna", "bob", "cleo"]
     )
-    table = agreement_table(said)
+    table = agreement(said)
     assert np.isnan(table.with_others[2])
     assert "cleo" not in str(table)
 
@@ -491,4 +507,4 @@ def test_a_large_crowd_needs_no_table_of_items_by_annotators():
         *(codes.astype(np.int32) for codes in (item, annotator, label)),
         *(np.arange(n) for n in (40_000, 2_000, 3)),
     )
-    assert len(agreement_table(said).pairwise) > 100_000
+    assert len(agreement(said).pairwise) > 100_000

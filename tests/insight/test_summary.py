@@ -200,6 +200,33 @@ def test_gold_measures_annotators():
         assert table["right_on_gold"][i] == pytest.approx((said.label[mine] == 1).mean(), abs=1e-5)
 
 
+def test_gold_is_marked_and_never_open():
+    _, X, said = fitted("classes")
+    plain = summary_of("classes")
+    asked = [question["item"] for question in plain.ask["questions"]]
+    disputed = [case["item"] for case in plain.adjudicate["disputed"] + plain.adjudicate["least_sure"]]
+    gold = {item: "yes" for item in [*asked[:3], *disputed[:3], *disputed[-3:]]}
+    summary = summarize(CrowdClassifier().fit(X, said, gold=gold), X, said, gold=gold)
+    assert {item for item, known in enumerate(summary.consensus["gold"]) if known} == set(gold)
+    listed = [*summary.ask["questions"], *summary.adjudicate["disputed"], *summary.adjudicate["least_sure"]]
+    assert listed
+    assert not {case["item"] for case in listed} & set(gold)
+    for case in summary.answer["overruled"]:
+        known = case["item"] in gold
+        assert case.get("gold", False) == known
+        assert (case["why"] == "The truth of this item is known (gold).") == known
+    assert "gold" not in plain.consensus
+
+
+def test_if_every_truth_is_known_nobody_is_asked():
+    model, X, said = fitted("classes")
+    summary = summarize(model, X, said, gold={item: "yes" for item in range(len(X))})
+    assert summary.ask["questions"] == []
+    assert summary.ask["why_no_more"] == "the truth of every item is known"
+    assert not summary.answer["calibration"]["possible"]
+    assert Summary.from_json(summary.to_json()) == summary
+
+
 def test_gold_of_a_class_nobody_knows_is_refused():
     model, X, said = fitted("classes")
     with pytest.raises(ValueError, match="gold has labels that the model does not know: 'perhaps'"):

@@ -1,6 +1,5 @@
 """What a summary says in words is true: warnings, why a vote was overruled, a few lines."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -106,27 +105,6 @@ def test_one_feature_that_is_always_the_same(value, n_features):
     assert summary.given["n_features"] == n_features
     assert summary.lines()[0].endswith("1 feature." if n_features else "no features.")
     assert any("the same for all items" in text for text in summary.given["warnings"]) == bool(n_features)
-
-
-def test_lines_say_whether_expertise_varies_without_jargon():
-    summary = summary_of("classes")
-    better, none = (
-        "Annotators are better on some items than on others.",
-        "There is no sign that anyone is better on",
-    )
-    chosen = ["Weights rest on 40 items.", "The graph carries 30%.", "foretold 0.015 better"]
-    for varies in (True, False, None):
-        lines = replace(summary, given=summary.given | {"varies": varies, "chosen": chosen}).lines()
-        assert (better in lines) == (varies is True)
-        assert any(line.startswith(none) for line in lines) == (varies is False)
-        assert not any("foretold" in line or "graph" in line for line in lines)
-
-
-def test_nobody_is_said_to_be_strong_anywhere_before_labels_can_tell():
-    summary = summary_of("auto")
-    few = replace(summary, given=summary.given | {"varies": None}).lines()
-    assert "There are too few labels to tell whether anyone is better on some items than on others." in few
-    assert not any("strong where" in line for line in few)
 
 
 def test_items_are_not_called_items_twice():

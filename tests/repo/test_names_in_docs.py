@@ -15,7 +15,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 PACKAGES = [each.name for each in walk_packages(whoknows.__path__, "whoknows.") if each.ispkg]
 # `fit.solve.vote`, `auto.members`: the first part is a package, called by the last part of its name.
 BY_LAST_PART = {name.rpartition(".")[2]: name for name in ["whoknows", *PACKAGES]}
-DOTTED = re.compile(r"(?<![\w./'\"-])([a-z_]+(?:\.[A-Za-z_]\w*)+)(?![\w(='\"/-])")
+DOTTED = re.compile(r"(?<![\w./'\"-])([a-z_]+(?:\.[A-Za-z_]\w*)+)(?![\w(\[='\"/-])")
 FILE = re.compile(r"(?<![\w./-])((?:[\w-]+/)+[\w-]+\.(?:py|md|toml|csv|js|html))(?![\w/])")
 TO_BE_WRITTEN = {"src/whoknows/model/annotators/guessing.py"}  # by the reader of docs/add_a_model.md
 ENDS = {"md", "csv", "json", "toml", "py", "html", "npy", "npz", "parquet", "whoknows", "xlsx", "jsonl"}

@@ -1,6 +1,6 @@
-from .agreement import (
+from .coefficients import (
     Agreement,
-    agreement_table,
+    agreement,
     cohen_kappa,
     fleiss_kappa,
     krippendorff_alpha,
@@ -20,7 +20,7 @@ __all__ = [
     "CopyingSuspects",
     "ItemFolds",
     "PairwiseAgreement",
-    "agreement_table",
+    "agreement",
     "cohen_kappa",
     "copying_suspects",
     "fleiss_kappa",

@@ -16,6 +16,16 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, show
 
+LOOK_FIRST = (
+    "One of a pair may have copied from the other, or some items mislead both: look at their common mistakes "
+    "before you accuse anyone."
+)
+SHARED_MISTAKES = (
+    "With so many pairs, copying is an unlikely explanation. The model assumes that annotators make mistakes "
+    "independently, and this does not hold here: some items mislead many of them. The probabilities of the "
+    "consensus may be too high."
+)
+
 # --- Agreement -------------------------------------------------------------------------------------------
 
 
@@ -207,6 +217,13 @@ class CopyingSuspects(_PairTable):
     p_adjusted: Array
     n_tested: int
 
+    @property
+    def caveat(self) -> str:
+        """What a reader must know before drawing conclusions; empty if there are no pairs."""
+        if not len(self):
+            return ""
+        return SHARED_MISTAKES if 2 * len(self) > self.n_tested else LOOK_FIRST
+
     def __repr__(self) -> str:
         """Return counts, not arrays."""
         return f"CopyingSuspects(n_pairs={len(self)}, n_tested={self.n_tested})"
@@ -222,7 +239,7 @@ class CopyingSuspects(_PairTable):
             f"{self.mistakes_expected[j]:.1f} expected; adjusted p {self.p_adjusted[j]:.1g}"
             for j, pair in enumerate(pair_names(self.first, self.second))
         ]
-        return "\n".join(lines)
+        return "\n".join([*lines, self.caveat])
 
 
 def copying_suspects(

@@ -44,13 +44,14 @@ def agreement(
 
     whoknows agreement grades.csv --scale ordinal --levels low,medium,high
     """
-    from whoknows.insight import agreement_table, krippendorff_alpha
+    from whoknows.insight import agreement as compare_labels
+    from whoknows.insight import krippendorff_alpha
 
     source = Source.of(settings)
     check_table(out, source.labels)
     annotations = _on_scale(inputs.read_annotations(source, console).annotations, scale, levels)
     with console.progress("Comparing pairs of annotators"):
-        table = agreement_table(annotations)
+        table = compare_labels(annotations)
         alpha = table.alpha if scale == "nominal" else krippendorff_alpha(annotations, scale)
     pairs = {name: getattr(table.pairwise, name) for name in PAIRS}
     console.show(*str(table).splitlines())

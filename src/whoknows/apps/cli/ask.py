@@ -62,14 +62,17 @@ def ask(
         raise CommandError(f"{model}: is a regression; ask is for classes. Its report says whom to ask.")
     known = loaded.annotators_.tolist()
     costs = _costs(cost, known)
+    gold = fitted.gold_items()
     people = None if annotator is None else [_known(name, known, "--annotator") for name in annotator]
     if out.exists() and not overwrite:
         raise UsageError(f"{out}: exists already. Use --overwrite to replace it, or choose another --out.")
     dataset = inputs.load(source, console, fitted.recipe).dataset
-    with console.progress(f"Choosing among {dataset.annotations.n_items} items"):
-        asked = loaded.suggest(
-            dataset.X, dataset.annotations, number, costs=costs, annotators=people, min_gain=min_gain
-        )
+    unknown = [row for row, item in enumerate(dataset.annotations.items.tolist()) if str(item) not in gold]
+    if not unknown:
+        raise CommandError(f"{model}: the truth of every item is known from gold; there is nothing to ask.")
+    X, annotations = dataset.X[unknown], dataset.annotations[unknown]
+    with console.progress(f"Choosing among {len(unknown)} items"):
+        asked = loaded.suggest(X, annotations, number, costs=costs, annotators=people, min_gain=min_gain)
     lines = str(asked).splitlines()
     if out != STDOUT and not len(asked):
         console.tell(*lines, "Nothing was written.")

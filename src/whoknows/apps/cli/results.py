@@ -90,6 +90,14 @@ class FitFolder:
         except DAMAGED as error:
             raise CommandError(f"{path}: is not as whoknows fit wrote it. Fit again.") from error
 
+    def gold_items(self) -> set[str]:
+        """Return the names of items whose truth was known in the fit; none without a summary."""
+        if not (self.folder / SUMMARY).is_file():
+            return set()
+        table = self.summary().consensus
+        known = zip(table["item"], table.get("gold", []), strict=False)
+        return {str(item) for item, is_gold in known if is_gold}
+
     @property
     def consensus_of_many(self) -> Path | None:
         """Table of the consensus of all items, for features out of core: the summary has a sample."""

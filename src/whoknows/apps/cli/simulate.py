@@ -124,7 +124,7 @@ def demo(
 
     569 tumours and five simulated annotators; 70 % of the items have no label. As in the paper, each
     annotator is always right on one cluster of items and wrong on about a third of the others. Writes the
-    data to files, fits --model lgp, and compares the consensus with the true labels.
+    data to files, fits the default model, and compares the consensus with the true labels.
 
     For example:
 
@@ -137,7 +137,7 @@ def demo(
         truth = _write_demo_data(draft)
         output.write_settings(draft, {}, {}, "Written by whoknows demo")
     files = {"labels": data / "labels.csv", "features": data / "features.csv", "out": out}
-    settings = {**files, "model": "lgp", "levels": None, "seed": 0, "max_iter": 200}
+    settings = {**files, "model": "auto", "levels": None, "seed": 0, "max_iter": 200}
     summary = fit_files(settings, console)
     accuracy = _accuracy(summary.consensus, truth)
     console.tell("", *summary.lines(), "", "Accuracy, by the true labels, which the model has not seen:")

@@ -10,7 +10,7 @@ from whoknows.apps.charts import Html, bullets, el, fold, join, lead, note, tabl
 from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.scales import CategoricalScale, scale_of
 from whoknows.insight.summary import Summary
-from whoknows.insight.summary.text import Facts, annotator_name
+from whoknows.insight.summary.text import Facts, annotator_name, region_name
 
 RANKING_PAGE = 25  # rows of the ranking that the script shows at a time
 MAX_RANKED = 2_000  # annotators in the ranking; the rest is in annotators.csv
@@ -52,16 +52,7 @@ def _lead(summary: Summary, scale: CategoricalScale) -> Html:
             *last,
             f" {scale.words['worst']}.",
         ]
-    varying, n = sum(profile["varies"] for profile in summary.profiles), len(summary.profiles)
-    if not varying:
-        return lead(words, " Nobody was found to be much better on some items than on others.")
-    profiled = fmt.counted(n, "annotator")
-    words.append(f" For {varying} of {profiled} with a profile, skill depends on the item.")
-    varies, several = summary.given["varies"], summary.given["members"] is not None
-    if several and not varies:
-        finding = "cannot confirm this yet" if varies is None else "are not predicted better this way"
-        words.append(f" But held-out labels {finding}: treat the regions below with caution.")
-    return lead(words)
+    return lead(words, f" {summary.given['variation']['sentence']}")
 
 
 # --- ranking ---------------------------------------------------------------------------------------
@@ -129,7 +120,7 @@ def _axes(axes: list[Facts]) -> str:
     """What the axes of the map stand for."""
     shares = [f"({fmt.percent(axis['share'])} of the variance)" for axis in axes]
     if axes[0]["share"] and not axes[0]["features"]:
-        first = f"Left to right: the main difference between the texts {shares[0]}"
+        first = f"Left to right: the main difference between the items {shares[0]}"
         return f"{first}; bottom to top: the second {shares[1]}."
     parts = [
         f"{where} mostly {' and '.join(axis['features'][:2])} {share}"
@@ -200,6 +191,8 @@ def _tendency(profile: Facts) -> Html | None:
 def _regions(profile: Facts, scale: CategoricalScale) -> list[Html]:
     if profile["varies"]:
         return [_region(side, profile[side], scale) for side in ("strong", "weak")]
+    if profile["range"] is None:
+        return []
     low, high = (scale.skill(end) for end in profile["range"])
     span = f"{low} on nearly all items" if low == high else f"{low} to {high} on 90% of the items"
     finding = "No region stands out" if profile["uneven"] else "About equally good everywhere"
@@ -208,10 +201,11 @@ def _regions(profile: Facts, scale: CategoricalScale) -> list[Html]:
 
 def _region(side: str, region: Facts, scale: CategoricalScale) -> Html:
     """Conditions, skill, size and examples of a region."""
-    where = [" where ", fmt.listed([el("span", condition, cls="where") for condition in region["where"]])]
-    words = el("p", "Typical words: ", el("i", ", ".join(region["words"]))) if region["words"] else None
-    if not region["where"]:  # features derived from texts have no readable names
-        where, words = [" on some texts"], words or el("p", "No words stand out.")
+    where: Any = f" {region_name(region)}"
+    words = None
+    if region["where"]:
+        where = [" where ", fmt.listed([el("span", condition, cls="where") for condition in region["where"]])]
+        words = el("p", "Typical words: ", el("i", ", ".join(region["words"]))) if region["words"] else None
     own = f"{fmt.counted(region['n_labels'], 'own label')} there"
     if region["agreement"] is not None:
         own += f", {fmt.percent(region['agreement'])} of them equal to the consensus"
@@ -323,10 +317,9 @@ def _short(value: float | None) -> str:
 
 
 def _copying(facts: Facts) -> Iterator[Html]:
-    n = facts["n_suspects"]
-    tested = f"{fmt.counted(facts['n_pairs'], 'pair')}, compared on {fmt.counted(facts['n_items'], 'item')}"
-    if not n:
-        yield el("p", f"None of {tested}, agrees more than their expertise explains.")
+    compared = f" They were compared on {fmt.counted(facts['n_items'], 'item')}."
+    if not facts["n_suspects"]:
+        yield el("p", facts["finding"], compared)
         return
     suspects = zip(*facts["suspects"].values(), strict=True)
     rows = [
@@ -339,6 +332,6 @@ def _copying(facts: Facts) -> Iterator[Html]:
         )
         for first, second, common, observed, expected, wrong, p in suspects
     ]
-    found = f"{fmt.whole(n)} of {tested}, {'agrees' if n == 1 else 'agree'}"
     head = ("pair", "same label", "expected", "shared mistakes", "adjusted p")
+    found = f"{facts['finding']}{compared} {facts['caveat']}"
     yield fmt.template("copying.html", found=found, pairs=table(head, rows, (1, 2, 3, 4)))

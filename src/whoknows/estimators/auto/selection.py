@@ -299,7 +299,8 @@ class Selection:
         yield from self._graph()
         if self.varies is not None:
             gain, error = self.varying
-            finding = "it does depend on x" if self.varies else "no clear evidence that it depends on x"
+            signs = "some signs" if gain > error else "no clear evidence"
+            finding = "it does depend on x" if self.varies else f"{signs} that it depends on x"
             change = f"{'gains' if gain > 0 else 'loses'} {abs(gain):.3f} (standard error {error:.3f})"
             yield f"Expertise that depends on x {change} in held-out log-likelihood per item: {finding}."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any
 
@@ -14,10 +15,10 @@ from sklearn.tree import DecisionTreeRegressor
 from whoknows._array import Array, Rows, segment_sum
 from whoknows.data.vocabulary import codes_of, elements
 from whoknows.estimators.inputs.preprocessing import share_one_unit
-from whoknows.insight.agreement import krippendorff_alpha
+from whoknows.insight.coefficients import krippendorff_alpha
 from whoknows.insight.summary.fitted import FittedModel
 from whoknows.insight.summary.items import ItemDescriptions
-from whoknows.insight.summary.text import Facts, Table, amounts, is_text_feature, json_ids, three_digits
+from whoknows.insight.summary.text import Facts, Table, amounts, json_ids, opaque_names, three_digits
 
 MAX_PROFILES = 40
 ENDS = 15  # of a longer ranking: so many profiles from the top and the bottom, the rest by number of labels
@@ -81,8 +82,8 @@ class ItemMap:
     xy : (n_drawn, 2)
         Between 0 and 1.
     axes : list of facts
-        Share of the variance along each axis, and the features with the largest weights; none if they are
-        derived from texts.
+        Share of the variance along each axis, and the features with the largest weights; none if their
+        names mean nothing to a reader.
     annotators : (n_shown,)
         Annotators that are shown.
     skill : (n_drawn, n_shown)
@@ -132,9 +133,10 @@ def project(X: Array, features: Sequence[str]) -> tuple[Array, list[Facts]]:
     pca = PCA(size, svd_solver="randomized", random_state=0)
     with np.errstate(invalid="ignore"):  # all items equal: no variance
         xy = pca.fit_transform(Z)
+    opaque = opaque_names(features)
     heaviest = np.argsort(-np.abs(pca.components_), kind="stable")[:, :3]
     axes: list[Facts] = [
-        {"share": share, "features": _readable([features[j] for j in heavy])}
+        {"share": share, "features": _readable([features[j] for j in heavy], opaque)}
         for share, heavy in zip(pca.explained_variance_ratio_, heaviest, strict=True)
     ]
     if size < 2:  # one component: the other axis only separates the dots
@@ -143,9 +145,9 @@ def project(X: Array, features: Sequence[str]) -> tuple[Array, list[Facts]]:
     return _between_0_and_1(xy), axes
 
 
-def _readable(features: list[str]) -> list[str]:
-    """Names that mean something to a reader: all, or none if some are derived from texts."""
-    return [] if any(map(is_text_feature, features)) else features
+def _readable(features: list[str], opaque: AbstractSet[str]) -> list[str]:
+    """Names that mean something to a reader: all, or none if some do not."""
+    return features if opaque.isdisjoint(features) else []
 
 
 def _between_0_and_1(xy: Array) -> Array:
@@ -161,18 +163,29 @@ def _between_0_and_1(xy: Array) -> Array:
 
 
 class Regions:
-    """Finds the strong and the weak region of annotators, from the items on a map."""
+    """Finds the strong and the weak region of annotators, from the items on a map; none unless ``shown``."""
 
     def __init__(
-        self, fit: FittedModel, item_map: ItemMap, descriptions: ItemDescriptions, features: Sequence[str]
+        self,
+        fit: FittedModel,
+        item_map: ItemMap,
+        descriptions: ItemDescriptions,
+        features: Sequence[str],
+        shown: bool,
     ) -> None:
+        self.shown = shown
         self.fit, self.descriptions, self.features = fit, descriptions, features
         self.rows, self.X = item_map.rows, item_map.X
         self.annotators, self.skill = item_map.annotators, item_map.skill
-        self.candidates = related_features(self.X, self.skill)
+        self.candidates, self.opaque = related_features(self.X, self.skill), opaque_names(features)
 
     def of(self, place: int) -> Facts:
-        """Regions of the annotator at a position of ``annotators``, or that skill does not vary."""
+        """Regions of the annotator at a position of ``annotators``, or that skill does not vary.
+
+        The range is None where it is not known whether skill varies at all.
+        """
+        if not self.shown:
+            return {"varies": False, "uneven": False, "range": None, "strong": None, "weak": None}
         skill = self.skill[:, place]
         spread = [float(value) for value in np.quantile(skill, [0.05, 0.95])]
         uneven = self.fit.skills_differ(*spread)
@@ -199,7 +212,7 @@ class Regions:
         agreement = np.bincount(own_leaf, self.fit.agrees[own], len(mean)) / np.where(n_own, n_own, np.nan)
         return {
             side: self._describe(leaf == each, skill, order)
-            | {"where": conditions(tree.tree_, int(each), names)}
+            | {"where": conditions(tree.tree_, int(each), names, self.opaque)}
             | {"n_labels": n_own[each], "agreement": agreement[each]}
             for side, each, order in (("strong", strong, -1), ("weak", weak, 1))
         }
@@ -241,8 +254,8 @@ class Regions:
         return [words[j] for j in np.argsort(-score, kind="stable")[:TYPICAL_WORDS] if score[j] > MIN_SCORE]
 
 
-def conditions(tree: Any, leaf: int, names: Sequence[str]) -> list[str]:
-    """Conditions of a leaf of a tree: "radius > 15.2", "3 < age ≤ 7"; none for features of texts."""
+def conditions(tree: Any, leaf: int, names: Sequence[str], opaque: AbstractSet[str]) -> list[str]:
+    """Conditions of a leaf of a tree: "radius > 15.2", "3 < age ≤ 7"; none with names that are opaque."""
     limits: dict[int, tuple[float, float]] = {}
     children = np.array([tree.children_left, tree.children_right])
     node = leaf
@@ -251,7 +264,7 @@ def conditions(tree: Any, leaf: int, names: Sequence[str]) -> list[str]:
         low, high = limits.get(tree.feature[node], (-np.inf, np.inf))
         threshold = float(tree.threshold[node])
         limits[tree.feature[node]] = (max(low, threshold), high) if is_right else (low, min(high, threshold))
-    if any(is_text_feature(names[j]) for j in limits):  # words and examples describe the region then
+    if not opaque.isdisjoint(names[j] for j in limits):  # words and examples describe the region then
         return []
     return [_condition(names[j], *between) for j, between in reversed(limits.items())]
 

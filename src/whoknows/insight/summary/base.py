@@ -17,6 +17,7 @@ from whoknows.insight.summary.text import Facts
 
 ANSWERS = 8_000_000  # items × annotators × members × classes at which skill is computed
 MIN_ITEMS = 500  # items in any case
+FEATURE_ITEMS = 5_000  # on which a feature must vary to count
 BINS = 10  # of a histogram
 
 
@@ -30,6 +31,8 @@ class FittedData:
         As passed by the user.
     annotations : Annotations
         In the codes of the model: annotators as in ``annotators_``, labels as in ``classes_``.
+    is_gold : bool array of shape (n_items,)
+        Items whose truth is known.
     n_items, n_annotators : int
     n_members : int
         Number of models that are averaged.
@@ -49,6 +52,7 @@ class FittedData:
         self.model, self.X = model, X
         self.annotations = annotations.recode(model.annotators_, labels)
         self.n_items, self.n_annotators = self.annotations.shape
+        self.is_gold = np.zeros(self.n_items, dtype=bool)
         self.n_members = len(getattr(model, "pairs_", [model]))
         self.n_outcomes = len(getattr(model, "classes_", [model]))
 
@@ -64,6 +68,12 @@ class FittedData:
     def feature_array(self, rows: Rows | None = None) -> Array:
         """Features of some or all items as an array: (n_rows, n_features)."""
         return np.asarray(self.X if rows is None else _safe_indexing(self.X, rows), dtype=float)
+
+    @cached_property
+    def has_features(self) -> bool:
+        """Whether any feature varies: a column of zeros stands for items without features."""
+        X = self.feature_array(self.sample(FEATURE_ITEMS))
+        return bool((X[:1] != X).any())
 
     def sample(self, n: int, among: Rows | None = None) -> Rows:
         """At most n items in order, drawn at random, the same ones every time."""

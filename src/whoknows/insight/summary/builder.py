@@ -20,11 +20,13 @@ from whoknows.insight.summary.annotators import (
     profiled_annotators,
     profiles,
 )
+from whoknows.insight.summary.calibration import calibration
 from whoknows.insight.summary.fitted import FittedModel, fitted_model
 from whoknows.insight.summary.item_list import item_list
 from whoknows.insight.summary.items import ItemDescriptions, question_facts, review_lists
 from whoknows.insight.summary.summary import Summary
 from whoknows.insight.summary.text import Facts, Table, count, json_ids, json_value, thousands
+from whoknows.insight.summary.variation import variation
 
 MAX_FEATURE_NAMES = 200
 FEW_LABELS = 5  # of an annotator
@@ -95,7 +97,9 @@ def summarize(
     """
     fit = fitted_model(model, X, y)
     descriptions = ItemDescriptions(fit.annotations.items.tolist(), ids, text, images)
-    gold = None if gold is None else fit.check_gold(gold)
+    if gold is not None:
+        gold = fit.check_gold(gold)
+        fit.is_gold = np.isfinite(gold)
     sections = {}
     for name, facts in _sections(fit, descriptions, _feature_names(fit, features), gold, costs, notes):
         sections[name] = facts
@@ -113,17 +117,21 @@ def _sections(
     notes: Sequence[str],
 ) -> Iterator[tuple[str, Any]]:
     """Compute the fields of a `Summary` one by one."""
-    yield "given", json_value(overview(fit, gold, notes, features))
+    whether_it_varies = variation(fit)
+    yield "given", json_value(overview(fit, notes, features) | {"variation": whether_it_varies})
     consensus = {"item": descriptions.ids, **fit.consensus_columns()}
+    if fit.is_gold.any():
+        consensus["gold"] = fit.is_gold.tolist()
     yield "consensus", consensus
     annotators, order = annotator_table(fit, gold)
     yield "annotators", json_value(annotators)
     item_map = ItemMap(fit, profiled_annotators(fit, order), features)
     yield "map", json_value(item_map.facts(fit, descriptions, consensus))
-    regions = Regions(fit, item_map, descriptions, features)
+    regions = Regions(fit, item_map, descriptions, features, shown=whether_it_varies["regions"])
     yield "profiles", json_value(profiles(fit, item_map, regions, annotators, order))
     overruled, review = review_lists(fit, descriptions, consensus)
-    yield "answer", json_value(_vote_facts(fit) | fit.consensus_facts() | {"overruled": overruled})
+    answer = _vote_facts(fit) | fit.consensus_facts()
+    yield "answer", json_value(answer | {"overruled": overruled, "calibration": calibration(fit)})
     yield "adjudicate", json_value(review)
     yield "agreement", json_value(agreement_facts(fit))
     yield "ask", json_value(question_facts(fit, descriptions, costs))
@@ -176,7 +184,7 @@ def _vote_facts(fit: FittedModel) -> Facts:
 # --- overview ---------------------------------------------------------------------------------------
 
 
-def overview(fit: FittedModel, gold: Array | None, notes: Sequence[str], features: Sequence[str]) -> Facts:
+def overview(fit: FittedModel, notes: Sequence[str], features: Sequence[str]) -> Facts:
     """Counts, coverage, warnings and settings."""
     annotations = fit.annotations
     per_annotator = annotations.labels_per_annotator[annotations.labels_per_annotator > 0]
@@ -189,7 +197,7 @@ def overview(fit: FittedModel, gold: Array | None, notes: Sequence[str], feature
         "n_labels": annotations.n_annotations,
         # A single column of zeros stands for items without features.
         "n_features": len(features) if len(features) > 1 else int(fit.feature_array().any()),
-        "n_gold": 0 if gold is None else int(np.isfinite(gold).sum()),
+        "n_gold": int(fit.is_gold.sum()),
         "classes": fit.classes,
         "coverage": _coverage(annotations.labels_per_item),
         "labels_per_annotator": spread,
@@ -275,7 +283,6 @@ def _settings(model: Any) -> Facts:
         "graph": list(dict.fromkeys(graph for graph in graphs if graph)),
         "chosen": [] if selection is None else list(selection.sentences()),
         "members": None if selection is None else _members(selection),
-        "varies": None if selection is None else selection.varies,
     }
 
 

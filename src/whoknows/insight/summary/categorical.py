@@ -18,7 +18,7 @@ from whoknows.data.vocabulary import Ids, codes_of, elements, show
 from whoknows.estimators.ask.suggestions import Suggestions
 from whoknows.estimators.baselines.two_step import votes
 from whoknows.estimators.inputs.training_data import gold_codes, with_classes_of
-from whoknows.insight.agreement import Level, fleiss_kappa, percent_agreement
+from whoknows.insight.coefficients import Level, fleiss_kappa, percent_agreement
 from whoknows.insight.pairwise import copying_suspects, pairwise_agreement
 from whoknows.insight.summary.base import BINS, FittedData
 from whoknows.insight.summary.text import (
@@ -26,6 +26,7 @@ from whoknows.insight.summary.text import (
     Table,
     annotator_name,
     class_columns,
+    copying_finding,
     count,
     json_ids,
     percent,
@@ -86,6 +87,7 @@ class CategoricalFit(FittedData):
     level: ClassVar[Level] = "nominal"
     sign = 1
     pair_measure = "Cohen's kappa"
+    left_out_event = f"Left-out labels agree with a consensus of at least {percent(CERTAIN)} probability"
 
     # --- consensus ---------------------------------------------------------------------------------
 
@@ -224,14 +226,28 @@ class CategoricalFit(FittedData):
         rows = self.sample(self.affordable(COPYING_ITEMS), among=several)
         suspects = copying_suspects(self.annotations[rows], self.posterior[rows], self.skill(rows))
         columns = ("first", "second", "n_items", "observed", "expected", "mistakes", "p_adjusted")
-        return {
+        facts = {
             "n_suspects": len(suspects),
             "n_pairs": suspects.n_tested,
             "n_items": len(rows),
             "suspects": {name: json_ids(getattr(suspects, name)[:MAX_SUSPECTS]) for name in columns},
         }
+        return facts | {"finding": copying_finding(facts), "caveat": suspects.caveat}
 
     # --- items -------------------------------------------------------------------------------------
+
+    def left_out(
+        self, rows: Rows, others: Annotations, annotations: Annotations, left: Rows
+    ) -> tuple[Array, Array, Array]:
+        """Stated probability of a consensus without some labels, and expected and actual agreement of these.
+
+        ``others`` are the annotations of these items without the labels ``left``, one per item at most.
+        """
+        item, annotator = annotations.item[left], annotations.annotator[left]
+        posterior = self.model.posterior(self.features(rows), others)[item]
+        stated, right = posterior.max(axis=1), self.skill(rows)[item, annotator]
+        expected = stated * right + (1 - stated) * (1 - right) / (self.n_outcomes - 1)
+        return stated, expected, (annotations.label[left] == posterior.argmax(axis=1)).astype(float)
 
     def suggest(self, rows: Rows, n: int, costs: Any) -> Suggestions:
         """Choose by the model's own `suggest`."""

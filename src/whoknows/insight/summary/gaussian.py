@@ -8,16 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whoknows._array import Array, Rows, segment_sum
+from whoknows.data.annotations import Annotations
 from whoknows.estimators.ask.suggestions import Suggestions, check_costs
 from whoknows.estimators.inputs.training_data import gold_numbers
-from whoknows.insight.agreement import Level
+from whoknows.insight.coefficients import Level
 from whoknows.insight.pairwise import pairwise_correlation
 from whoknows.insight.summary.base import BINS, FittedData
-from whoknows.insight.summary.text import Facts, Table, amounts, three_digits
+from whoknows.insight.summary.text import Facts, Table, amounts, percent, three_digits
 
 OVERRULED_STDS = 2.0  # distance of a mean from the consensus, in standard deviations
 ERROR_RATIO = 1.3  # ratio of typical errors worth a mention
 ERROR_ITEMS = 1_000  # that a typical error is averaged over
+COVERAGE, LIMIT = 0.9, 1.645  # of an interval, and half its width in standard deviations
 QUARTILES = [0.0, 0.25, 0.5, 0.75, 1.0]
 
 
@@ -28,6 +30,7 @@ class GaussianFit(FittedData):
     level: ClassVar[Level] = "interval"
     sign = -1
     pair_measure = "correlation"
+    left_out_event = f"Left-out labels lie in the {percent(COVERAGE)} interval predicted for them"
     pair_values = staticmethod(pairwise_correlation)
 
     # --- consensus ---------------------------------------------------------------------------------
@@ -120,6 +123,17 @@ class GaussianFit(FittedData):
         return [low, high] if high > low else [low, low + max(abs(low), 1.0)]
 
     # --- items -------------------------------------------------------------------------------------
+
+    def left_out(
+        self, rows: Rows, others: Annotations, annotations: Annotations, left: Rows
+    ) -> tuple[Array, Array, Array]:
+        """Whether labels lie in their 90 % interval without them; numbers have no stated probability."""
+        item, annotator = annotations.item[left], annotations.annotator[left]
+        mean, std = self.model.posterior(self.features(rows), others)
+        predicted = mean[item] + self.model.annotator_bias_[annotator]
+        width = LIMIT * np.sqrt(std[item] ** 2 + self.skill(rows)[item, annotator] ** 2)
+        inside = np.abs(annotations.labels[annotations.label[left]] - predicted) <= width
+        return np.full(len(left), np.nan), np.full(len(left), COVERAGE), inside.astype(float)
 
     def suggest(self, rows: Rows, n: int, costs: Any) -> Suggestions:
         """I(z; y) = ½ log₂(1 + var z / σ²) for Gaussian truth and labels; at most one label per item."""

@@ -123,16 +123,16 @@ def _most_overruled(fit: FittedModel) -> Rows:
 
 
 def _least_certain(fit: FittedModel) -> Rows:
-    """Labelled items with an uncertain consensus, or a few of the least certain."""
-    labelled = np.flatnonzero(fit.annotations.labelled)
+    """Labelled items with an uncertain consensus, or a few of the least certain; none with known truth."""
+    labelled = np.flatnonzero(fit.annotations.labelled & ~fit.is_gold)
     rows = labelled[np.argsort(-fit.uncertainty[labelled], kind="stable")][:MAX_REVIEW]
     return rows[: max(int(fit.is_uncertain[rows].sum()), MIN_REVIEW)]
 
 
 def _most_disputed(fit: FittedModel) -> Rows:
-    """Items whose labels disagree most, those with most labels first."""
+    """Items whose labels disagree most, those with most labels first; none whose truth is known."""
     n = fit.annotations.labels_per_item
-    several = np.flatnonzero(n > 1)
+    several = np.flatnonzero((n > 1) & ~fit.is_gold)
     disagreement = fit.disagreement[several]
     order = np.lexsort((-n[several], -disagreement))
     return several[order[disagreement[order] > 0]][:MAX_REVIEW]
@@ -151,7 +151,9 @@ def item_details(
         own_skill = skill[i, annotators]
         verdict = {name: consensus[name][row] for name in VERDICT if name in consensus}
         case = descriptions.describe(row) | verdict | _voices(fit, own_skill, annotators, labels) | prediction
-        if fit.overruled[row]:
+        if fit.is_gold[row]:
+            case |= {"gold": True, "why": "The truth of this item is known (gold)."}
+        elif fit.overruled[row]:
             case["why"] = " ".join(fit.explanation(row, case, own_skill, annotators, labels))
         details[row] = case
     return details
@@ -170,20 +172,33 @@ def _voices(fit: FittedModel, skill: Array, annotators: Any, labels: Any) -> Fac
 
 
 def question_facts(fit: FittedModel, descriptions: ItemDescriptions, costs: Any) -> Facts:
-    """Labels with the highest expected information per cost."""
-    pool = np.argsort(-fit.entropy, kind="stable")[: fit.affordable(QUESTION_POOL)]
-    chosen = fit.suggest(np.sort(pool), N_QUESTIONS, costs)
-    row_of = dict(zip(fit.annotations.items[pool].tolist(), pool.tolist(), strict=True))
-    annotators = json_ids(chosen.annotator)
-    columns = (chosen.item.tolist(), annotators, chosen.information.tolist(), chosen.cost.tolist())
+    """Labels with the highest expected information per cost; none about items whose truth is known."""
+    order = np.argsort(-fit.entropy, kind="stable")
+    pool = order[~fit.is_gold[order]][: fit.affordable(QUESTION_POOL)]
+    questions: list[Facts] = []
+    why = "the truth of every item is known"
+    if len(pool):
+        questions, why = _questions(fit, descriptions, np.sort(pool), costs)
     return {
-        "questions": [
-            descriptions.describe(row_of[item]) | {"annotator": annotator, "information": bits, "cost": cost}
-            for item, annotator, bits, cost in zip(*columns, strict=True)
-        ],
-        "by_annotator": dict(Counter(map(str, annotators)).most_common()),
+        "questions": questions,
+        "by_annotator": dict(Counter(str(each["annotator"]) for each in questions).most_common()),
         "n_candidates": len(pool),
         "n_items": fit.n_items,
         "costs_given": costs is not None,
-        "why_no_more": chosen.why,
+        "why_no_more": why,
     }
+
+
+def _questions(
+    fit: FittedModel, descriptions: ItemDescriptions, pool: Rows, costs: Any
+) -> tuple[list[Facts], str]:
+    """Choose labels about some items; and why there are no more."""
+    chosen = fit.suggest(pool, N_QUESTIONS, costs)
+    row_of = dict(zip(fit.annotations.items[pool].tolist(), pool.tolist(), strict=True))
+    annotators = json_ids(chosen.annotator)
+    columns = (chosen.item.tolist(), annotators, chosen.information.tolist(), chosen.cost.tolist())
+    questions = [
+        descriptions.describe(row_of[item]) | {"annotator": annotator, "information": bits, "cost": cost}
+        for item, annotator, bits, cost in zip(*columns, strict=True)
+    ]
+    return questions, chosen.why

@@ -8,16 +8,20 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from whoknows.data.errors import InputError
+from whoknows.insight.pairwise import LOOK_FIRST
 from whoknows.insight.summary.text import (
     Facts,
     Table,
     annotator_name,
+    copying_finding,
     count,
     item_name,
     percent,
+    region_name,
     thousands,
     three_digits,
 )
+from whoknows.insight.summary.variation import upgraded
 
 FORMAT = 1
 NAMED = 3  # classes named, and annotators at either end of the ranking
@@ -30,12 +34,15 @@ class Summary:
     Attributes
     ----------
     given : dict
-        The data and the model: counts, coverage, warnings, settings chosen and why.
+        The data and the model: counts, coverage, warnings, settings chosen and why; ``variation``: whether
+        expertise depends on the item, and the evidence.
     answer : dict
-        Certainty of the consensus, class balance, which votes are overruled and why.
+        Certainty of the consensus, class balance, which votes are overruled and why; ``calibration``: whether
+        left-out labels agree with the consensus as often as the model expects.
     consensus : dict of lists
         One row per item: item, consensus, confidence, n_labels, vote, overruled, and p_… for each class or,
-        for numbers, std. ``vote`` is None if the labels have no majority.
+        for numbers, std. ``vote`` is None if the labels have no majority. ``gold`` marks items whose truth is
+        known, if there are any.
     annotators : dict of lists
         One row per annotator, best first: annotator, n_labels, expertise, low, high,
         agreement_with_consensus, and more where known.
@@ -90,6 +97,7 @@ class Summary:
         missing = [each.name for each in fields(cls) if each.name not in record]
         if missing:
             raise InputError(f"This summary is incomplete: {', '.join(missing)} is missing. Fit again.")
+        _complete(record)
         return cls(**{each.name: record[each.name] for each in fields(cls)})
 
     def lines(self) -> list[str]:
@@ -102,6 +110,14 @@ class Summary:
             *_agreement_lines(self.agreement),
             *_question_lines(self.ask["questions"]),
         ]
+
+
+def _complete(record: Facts) -> None:
+    """Add what summaries of version 0.1 lack."""
+    record["given"].setdefault("variation", upgraded(record["given"]))
+    copying = record["agreement"].get("copying")
+    if copying and "finding" not in copying:
+        copying |= {"finding": copying_finding(copying), "caveat": LOOK_FIRST}
 
 
 # --- lines ------------------------------------------------------------------------------------------
@@ -162,16 +178,8 @@ def _annotator_lines(summary: Summary) -> Iterator[str]:
 
 def _variation_lines(summary: Summary) -> Iterator[str]:
     """Whether skill depends on the item, and the annotators for whom it does so most."""
-    varies = summary.given["varies"]
+    yield summary.given["variation"]["sentence"]
     varying = [profile for profile in summary.profiles if profile["varies"]]
-    if varies is None and summary.given["members"] is not None:
-        yield "There are too few labels to tell whether anyone is better on some items than on others."
-        return
-    if varies is False or not (varies or varying):
-        yield "There is no sign that anyone is better on some items than on others."
-        return
-    if varies:  # confirmed on held-out labels
-        yield "Annotators are better on some items than on others."
     for profile in sorted(varying, key=_gap)[:NAMED]:
         strong, weak = (_region(side, profile[side], summary) for side in ("strong", "weak"))
         yield f"{annotator_name(profile['annotator'])} is {strong}, {weak}."
@@ -182,13 +190,7 @@ def _gap(profile: Facts) -> float:
 
 
 def _region(side: str, region: Facts, summary: Summary) -> str:
-    if region["words"]:
-        where = f"on texts with the words {', '.join(region['words'])}"
-    elif region["where"]:
-        where = f"where {' and '.join(region['where'])}"
-    else:
-        where = f"on texts such as {', '.join(str(case['item']) for case in region['examples'])}"
-    return f"{side} {where} ({_skill(summary, region['skill'])})"
+    return f"{side} {region_name(region)} ({_skill(summary, region['skill'])})"
 
 
 def _agreement_lines(agreement: Facts) -> Iterator[str]:
@@ -199,12 +201,7 @@ def _agreement_lines(agreement: Facts) -> Iterator[str]:
         )
     copying = agreement.get("copying")
     if copying and copying["n_suspects"]:
-        first, second = (annotator_name(copying["suspects"][side][0]) for side in ("first", "second"))
-        n = copying["n_suspects"]
-        yield (
-            f"{count(n, 'pair')} of annotators {'agrees' if n == 1 else 'agree'} more than their expertise "
-            f"explains, above all {first} and {second}: one may have copied from the other."
-        )
+        yield f"{copying['finding']} {copying['caveat']}"
 
 
 def _question_lines(questions: list[Facts]) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from math import floor, isfinite
 from typing import Any
 
@@ -13,6 +13,8 @@ from whoknows._array import Array
 
 Facts = dict[str, Any]
 Table = dict[str, list[Any]]
+
+MANY_NUMBERED = 50  # features with names such as f0, f1, …: an embedding
 
 
 # --- for JSON ---------------------------------------------------------------------------------------
@@ -107,13 +109,36 @@ def item_name(item: Any) -> str:
     return item if isinstance(item, str) and not item.isdigit() else f"item {item}"
 
 
-def is_text_feature(feature: str) -> bool:
-    """Whether a feature was derived from texts: its name means nothing to a reader.
+def opaque_names(features: Sequence[str]) -> set[str]:
+    """Names that mean nothing to a reader: of features of texts, and of many that are only numbered.
 
-    >>> is_text_feature("text_7"), is_text_feature("text length")
-    (True, False)
+    >>> sorted(opaque_names(["text_7", "text length", "x1", "x2"]))
+    ['text_7']
+    >>> len(opaque_names(["age", *(f"f{j}" for j in range(384))]))
+    384
     """
-    return re.fullmatch(r"text_\d+", feature) is not None
+    stem = {name: name.rstrip("0123456789") for name in features}
+    sizes = Counter(stem[name] for name in features if stem[name] != name)
+    return {name for name in features if stem[name] == "text_" or sizes[stem[name]] >= MANY_NUMBERED}
+
+
+def copying_finding(facts: Facts) -> str:
+    """Say how many pairs of annotators agree more than expected, and name the first."""
+    n, tested = facts["n_suspects"], f"{count(facts['n_pairs'], 'pair')} of annotators"
+    if not n:
+        return f"None of {tested} agrees more than their expertise explains."
+    first = " and ".join(annotator_name(facts["suspects"][side][0]) for side in ("first", "second"))
+    agree, which = ("agrees", ": ") if n == 1 else ("agree", ", above all ")
+    return f"{thousands(n)} of {tested} {agree} more than their expertise explains{which}{first}."
+
+
+def region_name(region: Facts) -> str:
+    """Say where an annotator is strong or weak: by words, by conditions on features, or by typical items."""
+    if region["words"]:
+        return f"on texts with the words {', '.join(region['words'])}"
+    if region["where"]:
+        return f"where {' and '.join(region['where'])}"
+    return f"on items such as {', '.join(str(case['item']) for case in region['examples'])}"
 
 
 def percent(share: float, places: int = 0) -> str:

@@ -362,7 +362,7 @@ class Agreement:
         yield from [*lines[:_SHOWN], "  …", *lines[_SHOWN:]] if many else lines
 
 
-def agreement_table(annotations: Annotations) -> Agreement:
+def agreement(annotations: Annotations) -> Agreement:
     """Agreement overall, of each annotator and of each pair, to print and read.
 
     Parameters
@@ -377,8 +377,8 @@ def agreement_table(annotations: Annotations) -> Agreement:
     Examples
     --------
     >>> from whoknows import Annotations
-    >>> from whoknows.insight import agreement_table
-    >>> agreement_table(Annotations.from_matrix([[0, 0], [1, 1], [0, 1], [1, 1]]))
+    >>> from whoknows.insight import agreement
+    >>> agreement(Annotations.from_matrix([[0, 0], [1, 1], [0, 1], [1, 1]]))
     Agreement(percent=0.750, fleiss=0.467, alpha=0.533)
     """
     counts = np.bincount(annotations.label, minlength=annotations.n_classes)
