@@ -162,3 +162,27 @@ def test_items_of_less_precision_are_seen_in_double():
     assert known.truth_features(X.astype(np.float32)).dtype == np.float64
     assert scaled(known.scale, X.astype(np.float32)).dtype == np.float32
     np.testing.assert_allclose(known.truth_features(X.astype(np.float32)), known.truth_features(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("settings", [{}, {"truth": "id", "standardize": False}, {"solver": "em"}], ids=str)
+def test_constant_columns_change_nothing(settings):
+    def with_constants(X):
+        constant = np.ones((len(X), 1))
+        return np.hstack([7.3 * constant] * 50 + [X] + [-0.1 * constant] * 47)
+
+    few, new = X[:, [0, 2, 5]], np.random.default_rng(1).normal(size=(40, 3))
+    alone = CrowdClassifier(map="linear", **settings).fit(few, Y)
+    beside = CrowdClassifier(map="linear", **settings).fit(with_constants(few), Y)
+    np.testing.assert_allclose(
+        beside.predict_proba(with_constants(new)), alone.predict_proba(new), rtol=0, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        beside.expertise(with_constants(new)), alone.expertise(new), rtol=0, atol=1e-12
+    )
+    np.testing.assert_allclose(beside.coef_[:, 50:53], alone.coef_, atol=1e-12)
+    assert not beside.coef_[:, :50].any()
+
+
+def test_constant_columns_alone_are_no_features():
+    model = CrowdClassifier(map="linear").fit(np.ones((N, 3)), Y)
+    assert len(np.unique(model.predict_proba(np.ones((4, 3))), axis=0)) == 1

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from whoknows._array import Array, Rows, doubles
+from whoknows._threads import one_thread
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing
 from whoknows.estimators.inputs.resolve import resolve_annotators, resolve_regression, resolve_truth
@@ -67,6 +68,7 @@ class PreparedModel:
         """Whether items have features only all together: they are coupled, or the graph places no others."""
         return self.model.truth.needs_all or not self.preprocessing.places_new
 
+    @one_thread()
     def items(self, X: Array, data: TrainingData | None = None, like: Items | None = None) -> Items:
         """Return the features of validated X, with what else is known of the items.
 
@@ -132,6 +134,7 @@ def prepare_regressor(settings: Any, X: Array, data: TrainingData) -> PreparedMo
     return replace(prepared, units=label_units(data))
 
 
+@one_thread()
 def _prepare(
     settings: Any, X: Array, annotations: Annotations, model: Model, preprocessing: Preprocessing | None
 ) -> PreparedModel:

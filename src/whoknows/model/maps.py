@@ -58,18 +58,22 @@ class Map(Settings, ABC):
 
 @dataclass
 class LinearMap(Map):
-    """x / √D: coefficients can be expressed in the units of x."""
+    """x / √D, D the number of columns that vary: coefficients can be expressed in the units of x.
+
+    Constant columns are left out: they say nothing that the intercept does not.
+    """
 
     def prepare(
         self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
     ) -> LinearFeatures:
         """Return a scaled identity, or the principal axes if only some features may lead."""
-        D = sample.shape[1]
-        if leading is None or leading >= D:
-            return LinearFeatures(np.eye(D) / np.sqrt(D))
-        centred = sample - sample.mean(axis=0)
-        axes = scipy.linalg.eigh(centred.T @ centred)[1][:, ::-1]
-        return LinearFeatures(axes / np.sqrt(D))
+        varies = np.ptp(sample, axis=0) > 0
+        D = int(varies.sum())
+        axes = np.eye(len(varies))[:, varies]
+        if leading is not None and leading < D:
+            centred = sample - sample.mean(axis=0)
+            axes = scipy.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :D]
+        return LinearFeatures(axes / np.sqrt(max(D, 1)))
 
 
 @dataclass(frozen=True)
