@@ -30,14 +30,14 @@ BIAS = np.array([0.8, -0.5, 0.0, -0.3])  # they sum to 0: a bias of all is the t
 SIGMA = np.array([0.3, 0.6, 1.2, 0.5])
 
 
-def wave_world(n_items=300, share=0.7, seed=0):
+def wave_world(n_items=300, share=0.7, seed=0, bias=BIAS):
     """z = sin plus noise of 0.3; the last annotator is precise where x₀ > 0 and hopeless elsewhere."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_items, 2))
     z = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1] + 0.3 * rng.normal(size=n_items)
     sigma = np.tile(SIGMA, (n_items, 1))
     sigma[:, 3] = np.where(X[:, 0] > 0, 0.15, 1.5)
-    y = z[:, None] + BIAS + sigma * rng.normal(size=sigma.shape)
+    y = z[:, None] + bias + sigma * rng.normal(size=sigma.shape)
     y[rng.random(y.shape) >= share] = np.nan
     return X, y, z
 
@@ -127,10 +127,11 @@ class TestWhatIsLearnt:
 
 class TestUncertainty:
     def test_nine_of_ten_truths_lie_in_the_ninety_percent_interval(self):
+        """Over worlds whose biases come from the prior: a bias of all annotators shifts all items at once."""
         inside_new, inside_labelled = [], []
         half = norm.ppf(0.95)
-        for seed in range(5):
-            X, y, z = wave_world(seed=seed)
+        for seed in range(16):
+            X, y, z = wave_world(seed=seed, bias=0.6 * np.random.default_rng(seed).normal(size=4))
             new, _, truth = wave_world(1000, seed=100 + seed)
             model = CrowdRegressor().fit(X, y)
             mean, std = model.predict(new, return_std=True)
@@ -213,11 +214,16 @@ class TestScore:
         assert model.score(X, z) == pytest.approx(1 - residual.var() / z.var(), abs=0.01)
 
     def test_annotations_are_scored_by_their_log_density(self, wave):
-        """One label: N(y; E z + b, Var z + σ²)."""
+        """One label: N(y; E z + b, Var(z + b) + σ²)."""
         model = wave[-1]
+        pair = model._pair
+        state, x_truth = pair.solution.truth, pair.prepared.items(np.array([[0.4, -1.1]])).X_truth
+        n = x_truth.shape[1]
+        of_bias = state.joint[n + 1, n + 1] + 2 * x_truth[0] @ state.joint[:n, n + 1]
         x, y = [[0.4, -1.1]], np.array([[np.nan, 0.7, np.nan, np.nan]])
         (mean,), (std,) = model.predict(x, return_std=True)
-        spread = np.hypot(std, model.annotator_scale(x)[0, 1])
+        units = model._pair.prepared.units.scale
+        spread = np.sqrt(std**2 + units**2 * of_bias + model.annotator_scale(x)[0, 1] ** 2)
         assert model.score(x, y) == pytest.approx(norm(mean + model.annotator_bias_[1], spread).logpdf(0.7))
 
     def test_the_score_prefers_the_right_model(self):

@@ -375,3 +375,75 @@ def test_settings_that_mean_nothing_are_refused():
 def test_unprepared_truth_says_so():
     with pytest.raises(RuntimeError, match="call prepare"):
         LinearTruth().precision  # noqa: B018
+
+
+# --- biases integrated out ----------------------------------------------------------------------------
+
+
+def dense(truth, piece, theta, noise, features, labels):
+    """Mean and covariance of ω, b and z given labels (i, t, y), and log p(labels): dense Gaussian algebra."""
+    (n, p), R = features.shape, np.linalg.inv(truth.precision)
+    prior = np.zeros((p + T + n, p + T + n))
+    prior[:p, :p], prior[p : p + T, p : p + T] = R, piece.bias_variance * np.eye(T)
+    prior[:p, p + T :] = R @ features.T
+    prior[p + T :, :p] = prior[:p, p + T :].T
+    prior[p + T :, p + T :] = features @ R @ features.T + noise * np.eye(n)
+    sigma, y = piece.scale(theta, features), np.array([y for _, _, y in labels])
+    H, spread = np.zeros((len(y), len(prior))), np.zeros(len(y))
+    for row, (i, t, _) in enumerate(labels):
+        H[row, p + T + i] = 1
+        spread[row] = sigma[i, t] ** 2 + (piece.bias_variance if t < 0 else 0)
+        if t >= 0:
+            H[row, p + t] = 1
+    K = H @ prior @ H.T + np.diag(spread)
+    gain = prior @ H.T @ np.linalg.inv(K)
+    return gain @ y, prior - gain @ H @ prior, multivariate_normal(np.zeros(len(y)), K).logpdf(y)
+
+
+def listed(matrix):
+    return [(i, t, matrix[i, t]) for i, t in np.argwhere(np.isfinite(matrix))]
+
+
+@every_truth
+def test_biases_are_integrated_out_exactly(truth):
+    """Of training items with their labels and with others, of new items, and of a stranger's label."""
+    piece, truth, xi = PIECES["default"], prepared(truth), np.array([-1.1])
+    theta, noise, p = some_theta(piece), np.exp(-1.1), FEATURES.shape[1]
+    theta[-1, -1] = 0.0  # of the population
+    theta[:T, -1] = dense(truth, piece, theta, noise, FEATURES, listed(MATRIX))[0][p : p + T]  # as a fit does
+
+    def evidence(features, labels):
+        item, annotator, y = map(np.array, zip(*labels, strict=True))
+        levels, code = np.unique(y, return_inverse=True)
+        codes = (item.astype(np.int32), annotator.astype(np.int32), code.astype(np.int32))
+        said = Annotations(*codes, np.arange(len(features)), np.arange(T), levels)
+        return piece.evidence_at(Belief(theta), features, said)
+
+    given = evidence(FEATURES, listed(MATRIX))
+    state = truth.state(xi, truth.posterior(xi, FEATURES, given), given, FEATURES)
+    mean, covariance, _ = dense(truth, piece, theta, noise, FEATURES, listed(MATRIX))
+    again = truth.posterior_at(state, FEATURES, given)
+    np.testing.assert_allclose(state.joint, covariance[: p + T, : p + T], atol=1e-10)
+    np.testing.assert_allclose(again.mean, mean[p + T :], atol=1e-10)
+    np.testing.assert_allclose(again.variance, np.diag(covariance)[p + T :], atol=1e-10)
+
+    features = np.vstack([FEATURES, [0.3, -0.8, 1.0]])
+    for i, now in ((0, [(2, 0.9)]), (1, [(0, 0.1), (-1, 1.5)]), (N, [(0, 0.4), (3, -2.0), (-1, 0.7)])):
+        others = [label for label in listed(MATRIX) if label[0] != i]
+        before = dense(truth, piece, theta, noise, features, others)
+        after = dense(truth, piece, theta, noise, features, others + [(i, t, y) for t, y in now])
+        own = evidence(features[[i]], [(0, t, y) for t, y in now])
+        found = truth.posterior_at(state, features[[i]], own)
+        assert found.mean[0] == pytest.approx(after[0][p + T + i], abs=1e-9)
+        assert found.variance[0] == pytest.approx(after[1][p + T + i, p + T + i], abs=1e-9)
+        assert truth.log_density(state, features[[i]], own)[0] == pytest.approx(
+            after[2] - before[2], abs=1e-9
+        )
+
+
+def test_of_very_many_annotators_biases_are_taken_as_estimated(monkeypatch):
+    monkeypatch.setattr("whoknows.model.truth.biases.MOST_BIASES", T - 1)
+    truth, piece, xi = prepared(LinearTruth()), PIECES["default"], np.array([-1.1])
+    given = piece.evidence_at(Belief(some_theta(piece)), FEATURES, Y)
+    state = truth.state(xi, truth.posterior(xi, FEATURES, given), given, FEATURES)
+    assert state.joint is state.evidence.by_annotator is None

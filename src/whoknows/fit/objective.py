@@ -12,6 +12,7 @@ import numpy as np
 from whoknows._array import Array
 from whoknows.fit.items import Items
 from whoknows.model.evidence import Evidence
+from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import Posterior
 from whoknows.model.protocols import AnnotatorModel, CachingAnnotators, TruthModel, supports
 from whoknows.model.settings import NotCompatible
@@ -65,7 +66,8 @@ def e_step(items: Items, model: Model, parameters: Parameters) -> Posterior:
 
 def final_state(items: Items, model: Model, parameters: Parameters) -> tuple[list[Any]]:
     """Return the state of the truth model at the end of a fit, in a list."""
-    evidence = evidence_of(items, model, parameters)
+    belief = Belief(parameters.theta)
+    evidence = items.complete(model.annotators.evidence_at(belief, items.X_annotators, items.Y))
     posterior = model.truth.posterior(parameters.xi, items.X_truth, evidence)
     return ([model.truth.state(parameters.xi, posterior, evidence, items.X_truth)],)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -46,13 +47,36 @@ def table_of(terms: Array, Y: Annotations) -> TableEvidence:
 
 
 @dataclass(frozen=True)
+class LabelsByAnnotator:
+    """The quadratic of each annotator's labels, for annotators whose biases are uncertain.
+
+    A label of annotator t is about z + b_t, b_t the difference between the bias and its estimate.
+
+    Attributes
+    ----------
+    precision, pull : sparse (n_items, n_annotators)
+        −½ precision (z + b_t)² + pull (z + b_t).
+    bias_precision : float
+        Of the prior of each bias.
+    """
+
+    precision: Any
+    pull: Any
+    bias_precision: float
+
+
+@dataclass(frozen=True)
 class QuadraticEvidence:
-    """Evidence as a quadratic in a real z: −½ precision z² + pull z + constant, each (n_items,)."""
+    """Evidence as a quadratic in a real z: −½ precision z² + pull z + constant, each (n_items,).
+
+    ``by_annotator`` are the same labels before they are summed, if biases are to be integrated out.
+    """
 
     precision: Array
     pull: Array
     constant: Array
     weight: Array | None = None
+    by_annotator: LabelsByAnnotator | None = None
 
     @property
     def table(self) -> Array:
@@ -64,8 +88,8 @@ class QuadraticEvidence:
         if gold is None:
             return replace(self, weight=weight)
         known, z = np.where(np.isfinite(gold), GOLD_PRECISION, 0.0), np.nan_to_num(gold)
-        constant = self.constant - 0.5 * known * z**2
-        return QuadraticEvidence(self.precision + known, self.pull + known * z, constant, weight)
+        constant, pull = self.constant - 0.5 * known * z**2, self.pull + known * z
+        return replace(self, precision=self.precision + known, pull=pull, constant=constant, weight=weight)
 
 
 Evidence = TableEvidence | QuadraticEvidence

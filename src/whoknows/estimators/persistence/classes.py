@@ -38,8 +38,8 @@ _DATA = (
     *(preprocessing.Scale, preprocessing.Preprocessing, prepared_model.PreparedModel, LabelUnits),
     *(Model, FittedPair, solve.Solution, laplace.Covariances, selection.HeldOutScores, selection.Selection),
     *(gaussian.Belief, population.CrowdBelief, logistic.CrossFitBelief, linear.LinearBelief),
-    *(posterior.GaussianPosterior, evidence.QuadraticEvidence, truth.graph.AnchoredPosterior),
-    *(truth.graph.GraphBelief, truth.graph.AnchorField, truth.graph.ItemField),
+    *(posterior.GaussianPosterior, evidence.QuadraticEvidence, evidence.LabelsByAnnotator),
+    *(truth.graph.AnchoredPosterior, truth.graph.GraphBelief, truth.graph.AnchorField, truth.graph.ItemField),
     *(maps.LinearFeatures, maps.RbfFeatures, maps.SpectralFeatures, maps.ClusterFeatures),
     *(graph.anchors.AnchoredGraph, graph.anchors.AnchorSums, graph.ann.Lists),
 )

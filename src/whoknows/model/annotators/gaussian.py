@@ -5,16 +5,17 @@ The scale of the noise, which depends on the item, is the annotator's expertise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit, log_expit
 
 from whoknows._array import Array, pair_products, pair_sums, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.model.annotators.population import Population
-from whoknows.model.evidence import QuadraticEvidence, TableEvidence, table_of
+from whoknows.model.evidence import LabelsByAnnotator, QuadraticEvidence, TableEvidence, table_of
 from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import Posterior
 from whoknows.model.settings import COUNT, POSITIVE, SHARE, NotCompatible, Rules, Settings, is_a, or_none
@@ -256,14 +257,20 @@ class BiasedAnnotators(BiasedLinearAnnotators):
     # --- after the fit ---------------------------------------------------------------------------
 
     def evidence_at(self, belief: Belief, X: Array, Y: Annotations) -> QuadraticEvidence:
-        """Return the evidence under a fitted θ.
+        """Return the evidence under a fitted θ, also by annotator: biases are known only so far.
 
         An annotator not seen in training (code −1) has the population's σ and an unknown bias: variance
         σ² + bias_variance.
         """
-        sigma = self._sigma(belief.mean, X, Y)[0]
-        spread = np.sqrt(sigma**2 + np.where(Y.annotator < 0, self.bias_variance, 0.0))
-        return _quadratic(_unbiased(belief.mean, Y), spread, Y)
+        sigma, y, seen = self._sigma(belief.mean, X, Y)[0], _unbiased(belief.mean, Y), Y.annotator >= 0
+        spread = np.sqrt(sigma**2 + np.where(seen, 0.0, self.bias_variance))
+        weights, places = (Y.counts * sigma**-2)[seen], (Y.item[seen], Y.annotator[seen])
+        precision, pull = (
+            sp.csr_array((values, places), shape=(Y.n_items, Y.n_annotators))
+            for values in (weights, weights * y[seen])
+        )
+        labels = LabelsByAnnotator(precision, pull, 1 / self.bias_variance)
+        return replace(_quadratic(y, spread, Y), by_annotator=labels)
 
     def scale(self, theta: Array, X: Array) -> Array:
         """σ_t(x) of every annotator, the population last: (n_items, n_annotators + 1)."""
@@ -289,4 +296,5 @@ def _unbiased(theta: Array, Y: Annotations) -> Array:
 def _quadratic(y: Array, sigma: Array, Y: Annotations) -> QuadraticEvidence:
     """Σ_t log N(y; z, σ²) of each item, as a quadratic in z."""
     terms = [sigma**-2, y * sigma**-2, -0.5 * (y / sigma) ** 2 - np.log(sigma) - LOG_SQRT_2PI]
-    return QuadraticEvidence(*(segment_sum(term * Y.counts, Y.item, Y.n_items) for term in terms))
+    precision, pull, constant = (segment_sum(term * Y.counts, Y.item, Y.n_items) for term in terms)
+    return QuadraticEvidence(precision, pull, constant)

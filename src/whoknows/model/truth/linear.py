@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
 
-from whoknows._array import Array
+from whoknows._array import Array, Mask, Rows
 from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.gaussian import Belief, LinearPosterior, condition, variance_along
 from whoknows.model.graph import Graph
 from whoknows.model.posterior import GaussianPosterior
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, NotCompatible, Rules, Settings, is_a, or_none
+from whoknows.model.truth.biases import (
+    covariance_with_biases,
+    has_same_labels,
+    labels_of,
+    posterior_in_training,
+    posterior_of_items,
+)
 from whoknows.model.truth.logistic import ItemLookup, LogisticTruth
 
 LEAST_LEFT = 1e-10  # smallest share of an item's variance left without its labels: guards against rounding
@@ -135,28 +143,36 @@ class LinearTruth(Settings):
         self, xi: Array, posterior: LinearPosterior, evidence: QuadraticEvidence, X: Array
     ) -> LinearBelief:
         """Return p(ω | labels), s², and the training items with their evidence."""
-        weights = posterior.weights
-        return LinearBelief(weights.mean, weights.covariance, float(np.exp(xi[0])), X, evidence)
+        weights, noise = posterior.weights, float(np.exp(xi[0]))
+        joint = covariance_with_biases(X, self.precision, noise, evidence)
+        evidence = evidence if joint is not None else replace(evidence, by_annotator=None)
+        return LinearBelief(weights.mean, weights.covariance, noise, X, evidence, joint)
 
     def parameters(self, state: LinearBelief) -> Array:
         """Return ξ = (log s²,) of a state."""
         return np.log([state.noise])
 
     def predict(self, state: LinearBelief, X: Array) -> GaussianPosterior:
-        """p(z | x) = N(mᵀx, xᵀSx + s²), without the item's labels: exact given s² and the annotators."""
-        return GaussianPosterior(X @ state.mean, variance_along(X, state.covariance) + state.noise)
+        """p(z | x) = N(mᵀx, xᵀSx + s²), without the item's labels: exact given s² and the σ of annotators."""
+        n = X.shape[1]
+        S = state.covariance if state.joint is None else state.joint[:n, :n]
+        return GaussianPosterior(X @ state.mean, variance_along(X, S) + state.noise)
 
     def posterior_at(self, state: LinearBelief, X: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
-        """p(z | x, labels) of each item by itself, exact given s² and the annotators.
+        """p(z | x, labels) of each item by itself, exact given s² and the σ of annotators.
 
         New labels of a training item replace its old ones; without any, this is `predict`.
         """
+        if state.joint is not None:
+            return state.posterior_with_biases(X, evidence)
         prior = self._prior_at(state, X, evidence)
         g = 1 / (1 + prior.variance * evidence.precision)
         return GaussianPosterior(g * (prior.mean + prior.variance * evidence.pull), g * prior.variance)
 
     def log_density(self, state: LinearBelief, X: Array, evidence: QuadraticEvidence) -> Array:
         """log p(labels | x) of each item by itself, z integrated out: (n_items,)."""
+        if state.joint is not None:
+            return state.log_density_with_biases(X, evidence)
         prior = self._prior_at(state, X, evidence)
         m, v, p = prior.mean, prior.variance, evidence.pull
         g = 1 / (1 + v * evidence.precision)
@@ -175,13 +191,47 @@ class LinearTruth(Settings):
 
 @dataclass(frozen=True)
 class LinearBelief(Belief):
-    """p(ω | labels) = N(mean, covariance), s² in ``noise``, and the training items with their evidence."""
+    """p(ω | labels) = N(mean, covariance), s² in ``noise``, and the training items with their evidence.
+
+    ``covariance`` is given the annotators' biases; ``joint`` (n_features + n_annotators)² is that of ω and
+    the biases, None if there are too many of them.
+    """
 
     noise: float = 1.0
     items: Array = field(default_factory=lambda: np.zeros((0, 1)))
     evidence: QuadraticEvidence = field(
         default_factory=lambda: QuadraticEvidence(np.zeros(0), np.zeros(0), np.zeros(0))
     )
+    joint: Array | None = None
+
+    def posterior_with_biases(self, X: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
+        """p(z | x, labels) of each item, biases integrated out; without labels, p(z | x)."""
+        assert self.joint is not None
+        item, found = self._lookup.find(X, _in_numbers(evidence))
+        same = found & has_same_labels(self.evidence, evidence, item)
+        mean, variance = posterior_in_training(self, self.joint, self.noise, X, self.evidence, item, same)
+        for i, answer in self._replacing_labels(X, evidence, item, found, ~same & (evidence.precision > 0)):
+            mean[i], variance[i], _ = answer
+        return GaussianPosterior(mean, variance)
+
+    def log_density_with_biases(self, X: Array, evidence: QuadraticEvidence) -> Array:
+        """log p(labels | x) of each item without its labels in training, biases integrated out."""
+        item, found = self._lookup.find(X, _in_numbers(evidence))
+        density = evidence.constant.copy()
+        for i, answer in self._replacing_labels(X, evidence, item, found, evidence.precision > 0):
+            density[i] += answer[2]
+        return density
+
+    def _replacing_labels(
+        self, X: Array, evidence: QuadraticEvidence, item: Rows, found: Mask, which: Mask
+    ) -> Iterator[tuple[int, tuple[float, float, float]]]:
+        """Give results of `posterior_of_items` for some items, whose labels replace those in training."""
+        assert self.joint is not None
+        rows = np.flatnonzero(which)
+        counts = found * (1.0 if self.evidence.weight is None else self.evidence.weight[item])
+        old = [(labels_of(self.evidence, int(item[i])), counts[i]) for i in rows]
+        new = [labels_of(evidence, int(i)) for i in rows]
+        yield from zip(rows, posterior_of_items(self, self.joint, self.noise, X[rows], old, new), strict=True)
 
     def without_own_labels(self, X: Array, evidence: QuadraticEvidence) -> tuple[Array, Array]:
         """Mean and variance of ωᵀx, for a training item without its own labels.
