@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import subprocess
 import sys
 import time
 from contextlib import closing
@@ -48,7 +49,7 @@ def client():
 
 @pytest.fixture
 def engine(client):
-    client.wait_for_workers(2, timeout=20)
+    client.wait_for_workers(2, timeout=60)  # after a test that killed some
     return DaskEngine(client)
 
 
@@ -280,6 +281,50 @@ def test_a_worker_that_is_killed_changes_nothing(engine, solver):
     assert len(killed) == 2
     assert monitor.history == quiet.history
     same(found, wanted)
+
+
+@pytest.mark.parametrize("solver", ["vb", "crossfit"])
+def test_a_fit_goes_on_when_all_workers_are_killed_and_others_come(engine, solver, monkeypatch):
+    monkeypatch.setattr(on_dask, "LOOK", 0.5)
+    wanted, quiet = fit(Serial(), solver)
+    killed = []
+
+    def kill(iteration, *_):
+        if iteration == 2:
+            killed.extend(engine.client.run(os.getpid).values())
+            for worker in killed:
+                os.kill(worker, signal.SIGKILL)
+
+    found, monitor = fit(engine, solver, callback=kill)
+    assert len(killed) == 2
+    assert not set(killed) & set(engine.client.run(os.getpid).values())
+    np.testing.assert_allclose(monitor.history, quiet.history, rtol=1e-12)
+    same(found, wanted)
+
+
+def test_a_fit_ends_with_an_error_when_all_workers_are_killed_and_none_come(monkeypatch):
+    monkeypatch.setattr(on_dask, "LOOK", 0.5)
+
+    def kill(iteration, *_):
+        if iteration == 2:
+            monkeypatch.setattr(on_dask, "WORKERS", 2.0)
+            for worker in workers:
+                worker.kill()
+
+    with distributed.LocalCluster(n_workers=0, **QUIET) as cluster:
+        start = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address]
+        alone = ["--no-nanny", "--nthreads", "1", "--no-dashboard"]  # nobody starts them again
+        workers = [subprocess.Popen([*start, *alone], stderr=subprocess.DEVNULL) for _ in range(2)]
+        try:
+            with (
+                closing(resolve_engine(cluster.scheduler_address)) as engine,
+                pytest.raises(ConnectionError, match=r"has had no worker for 2 s.*dask worker tcp://"),
+            ):
+                fit(engine, "vb", callback=kill)
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
 
 
 def test_what_takes_down_every_worker_is_an_error(engine, monkeypatch):

@@ -1,7 +1,8 @@
 """Sums over chunks on a Dask cluster: chunks stay on the workers, only parameters and sums are sent.
 
 Everything is a task known to the scheduler: reading a chunk, computations on it, and the arguments. When a
-worker is lost, others repeat its tasks, starting from the parts that chunks are made of.
+worker is lost, others repeat its tasks, starting from the parts that chunks are made of. When all are lost, a
+fit continues with the first ones that connect within `WORKERS` seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from whoknows.data.errors import InputError
 from whoknows.fit.engines import Branch, Sums, sum_tree
 
 CONNECT = 10.0  # seconds to wait for a scheduler
-WORKERS = 60.0  # seconds to wait for a worker if there is none
+WORKERS = 60.0  # seconds to wait for a worker if there is none; then a fit ends with an error
 LOOK = 5.0  # seconds between checks that there are still workers
 TRANSFER = 600.0  # seconds that the transfer of finished results may take
 SMALL = 200_000  # bytes of arguments that are sent with every task; larger ones are sent once
@@ -193,6 +194,22 @@ class DaskEngine:
                 return
             except TimeoutError:
                 self._check_workers()
+                self._release_tasks()
+
+    def _release_tasks(self) -> None:
+        """Let any worker run the tasks whose preferred worker was lost before they started.
+
+        If all workers are lost at once, the scheduler would keep these tasks for workers that never return.
+        """
+
+        def release(dask_scheduler: Any) -> None:  # nested, so that it is pickled by value
+            waiting = [task for task in dask_scheduler.unrunnable if task.loose_restrictions]
+            for task in waiting:
+                task.worker_restrictions = None
+            dask_scheduler.transitions({task.key: "processing" for task in waiting}, "whoknows-release")
+
+        with self._clear_errors():
+            self.client.run_on_scheduler(release)
 
     def _gather(self, futures: list[Any]) -> list[Any]:
         with self._clear_errors():
