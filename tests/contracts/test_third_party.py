@@ -126,7 +126,7 @@ OPTIONAL = [
     (GraphTruth(), {"ClassTruth", "ItemTruth"}),
     (ProbitTruth(), {"ClassTruth"}),
     (BernoulliAnnotators(), WITH_ACCURACY | {"CachingAnnotators", "VariationalAnnotators"}),
-    (ConfusionAnnotators().for_classes(3), WITH_ACCURACY | {"CachingAnnotators"}),
+    (ConfusionAnnotators().for_classes(3), WITH_ACCURACY | {"CachingAnnotators", "MistakeAnnotators"}),
     (GaussianAnnotators(), {"ClassAnnotators", "CoefficientAnnotators", "ScaleAnnotators"}),
     (OrderedAnnotators(), WITH_ACCURACY | {"ScaleAnnotators", "BiasAnnotators"}),
     (BiasedAnnotators(), {"CoefficientAnnotators", "ScaleAnnotators", "BiasAnnotators"}),

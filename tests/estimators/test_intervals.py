@@ -320,6 +320,36 @@ def test_a_name_is_no_list_of_names():
 # --- ranking ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::whoknows.DidNotConverge")
+def test_with_many_classes_mistakes_have_no_covariance():
+    """Each of 30 classes is mistaken for 29 others, in a covariance of 900 columns per annotator."""
+    rng = np.random.default_rng(0)
+    z = np.arange(240) % 30
+    X = rng.normal(size=(30, 6))[z] + 0.3 * rng.normal(size=(240, 6))
+    y = np.where(rng.random((240, 4)) < [0.95, 0.9, 0.6, 0.5], z[:, None], rng.integers(30, size=(240, 4)))
+    model = CrowdClassifier(max_iter=5, tol=0.01).fit(X, y)
+    assert model._pair.solution.annotators.mean.shape[1] > 900
+    assert model._pair.covariances.annotators.shape[1] < 60
+    ranking = model.ranking()
+    assert np.all((ranking.low < ranking.expertise) & (ranking.expertise < ranking.high))
+    assert set(ranking.annotator[:2]) == {0, 1}
+    value, low, high = model.expertise(X[:5], return_interval=True)
+    assert np.all((low <= value) & (value <= high) & (high - low < 0.5))
+
+
+@pytest.mark.filterwarnings("ignore::whoknows.DidNotConverge")
+def test_intervals_without_a_covariance_of_mistakes_are_about_the_same(monkeypatch):
+    rng = np.random.default_rng(1)
+    z = np.arange(150) % 3
+    X = rng.normal(size=(3, 4))[z] + 0.5 * rng.normal(size=(150, 4))
+    y = np.where(rng.random((150, 4)) < [0.95, 0.85, 0.7, 0.6], z[:, None], rng.integers(3, size=(150, 4)))
+    whole = CrowdClassifier("id", map="linear").fit(X, y).ranking()
+    monkeypatch.setattr("whoknows.fit.laplace.MOST_COLUMNS", 5)
+    part = CrowdClassifier("id", map="linear").fit(X, y).ranking()
+    np.testing.assert_allclose(part.expertise, whole.expertise, atol=1e-12)
+    np.testing.assert_allclose(part.high - part.low, whole.high - whole.low, rtol=0.1)
+
+
 @every_model
 def test_the_ranking_has_the_best_first(name):
     ranking = fitted(name).ranking()

@@ -110,9 +110,10 @@ def sigma_points(
     """Return log-odds of a probability that depends on θ ~ N(mean, covariance), and their standard deviation.
 
     ``probability`` takes points (n_points, n_columns) and returns (…, n_points). It is evaluated one standard
-    deviation to either side along each axis of the covariance: exact if the log-odds are linear in θ.
+    deviation to either side along each axis of the covariance: exact if the log-odds are linear in θ. Columns
+    without a covariance have no effect.
     """
-    axes = np.linalg.cholesky(covariance).T
+    axes, mean = np.linalg.cholesky(covariance).T, mean[: len(covariance)]
     odds = logit(np.clip(probability(np.vstack([mean, mean + axes, mean - axes])), 1e-12, 1 - 1e-12))
     n = len(mean)
     half = 0.5 * (odds[..., 1 : n + 1] - odds[..., n + 1 : 2 * n + 1])

@@ -23,9 +23,10 @@ from whoknows.fit.items import Items
 from whoknows.fit.objective import Model, Parameters, e_step
 from whoknows.model.annotators.population import Population
 from whoknows.model.posterior import Posterior
-from whoknows.model.protocols import IntervalTruth, supports
+from whoknows.model.protocols import IntervalTruth, MistakeAnnotators, supports
 
 NUMBERS_PER_BLOCK = 4_000_000  # of gradients of single labels: limits memory
+MOST_COLUMNS = 600  # of θ, for covariances of all of them: 3 MB per annotator
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Covariances:
     truth : (n_outputs, n_features, n_features) or None
         Of ξ, one per output; None for a truth model that is not an `IntervalTruth`.
     annotators : (n_annotators + 1, n_columns, n_columns)
-        Of θ, the last for an annotator not seen in training.
+        Of θ, the last for an annotator not seen in training. If θ has very many columns, of the first ones,
+        which expertise depends on; the others are then taken as estimated.
     """
 
     truth: Array | None
@@ -62,7 +64,9 @@ def laplace_covariances(
         annotators.population = population
     return Covariances(
         np.linalg.inv(of_truth + truth.precision) if supports(truth, IntervalTruth) else None,
-        _with_population(of_annotators, *_prior_precisions(annotators, parameters.theta)),
+        _with_population(
+            of_annotators, *_prior_precisions(annotators, parameters.theta, of_annotators.shape[1])
+        ),
     )
 
 
@@ -89,15 +93,24 @@ def _truth_information(X: Array, truth: Any, xi: Array, posterior: Posterior, co
 def _annotator_information(
     items: Items, model: Model, theta: Array, posterior: Posterior, counts: Array
 ) -> Array:
-    Y, n_columns = items.Y, theta.shape[1]
+    Y, n_columns = items.Y, _n_columns(model.annotators, theta)
     total = np.zeros((Y.n_annotators, n_columns, n_columns))
     order = Y.by_annotator.order
-    for part in np.array_split(order, 1 + len(order) * n_columns * Y.n_classes // NUMBERS_PER_BLOCK):
-        s, confidence = _label_gradients(items, model, theta, posterior, part), Y.counts[part]
+    n_parts = 1 + len(order) * theta.shape[1] * Y.n_classes // NUMBERS_PER_BLOCK
+    for part in np.array_split(order, min(n_parts, len(order))):
+        s = _label_gradients(items, model, theta, posterior, part)[:, :n_columns]
+        confidence = Y.counts[part]
         weighted = s * (counts[Y.item[part]] / np.where(confidence > 0, confidence, 1.0))[:, None]
         for t, rows in spans(group_by(Y.annotator[part], Y.n_annotators)):
             total[t] += s[rows].T @ weighted[rows]
     return total
+
+
+def _n_columns(annotators: Any, theta: Array) -> int:
+    """Return the number of columns of θ with a covariance: all, or if these are many the first ones."""
+    if theta.shape[1] <= MOST_COLUMNS or not supports(annotators, MistakeAnnotators):
+        return theta.shape[1]
+    return theta.shape[1] - int(annotators.n_mistakes)
 
 
 def _label_gradients(items: Items, model: Model, theta: Array, posterior: Posterior, labels: Any) -> Array:
@@ -112,14 +125,16 @@ def _label_gradients(items: Items, model: Model, theta: Array, posterior: Poster
     return model.annotators.expected_log_lik(rows, items.X_annotators, alone, posterior)[1][:-1]
 
 
-def _prior_precisions(annotators: Any, theta: Array) -> tuple[Array, Array, Array]:
+def _prior_precisions(
+    annotators: Any, theta: Array, n_columns: int | None = None
+) -> tuple[Array, Array, Array]:
     """Curvature of log p(θ) by column: of an annotator's row, between it and the population, of the latter.
 
     log p(θ) is quadratic and the same for all annotators, so one step in one row is enough.
     """
     _, gradient = annotators.log_prior(theta)
-    own, shared, population = (np.empty(theta.shape[1]) for _ in range(3))
-    for column in range(theta.shape[1]):
+    own, shared, population = (np.empty(n_columns or theta.shape[1]) for _ in range(3))
+    for column in range(len(own)):
         step = np.zeros_like(theta)
         step[0, column] = 1.0
         change = annotators.log_prior(theta + step)[1] - gradient

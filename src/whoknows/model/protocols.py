@@ -243,6 +243,14 @@ class AccuracyAnnotators(Protocol):
         """P(right | x, z): (n_items, n_annotators + 1, n_classes), or one column for all classes."""
 
 
+class MistakeAnnotators(Protocol):
+    """What intervals with many classes use: θ ends with parameters that expertise does not depend on."""
+
+    @property
+    def n_mistakes(self) -> int:
+        """Number of these columns: distributions of wrong labels."""
+
+
 class ScaleAnnotators(Protocol):
     """What `annotator_scale` needs."""
 

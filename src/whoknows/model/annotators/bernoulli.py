@@ -306,22 +306,23 @@ class ConfusionAnnotators(BernoulliAnnotators):
     # --- mistakes r_t[z, l]: the last n_classes² columns of θ, the diagonal unused -----------------
 
     @property
-    def _n_mistakes(self) -> int:
+    def n_mistakes(self) -> int:
+        """Number of columns of θ for mistakes."""
         return self._n_classes**2 if self._n_classes > 2 else 0
 
     @property
     def _n_intercepts(self) -> int:
-        return super()._n_intercepts + self._n_mistakes
+        return super()._n_intercepts + self.n_mistakes
 
     def _log_mistakes(self, theta: Array) -> Array:
         """log P(y = l | z = k, wrong), −∞ on the diagonal: (n_annotators + 1, n_classes, n_classes)."""
         K = self._n_classes
         own = theta if self.own_mistakes else np.tile(theta[-1], (len(theta), 1))
-        r = own[:, -K * K :].reshape(-1, K, K) if self._n_mistakes else np.zeros((len(theta), K, K))
+        r = own[:, -K * K :].reshape(-1, K, K) if self.n_mistakes else np.zeros((len(theta), K, K))
         return log_softmax(np.where(np.eye(K, dtype=bool), -np.inf, r))
 
     def _log_wrong(self, theta: Array, Y: Annotations) -> Array | float:
-        if not self._n_mistakes:
+        if not self.n_mistakes:
             return 0.0
         right = np.eye(self._n_classes, dtype=bool)  # not used, and must not be infinite
         log_mistakes = np.where(right, 0.0, self._log_mistakes(theta))
@@ -329,7 +330,7 @@ class ConfusionAnnotators(BernoulliAnnotators):
 
     def _expected_mistakes(self, theta: Array, counts: Array) -> tuple[float, Array]:
         """Σ [z ≠ l] counts log p(l | z, wrong), and its gradient in r, the last n_classes² columns of θ."""
-        if not self._n_mistakes:
+        if not self.n_mistakes:
             return 0.0, np.zeros((len(theta), 0))
         right = np.eye(self._n_classes, dtype=bool)
         log_mistakes = self._log_mistakes(theta)
