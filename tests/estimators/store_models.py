@@ -100,6 +100,11 @@ def expected(name="id, linear"):
     return answers(fitted(name), name)
 
 
+def costs_of(model):
+    """Costs of the annotators whom a model knows; others are an error."""
+    return {name: cost for name, cost in COSTS.items() if name in model.annotators_}
+
+
 def answers(model, name="id, linear"):
     """All a model has to say, by name; what it refuses to say is the refusal's words."""
     labels = MODELS[name][1]
@@ -122,7 +127,7 @@ def answers(model, name="id, linear"):
             "stranger": lambda: model.expertise(NEW_X, ["bob", "zoe"], unknown="population"),
             "ranking": lambda: vars(model.ranking()),
             "confusion": lambda: model.confusion("bob"),
-            "suggest": lambda: vars(model.suggest(X, labels, n=5, costs=COSTS)),
+            "suggest": lambda: vars(model.suggest(X, labels, n=5, costs=costs_of(model))),
             "selection": lambda: str(getattr(model, "selection_", "")),
         }
     return {f"{key}{place}": value for key, ask in asked.items() for place, value in said_by(ask)}
