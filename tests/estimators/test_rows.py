@@ -9,6 +9,7 @@ from whoknows import AutoCrowdClassifier, CrowdClassifier
 from whoknows.estimators.auto import cross_validation
 from whoknows.estimators.auto.members import Member
 from whoknows.estimators.inputs.rows import with_cache
+from whoknows.estimators.inputs.training_data import fingerprint
 from whoknows.io.parquet import ParquetFeatures
 from whoknows.model import distances
 
@@ -180,3 +181,12 @@ def test_a_gpu_that_is_not_there_is_said_to_be_missing(torch):
         return
     with pytest.raises(ValueError, match=r"finds no CUDA device\..*device=None"):
         CrowdClassifier(device="cuda").fit(X, Y)
+
+
+def test_files_have_one_fingerprint_however_their_folder_is_written(tmp_path, monkeypatch):
+    (tmp_path / "X").mkdir()
+    parquet.write_table(pa.table({"f": [1.0, 2.0]}), tmp_path / "X" / "a.parquet")
+    (tmp_path / "link").symlink_to(tmp_path / "X")
+    monkeypatch.chdir(tmp_path)
+    found = {fingerprint(ParquetFeatures(path)) for path in ("X", "./X", str(tmp_path / "X"), "link")}
+    assert len(found) == 1

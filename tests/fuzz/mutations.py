@@ -112,6 +112,7 @@ def mutate(name: str, data: bytes, rng: random.Random) -> bytes:
         "csv": mutate_csv,
         "zip": mutate_zip,
         "npz": mutate_zip,
+        "xlsx": mutate_zip,
     }
     change = kinds.get(name.rpartition(".")[2], mutate_bytes) if chance < 0.75 else mutate_bytes
     changed = change(data, rng)

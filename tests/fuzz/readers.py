@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from tests.fuzz.mutations import mutate, mutate_bytes
-from tests.io.labels.samples import FEATURES, LABELS, LONG, jsonl, npy, npz, parquet, zipped
+from tests.io.labels.samples import FEATURES, LABELS, LONG, jsonl, npy, npz, parquet, workbook, zipped
 from whoknows.apps.cli.errors import CommandError
 from whoknows.apps.cli.output import read_toml
 from whoknows.data.errors import InputError
@@ -77,6 +77,7 @@ LABEL_FILES = {
     "flat.parquet": parquet({"id": ["r1"], "l.responses": [["p", "n"]], "l.responses.users": [["u1", "u2"]]}),
     "taxonomy.json": tasks("taxonomy", [["a", "b"]], [["a"]]),
     "rating.json": tasks("rating", 1, 5),
+    "long.xlsx": workbook(S=[["item", "annotator", "label"], ["a", "x", 0], ["b", "y", 1.5]]),
     "long.arrow": arrow(LONG, stream=False),
     "long.arrows": arrow(LONG, stream=True),
 }
@@ -84,6 +85,7 @@ FEATURE_FILES = {
     **FEATURES,
     "X2.parquet": parquet({"item": ["a", "b"], "f": [1.0, 2.0], "g": [True, False], "t": ["x", "y"]}),
     "X2.jsonl": jsonl({"id": "a", "vectors": {"e": [1.0, 2.0]}}, {"id": "b", "vectors": {"e": [1.0, 3.0]}}),
+    "X.xlsx": workbook(S=[["item", "f", "c"], ["a", 1, "u"], ["b", 2.5, "v"], ["c", 3, "u"], ["d", 4, "v"]]),
     "X2.npz": npz(X=np.zeros((2, 3)), ids=np.array([b"a", b"b"])),
     "X2.csv": b"id;a;b;c\n1;0,5;1e3;red\n2;;nan;blue\n3;1;2;\n",
 }

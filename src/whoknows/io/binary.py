@@ -266,7 +266,7 @@ def readable(path: Path, problem: str = _DAMAGED) -> AbstractContextManager[None
     """Return a context in which errors of pyarrow and of the system are turned into a `FileError`."""
     import pyarrow as pa
 
-    return reading(path, problem, pa.ArrowException, ValueError, struct.error)
+    return reading(path, problem, pa.ArrowException, ValueError, EOFError, struct.error)
 
 
 def factorize_column(table: Any, name: str, path: Path) -> Factor:

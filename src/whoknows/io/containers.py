@@ -211,7 +211,7 @@ def _bundle(path: Path, container: str, files: Mapping[str, bytes], encoding: st
     members = {
         name: open_data(data, os.path.join(path, name), encoding)
         for name, data in files.items()
-        if data.strip() and not data.startswith(ZIP)
+        if data and not data.isspace() and not data.startswith(ZIP)
     }
     if not members:
         raise FileError(path, f"is a {container} without a file of labels.")

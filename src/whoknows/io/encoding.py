@@ -21,6 +21,7 @@ from whoknows.io.errors import FileError, Path, reading
 MAX_SIZE = 1 << 29  # bytes that any file may decompress to
 MAX_RATIO = 16  # a file may also decompress to this many times its own length: real data compress less
 CELL = 8  # bytes that a value of a table takes at least once it is in memory
+CSV_CELL = 30  # bytes that a cell of a text table takes while it is read, about
 JSON_VALUE = 100  # bytes that a parsed JSON value takes, about
 MAX_FILE = 1 << 30  # bytes of one file of labels
 MAX_FEATURES = 1 << 34  # bytes of one file of features
@@ -100,6 +101,14 @@ def refuse_large_json(text: str | bytes, path: Path) -> None:
     refuse_expansion(JSON_VALUE * n_values, allowed_size(len(text)), path)
 
 
+def refuse_many_cells(text: str, delimiters: str, path: Path) -> None:
+    """Refuse a text table in an archive if it has so many cells that reading them would take minutes."""
+    limit = _max_size.get()
+    if limit is not None:
+        n_cells = text.count("\n") + max(map(text.count, delimiters))
+        refuse_expansion(CSV_CELL * n_cells, limit, path)
+
+
 def _amount(size: int) -> str:
     return f"{size >> 20:,} MiB" if size >= 1 << 20 else f"{size} bytes"
 
@@ -121,7 +130,7 @@ def read_bytes(path: Path, limit: int = MAX_FILE) -> bytes:
             _RAISE_LIMIT,
             ".",
         )
-    if not data.strip():
+    if not data or data.isspace():
         raise FileError(path, "is empty.")
     return data
 
@@ -165,9 +174,9 @@ def decode(data: bytes, path: Path, encoding: str | None = None) -> tuple[str, l
         raise FileError(
             path, f"is binary (a zero byte at offset {offset}). Expected CSV, JSON, JSONL or Parquet."
         )
-    if not text.strip():
+    if not text or text.isspace():
         raise FileError(path, "is empty.")
-    if text.lstrip()[:9].lower().startswith(("<!doctype", "<html")):
+    if text[:1000].lstrip()[:9].lower().startswith(("<!doctype", "<html")):
         raise FileError(
             path, "is a web page, perhaps a login page, and not a table. Download the file itself."
         )
@@ -199,15 +208,13 @@ def _invalid(error: UnicodeError, data: bytes, start: int, name: str, path: Path
 
 def refuse_long_lines(text: str, path: Path) -> None:
     """Refuse a line of more than `MAX_LINE` characters: one record cannot be that long."""
-    if len(text) <= MAX_LINE:
-        return
-    lines = io.StringIO(text, newline="\n" if "\n" in text else "\r")
-    number = next((number for number, line in enumerate(lines, 1) if len(line) > MAX_LINE), None)
-    if number is not None:
-        raise FileError(
-            path,
-            f"has more than {MAX_LINE >> 20} MiB in line {number}. Expected one row or record per line.",
-        )
+    end, start = "\n" if "\n" in text else "\r", 0
+    while len(text) - start > MAX_LINE:
+        last = text.rfind(end, start, start + MAX_LINE)
+        if last < 0:
+            where = f"{MAX_LINE >> 20} MiB in line {text.count(end, 0, start) + 1}"
+            raise FileError(path, f"has more than {where}. Expected one row or record per line.")
+        start = last + 1
 
 
 def _encoding(data: bytes) -> tuple[str, int]:

@@ -13,6 +13,7 @@ import pytest
 from pyarrow import ipc, parquet
 from typer.testing import CliRunner
 
+from tests.io.labels.samples import zipped
 from whoknows.apps.cli import app
 from whoknows.io import FileError, read_labels, size_limit
 from whoknows.io import encoding as text
@@ -199,3 +200,11 @@ def test_json_of_many_values_is_refused(small_limit, tmp_path):
         file.writestr("anna.jsonl", '{"id": 1, "label": ["a"]}\n' * 5000)
     with pytest.raises(FileError, match=r"a.zip.anna.jsonl: takes more than 1 MiB"):
         read_labels(tmp_path / "a.zip")
+
+
+def test_a_table_of_very_many_cells_in_an_archive_is_refused_before_it_is_parsed(small_limit, tmp_path):
+    data = zipped({"anna.csv": b"id,text,label\n" + b"1,1,1\n" * 50_000})
+    assert 6 * 50_000 < LIMIT < 30 * 3 * 50_000
+    (tmp_path / "d.zip").write_bytes(data)
+    with pytest.raises(FileError, match="takes more than 1 MiB once decompressed or parsed"):
+        read_labels(tmp_path / "d.zip")
