@@ -20,7 +20,10 @@ training items. The first row of the vote is without the roots, which shows what
 are tuned by cross-validation: logistic regression (LR), an SVM with an RBF kernel, a random forest on vote
 shares, and gradient boosting on the probabilities of Dawid-Skene. Every aggregator of crowd-kit for
 categorical labels is followed by the tuned LR. AnnotMixClassifier has a small network of ours, as its package
-leaves the network to the user. Draws are some of those of the other sections; all data sets will follow."""
+leaves the network to the user. With few labels, cross-validation chooses badly, and default LR may be better
+than tuned LR. Draws are some of those of the other sections. On ionosphere and bupa `AutoCrowdClassifier`
+leads the vote by more than on the average of the seven data sets (Fig. 3), so expect smaller differences on
+all of them, which will follow."""
 
 
 def sides(rows: pd.DataFrame, what: str = "classifier") -> pd.DataFrame:
@@ -58,17 +61,36 @@ def headline(rows: pd.DataFrame) -> str:
     wide = of_paper(sides(rows))
     if wide.empty or not {OURS, PLAIN, *VOTE_CLASSIFIERS} <= set(wide):
         return ""
-    names = " and ".join(dict.fromkeys(wide.index.get_level_values("set")))
-    cells, best = against_best(wide, OURS, complete(wide)), best_on_the_vote(wide)
+    names, best = ", ".join(names_of(wide)), best_on_the_vote(wide)
+    return (
+        f"Mean over {names}: `{OURS}` is {gain(wide, PLAIN)} points more accurate than default logistic "
+        f"regression on the vote without square roots, {gain(wide, WITH_ROOTS)} points with them, and "
+        f"{gain(wide, best)} points more accurate than the best classifier on the vote ({best}, picked by "
+        f"the truth). Square roots alone are worth {gain(wide, PLAIN, WITH_ROOTS)} points to logistic "
+        f"regression on the vote.{against_all(wide)}"
+    )
+
+
+def names_of(wide: pd.DataFrame) -> list[str]:
+    """Data sets in the order of their rows."""
+    return list(dict.fromkeys(wide.index.get_level_values("set")))
+
+
+def against_all(wide: pd.DataFrame) -> str:
+    """Count cells against the best of all rivals, on the data sets where more than the vote was run."""
+    tables = {}
+    for name in names_of(wide):
+        rivals = complete(wide.loc[[name]])
+        if not set(rivals) <= {PLAIN, *VOTE_CLASSIFIERS}:
+            tables[name] = against_best(wide.loc[[name]], OURS, rivals)
+    if not tables:
+        return ""
+    cells = pd.concat(tables.values())
     won, lost = cells["won"].sum(), cells["lost"].sum()
     return (
-        f"On {names}, `{OURS}` is {gain(wide, PLAIN)} points more accurate than default logistic regression "
-        f"on the vote without square roots, {gain(wide, WITH_ROOTS)} points with them, and "
-        f"{gain(wide, best)} points more accurate than the best classifier on the vote ({best}). Square "
-        f"roots alone are worth {gain(wide, PLAIN, WITH_ROOTS)} points to logistic regression on the vote. "
-        f"Against the best of all rivals in each of {len(cells)} cells, picked by the truth, `{OURS}` is "
-        f"clearly more accurate in {won}, tied in {len(cells) - won - lost} and clearly less accurate in "
-        f"{lost} (more than 2 standard errors)."
+        f" Against the best of all rivals in each of {len(cells)} cells of {' and '.join(tables)}, picked by "
+        f"the truth, `{OURS}` is clearly more accurate in {won}, tied in {len(cells) - won - lost} and "
+        f"clearly less accurate in {lost} (more than 2 standard errors)."
     )
 
 

@@ -82,7 +82,7 @@ def headline(rows: pd.DataFrame) -> str:
         f"Before asking, `{OURS}` has a lower log-loss than every method that is not ours on {ahead} of "
         f"{len(ours)} data sets, and a lower one than the true constant accuracies on {beyond}. Its AUC "
         f"within annotators exceeds 0.55 on {len(where)} ({', '.join(where) or 'none'})."
-        + (f" On the others the best method is another one ({'; '.join(behind)})." if behind else "")
+        + (f" On the other data sets another method is better ({'; '.join(behind)})." if behind else "")
     )
 
 
