@@ -324,6 +324,18 @@ def test_wrong_arrays_are_refused_when_a_model_is_loaded(name, tmp_path):
     assert loaded == []
 
 
+def test_variances_of_zero_and_unknown_solvers_are_refused(tmp_path):
+    """They load, and a question that nothing asks at load would have no answer."""
+    fitted("gp, linear").save(path := tmp_path / "model.whoknows")
+    members = members_of(path)
+    objects = json.loads(members["model.json"])["objects"]
+    place = next(i for i, plain in enumerate(objects) if plain["class"] == "GaussianPosterior")
+    number = objects[place]["fields"]["variance"]["array"]
+    refused(forge(path, members, arrays={number: npy(np.zeros(60))}), "'variance' .* not above 0")
+    place = next(i for i, plain in enumerate(objects) if plain["class"] == "Solution")
+    refused(forge(path, members, with_field(place, "solver", "newton")), "a solver that is not known")
+
+
 def test_arrays_that_were_swapped_are_refused(saved, tmp_path):
     members, path = members_of(saved), tmp_path / "model.whoknows"
     arrays = [members[f"arrays/{n}.npy"] for n in range(len(members) - 2)]

@@ -156,7 +156,7 @@ def mutate_json(data: bytes, rng: random.Random) -> bytes:
         [json.loads(line) for line in text.splitlines() if line.strip()] if in_lines else json.loads(text)
     )
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        _change_entry(content, rng)
+        change_entry(content, rng)
     out = "\n".join(map(json.dumps, content)) if in_lines else json.dumps(content)
     if rng.random() < 0.08:
         place, depth = rng.randrange(len(out) + 1), rng.choice([50, 900, 5000, 100_000])
@@ -164,7 +164,7 @@ def mutate_json(data: bytes, rng: random.Random) -> bytes:
     return out.encode("utf-8", "surrogatepass")
 
 
-def _change_entry(content: Any, rng: random.Random) -> None:
+def change_entry(content: Any, rng: random.Random) -> None:
     """Change one entry of nested lists and objects."""
     places = [(parent, key) for parent in _containers(content) for key in _keys(parent)]
     if not places:

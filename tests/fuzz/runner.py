@@ -20,7 +20,7 @@ from typing import Any
 
 from whoknows.data.errors import InputError
 
-MODULES = ("readers", "arrow", "bombs", "numbers")
+MODULES = ("readers", "arrow", "bombs", "numbers", "models")
 SECONDS = 10  # of computing
 PATIENCE = 6  # times as many seconds may pass if the machine is busy
 BYTES = 1 << 30

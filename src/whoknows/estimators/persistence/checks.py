@@ -28,6 +28,7 @@ from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.regressor import CrowdRegressor
+from whoknows.fit.solve import SOLVERS
 from whoknows.model.annotators.population import Population
 from whoknows.model.settings import NotCompatible, Settings
 
@@ -65,6 +66,7 @@ _MAY_BE_NAN = {
     *("gold", "varying", "parts", "graph", "recall", "history"),  # unknown, or not computed
     *("on_truth", "on_labelled", "log_lik", "counts", "log_truth", "log_labels", "log_given"),
 }
+_ABOVE_ZERO = {"variance", "crowd_variance", "rate", "width", "noise"}
 # Shapes of the arrays of a class and of its parts: axes with the same letter have the same length.
 _CLASSIFIER = "classes_ c, posterior_ nc, _training_data.annotations.items n"
 _SHAPES = {
@@ -126,6 +128,8 @@ def check_field(cls: type, name: str, value: Any) -> None:
         raise ValueError(f"{cls.__name__} has no place for {_words(value)} as {name!r}")
     if name not in _MAY_BE_NAN and not _is_finite(value):
         raise ValueError(f"{name!r} of {cls.__name__} holds a number that is missing or infinite")
+    if name in _ABOVE_ZERO and value is not None and not (np.asarray(value) > 0).all():
+        raise ValueError(f"{name!r} of {cls.__name__} holds a number that is not above 0")
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -238,7 +242,7 @@ def _check_pair(pair: FittedPair, model: Any) -> None:
     _check_shapes(pair)
     scale, n_annotators = pair.prepared.preprocessing.scale, len(model.annotators_)
     _expect(len(scale.mean) == model.n_features_in_, "preprocessing of other features")
-    _expect((scale.width > 0).all(), "a scale that is not above 0")
+    _expect(pair.solution.solver in SOLVERS, "a solver that is not known")
     crowd, belief = pair.solution.crowd, pair.solution.annotators
     _expect(len(belief.mean) == n_annotators + 1, "parameters of another number of annotators")
     _expect(crowd is None or len(crowd.mean) == n_annotators, "a crowd of other annotators")
