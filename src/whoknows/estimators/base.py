@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
@@ -17,7 +18,7 @@ from whoknows._array import Array, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import BACKENDS, write_long
 from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import elements, tight_array
+from whoknows.data.vocabulary import Ids, elements, tight_array
 from whoknows.estimators import intervals
 from whoknows.estimators.ask.batch import Voice, suggest
 from whoknows.estimators.fitted_pair import FittedPair
@@ -31,12 +32,16 @@ from whoknows.estimators.inputs.validation import (
 )
 from whoknows.estimators.intervals import Interval, Ranking
 from whoknows.fit.items import Items
+from whoknows.io.parquet import ParquetFeatures
 from whoknows.model.distances import block_by_block
 from whoknows.model.settings import check_value
 
 LEAST_VOICE = 0.01  # weight of a member that takes part in suggestions
 
 Ask = Callable[[FittedPair, Items], Any]  # one pair about items
+Features = ArrayLike | ParquetFeatures  # X; dataframes and tensors are array-like
+Labels = Annotations | ArrayLike  # y
+Unknown = Literal["error", "population"]
 
 
 class CrowdEstimator(BaseEstimator):
@@ -113,12 +118,12 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
     weights_: Array
     _truth_weights: Array
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Features) -> Any:
         """Return the most probable class of each item: (n_items,)."""
         most_probable = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
 
-    def predict_proba(self, X: Any, return_interval: bool = False, level: float = 0.9) -> Any:
+    def predict_proba(self, X: Features, return_interval: bool = False, level: float = 0.9) -> Any:
         """p(z | x) of each item, labels aside: (n_items, n_classes), columns as in ``classes_``.
 
         With ``truth="gp"`` the labels of an item of the fit count too: the truth is no function of x.
@@ -138,15 +143,15 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
             )
         return self._average(FittedPair.prob, X, self._truth_weights)
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Features) -> Array:
         """Return the logarithm of `predict_proba`: (n_items, n_classes)."""
         prob = self.predict_proba(X)
         return np.log(prob)
 
     def to_frame(
         self,
-        X: Any,
-        y: Any = None,
+        X: Features,
+        y: Labels | None = None,
         *,
         of: Literal["truth", "expertise"] = "truth",
         backend: str | None = None,
@@ -175,12 +180,12 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
 
     def expertise(
         self,
-        X: Any,
-        annotators: Any = None,
+        X: Features,
+        annotators: Sequence[Hashable] | Ids | None = None,
         return_interval: bool = False,
         level: float = 0.9,
         *,
-        unknown: str = "error",
+        unknown: Unknown = "error",
     ) -> Any:
         """Probability that each annotator is right on each item: (n_items, n_annotators).
 
@@ -200,7 +205,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
             return self._interval(ask, X, self.weights_, level)
         return self._average(partial(FittedPair.expertise, rows=rows), X, self.weights_)
 
-    def ranking(self, X: Any = None, level: float = 0.9) -> Ranking:
+    def ranking(self, X: Features | None = None, level: float = 0.9) -> Ranking:
         """Rank annotators by the probability of being right, averaged over items, with intervals.
 
         Parameters
@@ -221,7 +226,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         n_labels = self._training_data.annotations.labels_per_annotator
         return Ranking.of(self.annotators_, intervals.mixture(self.weights_, answers, level), n_labels, level)
 
-    def confusion(self, annotator: Any) -> Array:
+    def confusion(self, annotator: Hashable) -> Array:
         """p(label | truth) of one annotator, averaged over items of the fit: (n_classes, n_classes).
 
         Rows are the truth, columns the label, both as in ``classes_``. If there are many items, about a
@@ -231,7 +236,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         (row,) = annotator_rows([annotator], self.annotators_)
         return np.tensordot(self.weights_, np.array([pair.confusion(row) for pair in self.pairs_]), axes=1)
 
-    def log_predictive(self, X: Any, y: Any) -> Array:
+    def log_predictive(self, X: Features, y: Labels) -> Array:
         """log p(labels | x) of each item, truth and annotators integrated out: (n_items,).
 
         `score` on annotations is its mean over labels; an item without labels has 0.
@@ -240,7 +245,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         blocks = self._answers(FittedPair.log_predictive, self._checked(X), data)
         return np.concatenate([logsumexp(answers, axis=0, b=self.weights_[:, None]) for answers in blocks])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """Return accuracy on a truth vector, or the held-out log-likelihood of annotations.
 
         Parameters

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import codes_of, elements
-from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
+from whoknows.estimators.base import CrowdClassifierMixin, Features, Labels, Unknown, checkpoint_of
 from whoknows.estimators.fitted_pair import (
     FittedPair,
     attributes_of,
@@ -153,13 +156,13 @@ class CrowdClassifier(CrowdClassifierMixin):
     @all_or_nothing
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: Features,
+        y: Labels,
         callback: Callback | None = None,
         *,
-        gold: Any = None,
-        sample_weight: Any = None,
-        checkpoint: Any = None,
+        gold: Mapping[Hashable, Any] | ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> Self:
         """Learn from features and annotations.
 
@@ -183,7 +186,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         with opened(self.engine) as engine:
             return self._fit(X, data, engine, callback, checkpoint=checkpoint_of(self, checkpoint, data))
 
-    def update(self, X: Any, y: Any, callback: Callback | None = None) -> Self:
+    def update(self, X: Features, y: Labels, callback: Callback | None = None) -> Self:
         """Learn from labels that came in since the fit: the result of a new fit, in a fraction of its time.
 
         Parameters
@@ -266,7 +269,7 @@ class CrowdClassifier(CrowdClassifierMixin):
             vars(self).pop(name, None)
         vars(self).update(attributes_of(pair) | coefficients(pair) | severity(pair))
 
-    def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
+    def posterior(self, X: Features, y: Labels, unknown: Unknown = "error") -> Array:
         """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, n_classes); without labels, p(z | x).
 
         Parameters
@@ -280,7 +283,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         data = TrainingData(self._known_annotations(X, y, unknown))
         return consensus(self._pair, self._checked(X), data).prob
 
-    def annotator_scale(self, X: Any) -> Array:
+    def annotator_scale(self, X: Features) -> Array:
         """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators).
 
         For ordered labels, in levels.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, partial
 from numbers import Integral
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from whoknows._array import Array
@@ -21,7 +24,7 @@ from whoknows.estimators.auto.cross_validation import (
 )
 from whoknows.estimators.auto.members import Member, default_members, kinds, on_other_maps
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, HeldOutScores, Selection, gain_of_varying
-from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
+from whoknows.estimators.base import CrowdClassifierMixin, Features, Labels, Unknown, checkpoint_of
 from whoknows.estimators.classifier import CrowdClassifier, start_of_update
 from whoknows.estimators.fitted_pair import FittedPair, typical_rows
 from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing, with_annotator_map
@@ -100,13 +103,13 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
     @all_or_nothing
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: Features,
+        y: Labels,
         callback: Progress | None = None,
         *,
-        gold: Any = None,
-        sample_weight: Any = None,
-        checkpoint: Any = None,
+        gold: Mapping[Hashable, Any] | ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> Self:
         """Learn from features and annotations; parameters as in `CrowdClassifier.fit`.
 
@@ -163,7 +166,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
             member._set_attributes()
         return members
 
-    def update(self, X: Any, y: Any) -> Self:
+    def update(self, X: Features, y: Labels) -> Self:
         """Learn from labels that came in since the fit, as `CrowdClassifier.update` does.
 
         Members keep their weights; fit again to select once more.
@@ -189,7 +192,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         prepared, before = start_of_update(settings, pair, self._training_data, data)
         return settings._fit_pair(X, data, engine, prepared=prepared, before=before)
 
-    def posterior(self, X: Any, y: Any, unknown: str = "error") -> Array:
+    def posterior(self, X: Features, y: Labels, unknown: Unknown = "error") -> Array:
         """p(z | x, labels) of each item: (n_items, n_classes)."""
         annotations = self._known_annotations(X, y, unknown)
         data = TrainingData(annotations.only(annotations.counts > 0))
