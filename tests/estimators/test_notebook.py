@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.estimators.worlds import line_world
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, CrowdRegressor
-from whoknows.insight import agreement_table
+from whoknows.insight import agreement
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_a_table_of_suggestions(world):
 
 
 def test_agreement_as_text_that_is_escaped(world):
-    page = agreement_table(world[1])._repr_html_()
+    page = agreement(world[1])._repr_html_()
     assert page.startswith("<pre>")
     assert "Krippendorff" in page
     assert "<cleo>" not in page
