@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from whoknows._array import Array, Mask, Rows
-from whoknows.model.evidence import QuadraticEvidence
+from whoknows.model.evidence import LabelsByAnnotator, QuadraticEvidence
 from whoknows.model.gaussian import Belief, LinearPosterior, condition, variance_along
 from whoknows.model.graph import Graph
 from whoknows.model.posterior import GaussianPosterior
@@ -24,8 +25,6 @@ from whoknows.model.truth.biases import (
     posterior_of_items,
 )
 from whoknows.model.truth.logistic import ItemLookup, LogisticTruth
-
-LEAST_LEFT = 1e-10  # smallest share of an item's variance left without its labels: guards against rounding
 
 
 @dataclass
@@ -155,38 +154,27 @@ class LinearTruth(Settings):
     def predict(self, state: LinearBelief, X: Array) -> GaussianPosterior:
         """p(z | x) = N(mᵀx, xᵀSx + s²), without the item's labels: exact given s² and the σ of annotators."""
         n = X.shape[1]
-        S = state.covariance if state.joint is None else state.joint[:n, :n]
-        return GaussianPosterior(X @ state.mean, variance_along(X, S) + state.noise)
+        return GaussianPosterior(X @ state.mean, variance_along(X, state.of_all[:n, :n]) + state.noise)
 
     def posterior_at(self, state: LinearBelief, X: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
         """p(z | x, labels) of each item by itself, exact given s² and the σ of annotators.
 
         New labels of a training item replace its old ones; without any, this is `predict`.
         """
-        if state.joint is not None:
-            return state.posterior_with_biases(X, evidence)
-        prior = self._prior_at(state, X, evidence)
-        g = 1 / (1 + prior.variance * evidence.precision)
-        return GaussianPosterior(g * (prior.mean + prior.variance * evidence.pull), g * prior.variance)
+        item, found = state.find(X, evidence)
+        before, now = state.by_annotator(state.evidence), state.by_annotator(evidence)
+        same = found & has_same_labels(before, now, item)
+        mean, variance = posterior_in_training(state, state.of_all, state.noise, X, before, item, same)
+        for i, answer in state.replacing_labels(X, evidence, ~same & (evidence.precision > 0)):
+            mean[i], variance[i], _ = answer
+        return GaussianPosterior(mean, variance)
 
     def log_density(self, state: LinearBelief, X: Array, evidence: QuadraticEvidence) -> Array:
         """log p(labels | x) of each item by itself, z integrated out: (n_items,)."""
-        if state.joint is not None:
-            return state.log_density_with_biases(X, evidence)
-        prior = self._prior_at(state, X, evidence)
-        m, v, p = prior.mean, prior.variance, evidence.pull
-        g = 1 / (1 + v * evidence.precision)
-        exponent = g * (p**2 * v + 2 * p * m - evidence.precision * m**2)
-        return np.asarray(evidence.constant + 0.5 * (np.log(g) + exponent))
-
-    def _prior_at(self, state: LinearBelief, X: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
-        """p(z | x, labels of all other items)."""
-        mean, variance = state.without_own_labels(X, evidence)
-        labelled = evidence.precision > 0
-        alone = self.predict(state, X)
-        return GaussianPosterior(
-            np.where(labelled, mean, alone.mean), np.where(labelled, variance + state.noise, alone.variance)
-        )
+        density = evidence.constant.copy()
+        for i, answer in state.replacing_labels(X, evidence, evidence.precision > 0):
+            density[i] += answer[2]
+        return density
 
 
 @dataclass(frozen=True)
@@ -204,48 +192,35 @@ class LinearBelief(Belief):
     )
     joint: Array | None = None
 
-    def posterior_with_biases(self, X: Array, evidence: QuadraticEvidence) -> GaussianPosterior:
-        """p(z | x, labels) of each item, biases integrated out; without labels, p(z | x)."""
-        assert self.joint is not None
-        item, found = self._lookup.find(X, _in_numbers(evidence))
-        same = found & has_same_labels(self.evidence, evidence, item)
-        mean, variance = posterior_in_training(self, self.joint, self.noise, X, self.evidence, item, same)
-        for i, answer in self._replacing_labels(X, evidence, item, found, ~same & (evidence.precision > 0)):
-            mean[i], variance[i], _ = answer
-        return GaussianPosterior(mean, variance)
+    @property
+    def of_all(self) -> Array:
+        """Covariance of ω and of those biases that are integrated out."""
+        return np.asarray(self.covariance if self.joint is None else self.joint)
 
-    def log_density_with_biases(self, X: Array, evidence: QuadraticEvidence) -> Array:
-        """log p(labels | x) of each item without its labels in training, biases integrated out."""
-        item, found = self._lookup.find(X, _in_numbers(evidence))
-        density = evidence.constant.copy()
-        for i, answer in self._replacing_labels(X, evidence, item, found, evidence.precision > 0):
-            density[i] += answer[2]
-        return density
+    def by_annotator(self, evidence: QuadraticEvidence) -> QuadraticEvidence:
+        """Return evidence with the labels of annotators whose biases are integrated out: all, or none."""
+        if self.joint is not None:
+            return evidence
+        none = sp.csr_array((len(evidence.pull), 0))
+        return replace(evidence, by_annotator=LabelsByAnnotator(none, none, 1.0))
 
-    def _replacing_labels(
-        self, X: Array, evidence: QuadraticEvidence, item: Rows, found: Mask, which: Mask
+    def find(self, X: Array, evidence: QuadraticEvidence) -> tuple[Rows, Mask]:
+        """Return which training item each x is, and whether it is one; among duplicates by their labels."""
+        return self._lookup.find(X, _in_numbers(evidence))
+
+    def replacing_labels(
+        self, X: Array, evidence: QuadraticEvidence, which: Mask
     ) -> Iterator[tuple[int, tuple[float, float, float]]]:
         """Give results of `posterior_of_items` for some items, whose labels replace those in training."""
-        assert self.joint is not None
         rows = np.flatnonzero(which)
+        item, found = self.find(X, evidence)
         counts = found * (1.0 if self.evidence.weight is None else self.evidence.weight[item])
-        old = [(labels_of(self.evidence, int(item[i])), counts[i]) for i in rows]
-        new = [labels_of(evidence, int(i)) for i in rows]
-        yield from zip(rows, posterior_of_items(self, self.joint, self.noise, X[rows], old, new), strict=True)
-
-    def without_own_labels(self, X: Array, evidence: QuadraticEvidence) -> tuple[Array, Array]:
-        """Mean and variance of ωᵀx, for a training item without its own labels.
-
-        With v = xᵀSx, mᵀx → (mᵀx − v g p) / (1 − v gλ) and v → v / (1 − v gλ): the item's own precision gλ
-        and pull g p are removed exactly.
-        """
-        f, v = X @ self.mean, variance_along(X, self.covariance)
-        item, found = self._lookup.find(X, _in_numbers(evidence))
-        precision, pull = self.evidence.precision[item], self.evidence.pull[item]
-        counts = 1.0 if self.evidence.weight is None else self.evidence.weight[item]
-        share = np.where(found, counts / (1 + self.noise * precision), 0.0)
-        left = np.maximum(1 - v * share * precision, LEAST_LEFT)
-        return (f - v * share * pull) / left, v / left
+        before, now = self.by_annotator(self.evidence), self.by_annotator(evidence)
+        old = [(labels_of(before, int(item[i])), counts[i]) for i in rows]
+        new = [labels_of(now, int(i)) for i in rows]
+        yield from zip(
+            rows, posterior_of_items(self, self.of_all, self.noise, X[rows], old, new), strict=True
+        )
 
     @cached_property
     def _lookup(self) -> ItemLookup:
