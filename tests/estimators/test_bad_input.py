@@ -143,6 +143,11 @@ class TestY:
             estimator().fit(X, y)
         assert time.monotonic() - started < 5
 
+    def test_labels_that_are_notes_on_the_items_do_not_make_annotators_ids(self):
+        notes = Annotations.from_matrix([[f"note {i}"] * 2 for i in range(60)], annotators=["anna", "bob"])
+        with pytest.raises(ValueError, match=r"60 classes .* use CrowdRegressor\.$"):
+            check_classes(notes)
+
     def test_a_few_labels_of_a_few_classes_are_enough(self):
         rng = np.random.default_rng(0)
         check_classes(Annotations.from_matrix(rng.permutation(20)))

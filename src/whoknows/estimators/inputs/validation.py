@@ -364,10 +364,10 @@ def _twins(labels: list[Any]) -> list[str]:
 
 
 def _id_column(Y: Annotations) -> Any:
-    """Return the named annotator with a different label on every item, None if there is none."""
+    """Return a named annotator with a different label on every item, None if there is none, or all are so."""
     if Y.n_items < 3 or Y.n_classes < Y.n_items or Y.annotators.dtype.kind in "iu":
         return None
     pairs = np.unique(np.column_stack([Y.annotator, Y.label]), axis=0)[:, 0]
     distinct = np.bincount(pairs[pairs >= 0], minlength=Y.n_annotators)
     found = np.flatnonzero(distinct == Y.n_items)
-    return Y.annotators.tolist()[found[0]] if found.size else None
+    return Y.annotators.tolist()[found[0]] if 0 < found.size < Y.n_annotators else None

@@ -84,7 +84,7 @@ def _suggest_label(raw: RawLabels, table: Table, names: Mapping[str, str]) -> No
     label = raw.columns[2]
     n_labels = len(label.values)
     texts = any(isinstance(value, str) for value in label.values)
-    if not texts or n_labels <= max(MANY_LABELS, len(label.codes) // 3):
+    if not texts or n_labels <= max(MANY_LABELS, len(label.codes) // 5):
         return
     others = [name for name in table.names if name not in names.values()]
     counts = {
