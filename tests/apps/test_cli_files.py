@@ -71,7 +71,7 @@ def test_a_table_of_another_country_is_fitted_and_predicted_alike(here):
     said = run("fit", "l.csv", "--features", "f.csv", "--model", "id", "--out", "out", "--max-iter", 5)
     told = " ".join(said.err.split())
     for note in (
-        "read as Windows-1252, with characters such as 'ö'",
+        "read as Windows-1252, with 'ö'",
         "name its encoding: --encoding ...",
         "columns are separated by semicolons",
         "commas in numbers are read as decimal points: 'größe'",

@@ -164,7 +164,7 @@ def decode(data: bytes, path: Path, encoding: str | None = None) -> tuple[str, l
         text, sign = western
         notes.append(
             Message(
-                f"is not UTF-8: read as Windows-1252, with characters such as {sign!r}. If they are ",
+                f"the text is not UTF-8 and was read as Windows-1252, with {sign!r}. If such characters are ",
                 "wrong, name its encoding: ",
                 _NAME_ENCODING,
             )

@@ -83,8 +83,8 @@ def test_what_is_not_utf_8_is_windows_1252_with_a_note(write):
     found = read_labels(path)
     assert ("a", "Zoë", 0) in rows(found)
     assert found.notes == (
-        "is not UTF-8: read as Windows-1252, with characters such as 'ë'. If they are wrong, name its "
-        "encoding: encoding=...",
+        "the text is not UTF-8 and was read as Windows-1252, with 'ë'. If such characters are wrong, name "
+        "its encoding: encoding=...",
     )
     assert ("a", "Zoл", 0) in rows(read_labels(path, encoding="cp1251"))
     assert read_labels(path, encoding="cp1251").notes == ()
