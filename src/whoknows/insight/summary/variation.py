@@ -13,8 +13,8 @@ from whoknows.insight.summary.text import Facts
 # right on 88 % of one half of the items and on 72 % of the other, instead of on 80 % of all.
 RELEVANT = 0.02
 SOME_ITEMS = 100  # on which estimates of expertise differ, if they differ at all
-BETTER = "held-out labels are predicted better if it may"
-NO_BETTER = "held-out labels are predicted no better if it may"
+BETTER = "models with such a dependence predict held-out labels better"
+NO_BETTER = "models with such a dependence predict held-out labels no better"
 SENTENCES = {
     "clear": f"Expertise clearly depends on the item: {BETTER}",
     "some signs": f"There are some signs that expertise depends on the item, but no proof yet: {BETTER}",
