@@ -99,12 +99,10 @@ def _source(fitted: FitFolder, settings: dict[str, Any]) -> Source:
     return source
 
 
-def _costs(given: list[str] | None, known: list[Any]) -> dict[Any, float] | None:
-    """Return the cost of each annotator, 1 by default."""
-    if not given:
-        return None
-    costs = dict.fromkeys(known, 1.0)
-    for pair in given:
+def _costs(given: list[str] | None, known: list[Any]) -> dict[Any, float]:
+    """Return costs by annotator; those of others are 1."""
+    costs: dict[Any, float] = {}
+    for pair in given or []:
         name, _, number = pair.rpartition("=")
         try:
             value = float(number)
