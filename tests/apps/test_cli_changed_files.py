@@ -53,3 +53,11 @@ def test_a_changed_consensus_is_not_converted(fitted, tmp_path):
     write(copy / "summary.json", json.dumps(whole))
     message = failure("convert", copy, tmp_path / "c.csv", code=3)
     assert "summary.json: is not as whoknows fit wrote it. Fit again." in message
+
+
+def test_a_changed_summary_stops_ask(fitted, tmp_path):
+    whole = json.loads((fitted[0] / "summary.json").read_text("utf-8"))
+    copy = shutil.copytree(fitted[0], tmp_path / "copy")
+    write(copy / "summary.json", json.dumps(whole | {"consensus": {}}))
+    message = failure("ask", copy, "--out", tmp_path / "ask.csv", "--quiet", code=3)
+    assert "summary.json: is not as whoknows fit wrote it. Fit again." in message

@@ -319,6 +319,7 @@ def test_calibration_shows_expected_and_observed_agreement():
     answer = summary.answer | {"calibration": calibration | {"bins": bins | {"n_labels": [40, 1200]}}}
     text = page(replace(summary, answer=answer))
     (table,) = (table for table in Reader(text).tables if "labels that agree" in table)
+    assert "lower|55%|60%|40|" in table
     assert "from 90%|71%|90%|1\u202f200|" in table
     assert "Labels agree less often." in text
     assert "Can the probabilities be trusted?" not in page(

@@ -257,6 +257,18 @@ def test_a_card_shows_who_said_what_and_why_the_vote_was_overruled(see):
     assert page.evaluate("document.activeElement.textContent") == str(item)
 
 
+def test_gold_items_are_marked_and_can_be_filtered(see):
+    model, X, said = fitted("classes")
+    truth = {i: "yes" for i in range(0, 60, 7)}
+    page = see(summarize(model, X, said, gold=truth))
+    page.select_option("#all-items select >> nth=0", "gold")
+    shown = rows(page, "#items")
+    assert [row[0].split("\n") for row in shown] == [[str(i), "gold"] for i in truth]
+    page.locator("#items .link").first.click()
+    assert "Gold: the true label of this item was given." in page.inner_text("#card")
+    assert page.heard == []
+
+
 def test_items_in_other_tables_have_cards_too(see):
     summary = summary_of("classes")
     page = see(summary)

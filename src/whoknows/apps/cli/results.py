@@ -95,8 +95,9 @@ class FitFolder:
         if not (self.folder / SUMMARY).is_file():
             return set()
         table = self.summary().consensus
-        known = zip(table["item"], table.get("gold", []), strict=False)
-        return {str(item) for item, is_gold in known if is_gold}
+        with self.as_written():
+            known = zip(table["item"], table.get("gold", []), strict=False)
+            return {str(item) for item, is_gold in known if is_gold}
 
     @property
     def consensus_of_many(self) -> Path | None:

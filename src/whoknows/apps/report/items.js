@@ -44,7 +44,7 @@ const report = (function () {
   function voices(i) {
     const given = labels(i);
     if (given === null) return element("p", "Its " + items.n_labels[i] + " labels are not on this page, which would be too large.", "note");
-    if (!given.length) return element("p", "No labels: the consensus is predicted from the features.");
+    if (!given.length) return element("p", gold.has(i) ? "No labels." : "No labels: the consensus is predicted from the features.");
     const skills = given.some((each) => each.skill !== null);
     return table(["annotator", "label", ...(skills ? [scale.head] : [])], given.map((each) => [
       element("bdi", each.who), element("bdi", each.label), ...(skills ? [amount(each.skill === null ? "–" : scale.skill(each.skill))] : [])]));
@@ -57,7 +57,7 @@ const report = (function () {
     if (gold.has(i)) content.append(element("p", "Gold: the true label of this item was given.", "gold"));
     content.append(element("h4", "Consensus"), verdict(i), element("h4", "Labels"), voices(i));
     if (given_skills(i)) content.append(element("p", is_number ? "Typical error of the annotator on items like this one." : "Right: how often the model expects the annotator to be right on items like this one.", "note"));
-    if (overruled.has(i)) content.append(element("h4", "Why not “" + shown(items.vote[i]) + "”"), element("p", why || "The model weights each label by the skill of its annotator on items like this one, and takes the features into account."));
+    if (overruled.has(i) && !gold.has(i)) content.append(element("h4", "Why not “" + shown(items.vote[i]) + "”"), element("p", why || "The model weights each label by the skill of its annotator on items like this one, and takes the features into account."));
     const show = onMap(i);
     actions.replaceChildren(close, ...(show ? [button("Show on the map", "", () => { dialog.close(); show(); })] : []));
     dialog.showModal();

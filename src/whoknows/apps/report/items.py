@@ -52,7 +52,7 @@ def _bins(bins: Table) -> Html:
     columns = (bins["from"], bins["observed"], bins["expected"], bins["n_labels"])
     rows = [
         (
-            f"from {fmt.percent(start)}",
+            f"from {fmt.percent(start)}" if start else "lower",
             bar(observed, expected),
             fmt.percent(observed),
             fmt.percent(expected),
