@@ -174,7 +174,9 @@ def test_summaries_of_earlier_versions_still_give_a_report(kind):
     summary = Summary.from_json(json.dumps(stored))
     assert Reader(page(summary)).headings == SECTIONS
     assert summary.lines()[0] == summary_of(kind).lines()[0]
-    assert summary.consensus == summary_of(kind).consensus
+    new = {"std", "overruled"} if kind == "numbers" else set()  # std includes that of the biases since 0.2
+    for name in summary.consensus.keys() - new:
+        assert summary.consensus[name] == summary_of(kind).consensus[name]
 
 
 def test_words_fit_the_kind():
