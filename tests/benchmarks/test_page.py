@@ -15,6 +15,7 @@ from benchmarks.common.charts import squeezed
 from benchmarks.common.tables import fixed, markdown
 from benchmarks.common.verdicts import FAILS, HOLDS, OPEN, PART
 from benchmarks.paper import claims, figure3, figures45, summary
+from benchmarks.rivals import summary as rivals
 
 BASE = {"vote": 0.7, "annotator-1": 0.55, "annotator-2": 0.6, "ml-gaussian": 0.74, "ml-bernoulli": 0.75}
 BASE |= {"tsvm": 0.72, "id": 0.75, "gp": 0.6, "lgp": 0.75, "auto": 0.8}
@@ -92,6 +93,17 @@ def test_the_readme_agrees_with_the_results_on_the_papers_data_sets():
     )
     assert f"gave {first}; with three more repeats" in words
     assert f"it is {every}." in words
+
+
+def test_the_readme_agrees_with_the_results_against_stronger_rivals():
+    words = " ".join((page.PAGE.parents[1] / "README.md").read_text("utf-8").split())
+    wide = rivals.of_paper(rivals.sides(parts.PARTS["rivals"].read(page.RESULTS)))
+    assert sorted(rivals.names_of(wide)) == ["bupa", "ionosphere"]
+    assert (
+        f"is {rivals.gain(wide, rivals.PLAIN)} points over default logistic regression on the vote" in words
+    )
+    best = rivals.gain(wide, rivals.best_on_the_vote(wide))
+    assert f"and {best} points over the best classifier on the vote" in words
 
 
 def test_the_readme_names_claims_that_do_not_reproduce():
