@@ -41,10 +41,10 @@ def draw_X(rng: random.Random, n: int) -> Any:
     return rng.choice([X, X, np.asfortranarray(X), X[:, ::-1], X.tolist()])
 
 
-def draw_y(rng: random.Random, n: int) -> Any:
-    """Return labels of some annotators, perhaps with something odd in them."""
+def draw_y(rng: random.Random, n: int, most: int = 60) -> Any:
+    """Return labels of some annotators, of at most so many classes, perhaps with something odd in them."""
     draws = np.random.default_rng(rng.randrange(2**32))
-    n_annotators, n_classes = rng.choice([1, 2, 4, 40]), rng.choice([1, 2, 2, 2, 3, 6, n])
+    n_annotators, n_classes = rng.choice([1, 2, 4, 40]), min(rng.choice([1, 2, 2, 2, 3, 6, n]), most)
     y = draws.integers(n_classes, size=(n, n_annotators)).astype(float)
     y[draws.random(y.shape) > rng.choice([0.1, 0.5, 1.0])] = np.nan
     chance = rng.random()
@@ -69,7 +69,7 @@ def classifier(rng: random.Random, folder: Path) -> None:
 def ensemble(rng: random.Random, folder: Path) -> None:
     """Fit the ensemble."""
     n = rng.choice([3, 20, 30])
-    _check(AutoCrowdClassifier(folds=2, max_iter=5), draw_X(rng, n), draw_y(rng, n))
+    _check(AutoCrowdClassifier(folds=2, max_iter=5), draw_X(rng, n), draw_y(rng, n, most=6))
 
 
 def regressor(rng: random.Random, folder: Path) -> None:

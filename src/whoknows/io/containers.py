@@ -22,6 +22,7 @@ from whoknows.io.encoding import (
     read_bytes,
     refuse_large_json,
     refuse_long_lines,
+    refuse_many_cells,
     size_limit,
     unzip,
 )
@@ -153,6 +154,7 @@ def open_data(data: bytes, path: Path, encoding: str | None = None) -> Content:
         return _of_text(*read_sheet(data, path), path, "Excel")
     if data.startswith(ZIP):
         return _open_zip(data, path, encoding)
+    refuse_many_cells(data, path)
     text, notes = decode(data, path, encoding)
     if looks_like_json(text):
         container, records = read_records(text, path)

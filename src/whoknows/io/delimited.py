@@ -16,7 +16,7 @@ import numpy as np
 
 from whoknows.data.dataframes import ALIASES
 from whoknows.data.vocabulary import Codes, Factor, show
-from whoknows.io.encoding import MAX_LINE, refuse_long_lines, refuse_many_cells
+from whoknows.io.encoding import MAX_LINE, refuse_long_lines
 from whoknows.io.errors import FileError, Path
 
 DELIMITERS = ",;\t|"
@@ -38,7 +38,6 @@ def read_header(text: str, path: Path) -> tuple[str, list[str]]:
 
     The delimiter is the one that splits the first rows into most columns, the same number in each.
     """
-    refuse_many_cells(text, DELIMITERS, path)
     refuse_long_lines(text, path)
     best = ","
     most = 1

@@ -101,11 +101,11 @@ def refuse_large_json(text: str | bytes, path: Path) -> None:
     refuse_expansion(JSON_VALUE * n_values, allowed_size(len(text)), path)
 
 
-def refuse_many_cells(text: str, delimiters: str, path: Path) -> None:
+def refuse_many_cells(data: bytes, path: Path) -> None:
     """Refuse a text table in an archive if it has so many cells that reading them would take minutes."""
     limit = _max_size.get()
     if limit is not None:
-        n_cells = text.count("\n") + max(map(text.count, delimiters))
+        n_cells = data.count(b"\n") + max(map(data.count, b",;\t|"))
         refuse_expansion(CSV_CELL * n_cells, limit, path)
 
 
