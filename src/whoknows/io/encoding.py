@@ -31,6 +31,7 @@ ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError)
 _NOT_UNPACKED = "cannot be unpacked ({}). Export it again, without a password."
+_BLOCK = 1 << 20  # bytes decompressed at a time
 _PART = 1 << 26  # bytes read at a time
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _NOT_TEXT = (
@@ -257,8 +258,11 @@ def unzip(
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     """Decompress one member up to its declared size; ``archive.read`` would not stop there."""
+    data, left = io.BytesIO(), info.file_size
     with archive.open(info) as member:
-        data = member.read(info.file_size)
-    if len(data) != info.file_size:
+        while left and (part := member.read(min(left, _BLOCK))):  # read at once, it would be held twice
+            data.write(part)
+            left -= len(part)
+    if left:
         raise EOFError(f"{info.filename!r} is shorter than declared")
-    return data
+    return data.getvalue()
