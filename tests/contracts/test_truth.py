@@ -8,7 +8,7 @@ from tests.contracts.truth_contract import WORLD, Case, TruthContract
 from tests.reference import models
 from whoknows.model.gaussian import Belief
 from whoknows.model.graph import AnchorGraph, GaussianGraph, KnnGraph
-from whoknows.model.truth import GraphTruth, LinearTruth, LogisticTruth, OrderedTruth
+from whoknows.model.truth import GraphTruth, LinearTruth, LogisticTruth, OrderedTruth, TemperedTruth
 
 CASES = {
     "ID": Case(LogisticTruth()),
@@ -18,6 +18,8 @@ CASES = {
     "LGP, kNN, 4 classes": Case(LogisticTruth(KnnGraph(k=4)), 4),
     "LGP, anchors": Case(LogisticTruth(AnchorGraph(anchors=8, nearest=3), strength=30.0)),
     "LGP, Gaussian": Case(LogisticTruth(GaussianGraph())),
+    "tempered, 3 classes": Case(TemperedTruth(), 3),
+    "tempered, 5 classes": Case(TemperedTruth(), 5),
     "ordered, 2 levels": Case(OrderedTruth()),
     "ordered, 4 levels": Case(OrderedTruth(KnnGraph(k=4)), 4),
     "linear": Case(LinearTruth(), 0),

@@ -23,7 +23,7 @@ from whoknows.model.annotators import BernoulliAnnotators, BiasedAnnotators, Gau
 from whoknows.model.evidence import QuadraticEvidence, TableEvidence
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.protocols import RealTruth, supports
-from whoknows.model.truth import GraphTruth
+from whoknows.model.truth import GraphTruth, TemperedTruth
 
 WORLD = world(n_items=24, n_annotators=4, n_features=2, unlabelled=6, seed=7)
 PARTS = ("precision", "pull", "constant")
@@ -47,6 +47,8 @@ class Case:
         return self.features(WORLD.X)
 
     def features(self, X):
+        if isinstance(self.piece, TemperedTruth):  # one log-probability per class
+            X = X @ np.random.default_rng(6).normal(size=(2, self.n_classes))
         return X if isinstance(self.piece, GraphTruth) else with_ones(X)
 
     @property

@@ -1,6 +1,7 @@
 """scikit-learn's own checks; one-dimensional y is one annotator."""
 
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.estimators.worlds import not_ours
@@ -16,6 +17,7 @@ ESTIMATORS = [
     CrowdClassifier(truth="id", map="spectral"),
     CrowdClassifier(truth="lgp", map="linear", solver="em"),
     CrowdClassifier(truth="id", annotators="bernoulli", map="linear", solver="lbfgs"),
+    CrowdClassifier(truth=LogisticRegression(max_iter=1000)),
 ]
 
 

@@ -25,5 +25,5 @@ def not_ours(estimator):
     weights = "weights are of labels; map and graph are of the items, where a row given twice is two items"
     order = "the check's classes have no order"
     ordered = {"check_classifiers_classes": order, "check_classifiers_train": order}
-    expected = {"check_sample_weight_equivalence_on_dense_data": weights}
+    expected = {f"check_sample_weight_equivalence_on_{kind}_data": weights for kind in ("dense", "sparse")}
     return expected | (ordered if getattr(estimator, "truth", None) == "ordered" else {})

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from whoknows._array import Array, to_numpy
 from whoknows.data.annotations import Annotations
@@ -22,6 +22,7 @@ from whoknows.data.vocabulary import Ids, elements, tight_array
 from whoknows.estimators import intervals
 from whoknows.estimators.ask.batch import Voice, suggest
 from whoknows.estimators.fitted_pair import FittedPair
+from whoknows.estimators.inputs.requirements import is_classifier
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.inputs.validation import (
     CheckedFeatures,
@@ -78,13 +79,15 @@ class CrowdEstimator(BaseEstimator):
     def _annotations_of(self, X: Any, y: Any) -> Annotations:
         """Return validated annotations of these items; the columns of a bare matrix are the annotators."""
         check_is_fitted(self)
-        return check_annotations(y, len(X), self.annotators_, row_ids(X))
+        return check_annotations(y, _num_samples(X), self.annotators_, row_ids(X))
 
 
 def checkpoint_of(estimator: Any, folder: Any, data: TrainingData) -> Any:
     """Return the checkpoint of a fit in a folder; None if there is no folder."""
     if folder is None:
         return None
+    if is_classifier(getattr(estimator, "truth", None)):
+        raise InputError("checkpoint= does not work with a classifier as truth. Leave it out.")
     from whoknows.estimators.persistence.checkpoint import Checkpoint  # it imports the estimators
 
     return Checkpoint.of(folder, estimator, data)

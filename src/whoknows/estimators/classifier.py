@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import get_tags
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
@@ -24,6 +25,8 @@ from whoknows.estimators.fitted_pair import (
     severity,
     typical_rows,
 )
+from whoknows.estimators.inputs.raw_rows import RawRows
+from whoknows.estimators.inputs.requirements import is_classifier
 from whoknows.estimators.inputs.training_data import TrainingData, check_labels, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing
 from whoknows.estimators.prepared_model import (
@@ -31,6 +34,7 @@ from whoknows.estimators.prepared_model import (
     is_still_valid,
     prepare_classifier,
 )
+from whoknows.estimators.with_classifier import fit_with_classifier, fitted_classifier
 from whoknows.fit.engines import Engine, opened
 from whoknows.fit.monitor import Callback
 from whoknows.fit.solve import Solution, for_annotators
@@ -49,11 +53,13 @@ class CrowdClassifier(CrowdClassifierMixin):
 
     Parameters
     ----------
-    truth : {"lgp", "id", "gp", "ordered"} or truth model
+    truth : {"lgp", "id", "gp", "ordered"}, truth model, or classifier
         Model of the truth given x. "id": logistic, items independent, Eq. (18). "lgp": the same with a graph
         prior on its weights, which uses unlabelled items, Eqs. (9), (10). "gp": smooth on the graph of items,
         Eqs. (3), (5). "ordered": ordered levels, such as scores 1 to 5. Or `LogisticTruth(...)`,
-        `GraphTruth(...)`.
+        `GraphTruth(...)`. Or any scikit-learn classifier or pipeline with ``predict_proba`` and
+        ``sample_weight``, such as ``HistGradientBoostingClassifier()``: it is cross-fitted, and gets X as it
+        is (dataframes, sparse matrices, texts).
     annotators : {"auto", "bernoulli", "confusion", "gaussian", "ordered"} or annotator model
         Model of the labels given the truth. "auto" is "bernoulli" for two classes ("gaussian" for "gp", which
         requires it), "confusion" for more classes or if an annotator nearly always gives the same label, and
@@ -110,6 +116,9 @@ class CrowdClassifier(CrowdClassifierMixin):
     annotator_severity_ : (n_annotators,)
         Mean difference between an annotator's labels and the truth, in levels; 0 over all annotators. Only
         for ordered labels.
+    truth_classifier_ : classifier
+        The classifier given as ``truth``, fitted to all labelled items; its classes are positions in
+        ``classes_``.
     posterior_ : (n_items, n_classes)
         Truth of every item of the fit, labelled or not.
     graph_ : str
@@ -240,6 +249,9 @@ class CrowdClassifier(CrowdClassifierMixin):
 
         ``prepared`` and ``before`` are of an earlier fit to the same items and some of the labels.
         """
+        if isinstance(X, RawRows):
+            start = self._previous_posterior(X, data.annotations, np.flatnonzero(data.informed))
+            return fit_with_classifier(self, X, data, engine, callback, prepared, start)
         if prepared is None:
             prepare = partial(prepare_classifier, self, X, data.annotations)
             prepared = prepare() if checkpoint is None else checkpoint.step("view").remember(prepare)
@@ -265,9 +277,9 @@ class CrowdClassifier(CrowdClassifierMixin):
         """Set the attributes that follow from the fitted pair and the training data."""
         pair, data = self._pair, self._training_data
         self.classes_, self.annotators_ = data.annotations.labels, data.annotations.annotators
-        for name in (*COEFFICIENTS, "annotator_severity_"):
+        for name in (*COEFFICIENTS, "annotator_severity_", "truth_classifier_"):
             vars(self).pop(name, None)
-        vars(self).update(attributes_of(pair) | coefficients(pair) | severity(pair))
+        vars(self).update(attributes_of(pair) | coefficients(pair) | severity(pair) | fitted_classifier(pair))
 
     def posterior(self, X: Features, y: Labels, unknown: Unknown = "error") -> Array:
         """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, n_classes); without labels, p(z | x).
@@ -303,10 +315,12 @@ class CrowdClassifier(CrowdClassifierMixin):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn whether this truth supports more than two classes."""
+        """Tell scikit-learn whether this truth supports more than two classes, and what X it takes."""
         tags = super().__sklearn_tags__()
         # Not yet resolved: the setting may be a name, or a model that is not for any number of classes yet.
         tags.classifier_tags.multi_class = not (self.truth == "gp" or isinstance(self.truth, GraphTruth))
+        if is_classifier(self.truth):
+            tags.input_tags = get_tags(self.truth).input_tags
         return tags
 
     # --- inside, on validated input ----------------------------------------------------------------

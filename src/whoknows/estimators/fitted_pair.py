@@ -18,7 +18,6 @@ from whoknows.fit.laplace import Covariances
 from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.solve import SOLVERS, Solution, covariances_of, solve
 from whoknows.model.gaussian import belief_about
-from whoknows.model.maps import LinearFeatures
 from whoknows.model.posterior import CategoricalPosterior, GaussianPosterior, Posterior
 from whoknows.model.protocols import (
     BiasAnnotators,
@@ -201,10 +200,9 @@ def coefficients(pair: FittedPair) -> dict[str, Array]:
     preprocessing = pair.prepared.preprocessing
     annotators: Any = pair.prepared.model.annotators
     truth: Any = pair.prepared.model.truth
-    features = preprocessing.features
-    # Only these are linear in x.
-    if not isinstance(features, LinearFeatures) or preprocessing.scale.roots.any():
+    if not preprocessing.is_linear:
         return {}
+    features: Any = preprocessing.features
     found: dict[str, Array] = {}
     if preprocessing.of_annotators is None and supports(annotators, CoefficientAnnotators):
         leading = features.matrix[:, : preprocessing.directions]

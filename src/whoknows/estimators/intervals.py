@@ -38,16 +38,24 @@ def prob_interval(pair: FittedPair, items: Items, level: float) -> Interval:
     """p(z | x) with limits: three (n_items, n_classes)."""
     truth, prob = pair.prepared.model.truth, to_numpy(pair.prob(items))
     xi = truth.parameters(pair.solution.truth)
-    return class_interval(truth, xi, pair.covariances, items.on_host.X_truth, prob, level)
+    of_features = pair.prepared.preprocessing.truth_variance(items)
+    return class_interval(truth, xi, pair.covariances, items.on_host.X_truth, prob, level, of_features)
 
 
 def class_interval(
-    truth: Any, xi: Array, spread: Covariances, X: Array, prob: Array, level: float
+    truth: Any,
+    xi: Array,
+    spread: Covariances,
+    X: Array,
+    prob: Array,
+    level: float,
+    of_features: Array | float = 0.0,
 ) -> Interval:
     """p(z | x) with limits: three (n_items, n_classes).
 
     With one log-odds f per item, the range of p(z | f) over f ± k · sd. With one per class, the log-odds of a
     class against all others, log p_k / (1 − p_k), have the variance v_k + Σ_{j ≠ k} (p_j / (1 − p_k))² v_j.
+    ``of_features`` is the variance of the log-odds of a classifier, which ξ multiplies by its first number.
     """
     require(
         truth,
@@ -58,6 +66,7 @@ def class_interval(
     reach, of_truth = check_level(level), spread.truth
     assert of_truth is not None
     variance = np.stack([np.einsum("ij,ij->i", X @ S, X) for S in of_truth], axis=1)
+    variance = variance + np.square(xi).flat[0] * of_features
     f = truth.log_odds(xi, X)
     if f.shape[1] == 1:
         sd = np.sqrt(variance)

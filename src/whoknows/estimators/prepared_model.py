@@ -11,7 +11,9 @@ import numpy as np
 from whoknows._array import Array, Rows, doubles
 from whoknows._threads import one_thread
 from whoknows.data.annotations import Annotations
+from whoknows.estimators.inputs.any_classifier import fit_classifier_preprocessing
 from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing
+from whoknows.estimators.inputs.raw_rows import RawRows
 from whoknows.estimators.inputs.resolve import resolve_annotators, resolve_regression, resolve_truth
 from whoknows.estimators.inputs.rows import TransformedRows
 from whoknows.estimators.inputs.training_data import TrainingData
@@ -74,12 +76,13 @@ class PreparedModel:
 
         ``like`` are the same items under a model with the same map; their truth features are reused.
         """
-        X_truth = self.preprocessing.truth_features(X) if like is None else like.X_truth
+        X_truth = self.preprocessing.truth_features(X, data is not None) if like is None else like.X_truth
         X_annotators = self.preprocessing.annotator_features(X, X_truth)
         if supports(self.model.truth, ItemTruth):
             X_truth = self.preprocessing.scaled(X)
         if data is None:
-            items = Items(X_truth, X_annotators, no_annotations(len(X)))
+            raw = X if isinstance(X, RawRows) else None
+            items = Items(X_truth, X_annotators, no_annotations(len(X)), raw=raw)
         else:
             data = data if self.units is None else self.units.standardize(data)
             items = Items(doubles(X_truth), doubles(X_annotators), data.annotations, data.gold, data.weight)
@@ -140,7 +143,11 @@ def _prepare(
 ) -> PreparedModel:
     """Fit the preprocessing, and prepare the truth for all items, labelled or not."""
     if preprocessing is None:
-        preprocessing = fit_preprocessing(settings, X, directions_of(model.annotators, annotations))
+        directions = directions_of(model.annotators, annotations)
+        if isinstance(X, RawRows):
+            preprocessing = fit_classifier_preprocessing(settings, X, directions, annotations.n_classes)
+        else:
+            preprocessing = fit_preprocessing(settings, X, directions)
     lazy = preprocessing.features.places_new
     features = (
         TransformedRows(X, preprocessing.truth_features) if lazy else preprocessing.truth_features(X[:])

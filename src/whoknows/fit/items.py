@@ -31,6 +31,8 @@ class Items:
         Truth where it is known (a class code, or a number), NaN elsewhere.
     weight : (n_items,), optional
         Sample weights; None is 1 each.
+    raw : object, optional
+        X as the user gave it, for intervals of a classifier as truth.
     """
 
     X_truth: Array
@@ -38,6 +40,7 @@ class Items:
     Y: Annotations
     gold: Array | None = None
     weight: Array | None = None
+    raw: Any = None
 
     @property
     def informed(self) -> Mask:

@@ -78,7 +78,7 @@ class TextFeatures:
         except ValueError:
             raise InputError(f"Expected texts with words in them, got {show(texts.values(), 3)}.") from None
         terms = tuple(words.get_feature_names_out().tolist())
-        return cls(terms, words.idf_, _directions(weights, n).astype(np.float32))
+        return cls(terms, words.idf_, leading_directions(weights, n).astype(np.float32))
 
     def transform(self, texts: Mapping[Hashable, str]) -> Features:
         """Return features of texts; those without a known word are 0, and a note counts them."""
@@ -145,7 +145,7 @@ def _are_numbers(array: NDArray[Any], shape: tuple[int, ...]) -> bool:
     )
 
 
-def _directions(weights: Any, n: int) -> NDArray[Any]:
+def leading_directions(weights: Any, n: int) -> NDArray[Any]:
     """Return at most n leading right singular vectors, (n_features, n_terms).
 
     Directions with a negligible singular value are left out: scaled by it, other texts would be huge.

@@ -13,16 +13,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import show
 from whoknows.estimators.base import is_truth_vector
+from whoknows.estimators.inputs.requirements import weight_keyword
 from whoknows.estimators.inputs.training_data import check_training_input
 from whoknows.estimators.inputs.validation import (
     all_or_nothing,
@@ -125,21 +125,7 @@ class Baseline(ClassifierMixin, BaseEstimator):
         if len(np.unique(classes)) == 1:  # most classifiers need two classes
             return DummyClassifier(strategy="prior").fit(X, classes)
         estimator = LogisticRegression(max_iter=1000) if self.estimator is None else clone(self.estimator)
-        return estimator.fit(X, classes, **({} if weight is None else _as_keyword(estimator, weight)))
-
-
-def _as_keyword(estimator: Any, weight: Array) -> dict[str, Array]:
-    """Return the weights as a keyword of ``estimator.fit``; for a pipeline, that of its last step."""
-    prefix, last = "", estimator
-    while isinstance(last, Pipeline):
-        step, last = last.steps[-1]
-        prefix += f"{step}__"
-    if not has_fit_parameter(last, "sample_weight"):
-        raise InputError(
-            f"The classifier is fitted to weighted classes, but {type(last).__name__}.fit takes no "
-            "sample_weight. Use one that does, such as LogisticRegression()."
-        )
-    return {f"{prefix}sample_weight": weight}
+        return estimator.fit(X, classes, **({} if weight is None else weight_keyword(estimator, weight)))
 
 
 class MajorityVoteClassifier(Baseline):

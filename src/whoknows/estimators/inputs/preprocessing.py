@@ -12,8 +12,9 @@ from whoknows._array import Array, Mask, like, namespace, with_constant
 from whoknows.data.errors import InputError
 from whoknows.estimators.inputs.resolve import resolve_map
 from whoknows.estimators.inputs.rows import TransformedRows
+from whoknows.fit.items import Items
 from whoknows.model.distances import enough_of
-from whoknows.model.maps import Features
+from whoknows.model.maps import Features, LinearFeatures
 
 SIMILAR = 5.0  # largest ratio of the 90 % to the 10 % quantile of the columns' ranges with one common unit
 LONG_TAIL = 1.0  # skewness: 2 for an exponential distribution, 0 for a symmetric one
@@ -70,12 +71,25 @@ class Preprocessing:
         """Columns of X."""
         return len(self.scale.mean)
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether features are linear in x, so that coefficients have its units."""
+        return isinstance(self.features, LinearFeatures) and not self.scale.roots.any()
+
+    def encoded(self, X: Any) -> Array:
+        """X as numbers, before they are scaled."""
+        return np.asarray(X, dtype=float)
+
+    def encoded_names(self, columns: list[str]) -> list[str]:
+        """Names of these numbers, from those of the columns of X."""
+        return columns
+
     def scaled(self, X: Array) -> Array:
         """X with scaled columns: an array of doubles, or a tensor of its own type."""
         return scaled(self.scale, np.asarray(X, dtype=float) if namespace(X) is np else X)
 
-    def truth_features(self, X: Array) -> Array:
-        """Features of the truth, the constant last."""
+    def truth_features(self, X: Array, labelled: bool = False) -> Array:
+        """Features of the truth, the constant last; those of a map ignore whether labels of X are at hand."""
         return with_constant(self.features.transform(self.scaled(X)))
 
     def annotator_features(self, X: Array, X_truth: Array) -> Array:
@@ -83,6 +97,10 @@ class Preprocessing:
         if self.of_annotators is None:
             return with_constant(X_truth[:, :-1][:, : self.directions])
         return with_constant(self.of_annotators.transform(self.scaled(X)))
+
+    def truth_variance(self, items: Items) -> Array | float:
+        """Variance of the truth features themselves: (n_items, n_outputs); those of a map have none."""
+        return 0.0
 
     def to_input_units(self, slopes: Array, intercepts: Array) -> tuple[Array, Array]:
         """Turn coefficients of the scaled x into those of the user's x (without square roots)."""

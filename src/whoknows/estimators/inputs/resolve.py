@@ -12,12 +12,13 @@ from scipy.stats import binom
 from whoknows._array import Mask
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
+from whoknows.estimators.inputs.requirements import check_classifier, is_classifier
 from whoknows.model import annotators
 from whoknows.model.annotators import BiasedAnnotators
 from whoknows.model.graph import AutoGraph
 from whoknows.model.maps import ClusterMap, LinearMap, RbfMap, SpectralMap
 from whoknows.model.settings import NotCompatible, Settings
-from whoknows.model.truth import GraphTruth, LinearTruth, LogisticTruth, OrderedTruth
+from whoknows.model.truth import GraphTruth, LinearTruth, LogisticTruth, OrderedTruth, TemperedTruth
 
 NEARLY_ALWAYS = 0.95  # share of one label from which an annotator may be giving a constant answer
 CHANCE = 1e-4  # largest probability of that share by chance
@@ -26,7 +27,10 @@ Pieces = dict[str, Callable[[], Any]]
 
 
 def resolve_truth(choice: Any) -> Any:
-    """Return the truth model that ``choice`` names, or ``choice`` itself."""
+    """Return the truth model that ``choice`` names, that tempers it if it is a classifier, or itself."""
+    if is_classifier(choice):
+        check_classifier(choice)
+        return TemperedTruth()
     names: Pieces = {
         "id": LogisticTruth,
         "lgp": lambda: LogisticTruth(graph=AutoGraph()),

@@ -24,6 +24,7 @@ from whoknows.data.vocabulary import (
     show,
     sorted_if_possible,
 )
+from whoknows.estimators.inputs.raw_rows import RawRows, row_keys
 from whoknows.estimators.inputs.validation import (
     brings_ids,
     check_annotations,
@@ -143,6 +144,8 @@ def fingerprint(X: Any) -> str:
         files = map(os.path.realpath, X.files)  # however the user writes their folder
         about = [(file, os.path.getsize(file), os.path.getmtime(file)) for file in files]
         found.update(repr(about).encode())
+    elif isinstance(X, RawRows):
+        found.update(row_keys(X).data)
     else:
         found.update(np.ascontiguousarray(enough_of(X, 0)).data)
     return found.hexdigest()

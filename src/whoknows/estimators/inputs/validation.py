@@ -20,6 +20,8 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import first_not_a_number, is_default_index, is_frame, not_numbers
 from whoknows.data.errors import Advice, InputError, Message
 from whoknows.data.vocabulary import Codes, Ids, as_column, closest, codes_of, elements, show
+from whoknows.estimators.inputs.raw_rows import check_raw
+from whoknows.estimators.inputs.requirements import is_classifier
 from whoknows.estimators.inputs.rows import on_device
 from whoknows.io.parquet import ParquetFeatures
 from whoknows.model.distances import blocks_of
@@ -51,8 +53,10 @@ def all_or_nothing(fit: Callable[P, R]) -> Callable[P, R]:
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Return X as rows of finite floats (n_items, D), or say what is wrong with it.
 
-    Tensors and out-of-core features are neither copied nor moved.
+    Tensors and out-of-core features are neither copied nor moved. For a classifier as truth X stays as it is.
     """
+    if is_classifier(getattr(estimator, "truth", None)):
+        return check_raw(estimator, X, reset=reset)
     if sp.issparse(X):
         raise TypeError(
             "X is sparse; a dense array was expected. Reduce it first, e.g. with "

@@ -18,6 +18,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
@@ -26,6 +27,7 @@ from whoknows.estimators.auto.ensemble import AutoCrowdClassifier
 from whoknows.estimators.auto.selection import Selection
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.estimators.fitted_pair import FittedPair
+from whoknows.estimators.inputs.any_classifier import ClassifierPreprocessing
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.regressor import CrowdRegressor
 from whoknows.fit.solve import SOLVERS
@@ -36,7 +38,8 @@ _DATA = (str, Real, NoneType, list, tuple, np.ndarray, sp.sparray, sp.spmatrix)
 _SCALARS: dict[Any, Any] = {int: Integral, float: Real, bool: (bool, np.bool_)}
 # Types of settings in a file, where the estimators accept more.
 _SETTINGS: dict[str, Any] = {
-    **dict.fromkeys(("truth", "annotators", "map"), str | Settings),
+    "truth": str | Settings | BaseEstimator,
+    **dict.fromkeys(("annotators", "map"), str | Settings),
     "annotator_map": str | Settings | None,
     "random_state": int | None,
     "levels": str | list[Any] | tuple[Any, ...] | Ids | None,
@@ -83,6 +86,10 @@ _SHAPES = {
     "RbfFeatures": "nodes nd, root nf, centre f",
     "SpectralFeatures": "basis nf, eigenvalues f, centre f",
     "ClusterFeatures": "centres fd, centre f",
+    "ClassifierFeatures": "keys n, held_out no",
+    "TableEncoding": "medians d, is_number d",
+    "SparseEncoding": "components fd",
+    "TextFeatures": "idf t, components ft",
     "CrowdBelief": "mean ap, covariance app, crowd_mean p, crowd_variance p, shape g, rate g, active a",
     "Covariances": "truth cff, annotators app",
     "CrossFitBelief": "items nf, held_out nc, says nc",
@@ -233,15 +240,15 @@ def check_model(model: Any) -> Any:
         _expect(_are_probabilities(model.weights_), "wrong weights of members")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        _check_predictions(model, pairs[0].prepared.preprocessing.scale.mean[None])
+        _check_predictions(model, pairs[0])
     return model
 
 
 def _check_pair(pair: FittedPair, model: Any) -> None:
     """Check that the parts of a pair agree with each other, and with the estimator that holds it."""
     _check_shapes(pair)
-    scale, n_annotators = pair.prepared.preprocessing.scale, len(model.annotators_)
-    _expect(len(scale.mean) == model.n_features_in_, "preprocessing of other features")
+    preprocessing, n_annotators = pair.prepared.preprocessing, len(model.annotators_)
+    _expect(preprocessing.n_features == model.n_features_in_, "preprocessing of other features")
     _expect(pair.solution.solver in SOLVERS, "a solver that is not known")
     crowd, belief = pair.solution.crowd, pair.solution.annotators
     _expect(len(belief.mean) == n_annotators + 1, "parameters of another number of annotators")
@@ -262,14 +269,19 @@ def _check_classifier(model: Any) -> None:
     _expect(data.weight is None or (data.weight >= 0).all(), "weights below 0")
 
 
-def _check_predictions(model: Any, X: Array) -> None:
+def _check_predictions(model: Any, pair: FittedPair) -> None:
     """Predict everything for one item: arrays that do not fit together fail here."""
-    T = len(model.annotators_)
+    T, preprocessing = len(model.annotators_), pair.prepared.preprocessing
+    X = preprocessing.scale.mean[None]
     if type(model) is CrowdRegressor:
         _check_answer((2, 1), lambda: model.predict(X, return_std=True))
         _check_answer((1, T), lambda: model.annotator_scale(X))
         return
-    K = len(model.classes_)
+    K, one = len(model.classes_), pair.typical[:1]
+    if isinstance(preprocessing, ClassifierPreprocessing):  # whose X may be a table or a text
+        _check_answer((1, K), lambda: pair.prob(one))
+        _check_answer((1, T), lambda: pair.expertise(one, np.arange(T)))
+        return
     _check_answer((1, K), lambda: model.predict_proba(X))
     _check_answer((1, T), lambda: model.expertise(X))
     _check_answer((3, 1, K), lambda: model.predict_proba(X, return_interval=True))

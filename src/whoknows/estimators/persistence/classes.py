@@ -15,7 +15,7 @@ from whoknows.data import annotations
 from whoknows.estimators import prepared_model
 from whoknows.estimators.auto import members, selection
 from whoknows.estimators.fitted_pair import FittedPair
-from whoknows.estimators.inputs import preprocessing, training_data
+from whoknows.estimators.inputs import any_classifier, encoding, preprocessing, training_data
 from whoknows.estimators.persistence.checks import (
     ESTIMATOR_FIELDS,
     check_field,
@@ -26,6 +26,7 @@ from whoknows.estimators.persistence.checks import (
 from whoknows.estimators.prepared_model import LabelUnits
 from whoknows.fit import items, laplace, solve
 from whoknows.fit.objective import Model
+from whoknows.io.texts import TextFeatures
 from whoknows.model import annotators, evidence, gaussian, graph, maps, posterior, truth
 from whoknows.model.annotators import population
 from whoknows.model.settings import Settings
@@ -36,6 +37,8 @@ _SPARSE = (sp.csr_array, sp.csr_matrix)
 _DATA = (
     *(annotations.Annotations, training_data.TrainingData, items.Items, members.Member),
     *(preprocessing.Scale, preprocessing.Preprocessing, prepared_model.PreparedModel, LabelUnits),
+    *(any_classifier.ClassifierPreprocessing, any_classifier.ClassifierFeatures, TextFeatures),
+    *(encoding.TableEncoding, encoding.SparseEncoding, encoding.TextEncoding),
     *(Model, FittedPair, solve.Solution, laplace.Covariances, selection.HeldOutScores, selection.Selection),
     *(gaussian.Belief, population.CrowdBelief, logistic.CrossFitBelief, linear.LinearBelief),
     *(posterior.GaussianPosterior, evidence.QuadraticEvidence, evidence.LabelsByAnnotator),

@@ -12,7 +12,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ import whoknows
 from whoknows.data.errors import Advice
 from whoknows.estimators.persistence.checks import check_model
 from whoknows.estimators.persistence.classes import ESTIMATORS, CheckpointStep
+from whoknows.estimators.persistence.classifiers import read_classifier
 from whoknows.estimators.persistence.objects import (
     NOT_A_MODEL,
     Written,
@@ -40,7 +41,8 @@ MOST_PACKED = 100  # times smaller than its content a member may be; what packs 
 LEAST_PACKED = 1.1  # and at least, or packing does not pay
 SAMPLE = 1 << 20  # bytes that tell whether packing may pay
 
-_NAMES = re.compile(r"model\.json|model\.sha256|arrays/(0|[1-9][0-9]{0,5})\.npy")
+_NUMBER = "(0|[1-9][0-9]{0,5})"
+_NAMES = re.compile(rf"model\.json|model\.sha256|arrays/{_NUMBER}\.npy|classifiers/{_NUMBER}\.skops")
 _DAMAGED = "is cut off or damaged ({}). Get the file again, or save the model again."
 
 
@@ -96,8 +98,8 @@ def _check_name(path: Path, seen: set[str], name: str) -> bool:
     if not _NAMES.fullmatch(name):
         raise FileError(
             path,
-            f"holds {name[:80]!r}, which has no place in a model file: only model.json, model.sha256 and "
-            "arrays/<number>.npy have. It was not written by whoknows.",
+            f"holds {name[:80]!r}, which has no place in a model file: only model.json, model.sha256, "
+            "arrays/<number>.npy and classifiers/<number>.skops have. It was not written by whoknows.",
         )
     if name in seen:
         raise FileError(path, f"holds {name} twice. It was not written by whoknows.")
@@ -117,12 +119,14 @@ def _take(members: dict[str, bytes], name: str, expected: str | None, path: Path
 
 FORMAT = "whoknows model"
 VERSION = 2
+_LISTS: dict[str, Any] = {"arrays": None, "objects": None, "classifiers": []}  # the last may be missing
 
 
 def save(model: Any, path: Path) -> None:
     """Write a fitted model to a file, atomically; the same model gives the same bytes.
 
-    Where it was fitted (engine, device) and attributes that were added to it are not saved.
+    Where it was fitted (engine, device) and attributes that were added to it are not saved. A classifier as
+    truth is written by skops (extra ``skops``), whose bytes may differ.
 
     Parameters
     ----------
@@ -140,7 +144,7 @@ def save(model: Any, path: Path) -> None:
     _write(model, path)
 
 
-def load(path: Path, limit: int | None = None) -> Any:
+def load(path: Path, limit: int | None = None, trusted: Sequence[str] = ()) -> Any:
     """Read a model that ``model.save(path)`` wrote; it predicts as the saved one did, bit for bit.
 
     Nothing in a file is ever run, and nothing is read from it that would reach out later (engine, device): a
@@ -153,6 +157,10 @@ def load(path: Path, limit: int | None = None) -> Any:
     path : str or path
     limit : int, optional
         Number of bytes that the file may decompress to. Default: see `whoknows.io.size_limit`.
+    trusted : sequence of str
+        For a file with a classifier as truth: types that may be built from the file, beyond those that skops
+        trusts by itself. If some are missing, the error names them. A forged tree can crash the process, so
+        name them only for files of your own, or of people you trust.
 
     Returns
     -------
@@ -171,7 +179,7 @@ def load(path: Path, limit: int | None = None) -> Any:
     >>> again.predict([[0.5], [2.5]])
     array([0, 1])
     """
-    return _read(path, limit, check_model)
+    return _read(path, limit, check_model, trusted)
 
 
 def save_step(result: Any, path: Path) -> None:
@@ -193,24 +201,28 @@ def _write(thing: Any, path: Path) -> None:
             "whoknows": whoknows.__version__,
             "arrays": written.digests,
             "objects": written.objects,
+            **({"classifiers": list(map(digest, written.classifiers))} if written.classifiers else {}),
         },
         allow_nan=False,
     )
     replace_file(path, lambda temporary: pack(temporary, _members(text.encode(), written), path))
 
 
-def _read(path: Path, limit: int | None, finish: Callable[[Any], Any]) -> Any:
+def _read(path: Path, limit: int | None, finish: Callable[[Any], Any], trusted: Sequence[str] = ()) -> Any:
     members = read_members(path, limit)
     content = _content(members, path)
-    names = [_name(number) for number in range(len(content["arrays"]))]
     arrays = [
-        read_array(_take(members, name, str(expected), path), path, name)
-        for name, expected in zip(names, content["arrays"], strict=True)
+        read_array(_take(members, _array_name(number), str(expected), path), path, _array_name(number))
+        for number, expected in enumerate(content["arrays"])
+    ]
+    classifiers = [
+        read_classifier(_take(members, _classifier_name(number), str(expected), path), path, trusted)
+        for number, expected in enumerate(content.get("classifiers", []))
     ]
     if members:
         raise FileError(path, f"holds {min(members)}, which its model.json does not name.")
     try:
-        return finish(read_model(content["objects"], arrays))
+        return finish(read_model(content["objects"], arrays, classifiers))
     except NOT_A_MODEL as error:
         raise FileError(
             path,
@@ -223,11 +235,17 @@ def _members(text: bytes, written: Written) -> Iterator[tuple[str, bytes]]:
     yield "model.json", text
     yield "model.sha256", digest(text).encode()
     for number, array in enumerate(written.arrays):
-        yield _name(number), array_bytes(array)
+        yield _array_name(number), array_bytes(array)
+    for number, classifier in enumerate(written.classifiers):
+        yield _classifier_name(number), classifier
 
 
-def _name(number: int) -> str:
+def _array_name(number: int) -> str:
     return f"arrays/{number}.npy"
+
+
+def _classifier_name(number: int) -> str:
+    return f"classifiers/{number}.skops"
 
 
 def _content(members: dict[str, bytes], path: Path) -> dict[str, Any]:
@@ -245,10 +263,10 @@ def _content(members: dict[str, bytes], path: Path) -> dict[str, Any]:
             f"was written by whoknows {writer} as version {version} of model files; this whoknows, "
             f"{whoknows.__version__}, reads version {VERSION}. Upgrade: pip install --upgrade whoknows",
         )
-    surplus = content.keys() - {"format", "version", "whoknows", "arrays", "objects"}
+    surplus = content.keys() - {"format", "version", "whoknows", "arrays", "objects", "classifiers"}
     if surplus:
         raise FileError(path, f"has a model.json with {min(surplus)[:80]!r}, which has no place there.")
-    if not all(isinstance(content.get(key), list) for key in ("arrays", "objects")):
+    if not all(isinstance(content.get(key, default), list) for key, default in _LISTS.items()):
         raise FileError(path, "has a model.json without its arrays or objects.")
     return content
 

@@ -8,6 +8,7 @@ Numbers, text, None and lists are themselves. Everything else is a dictionary wi
     {"array": 3}                arrays/3.npy; {"turned": [3, [1, 0]]} the same with its axes in another order
     {"ids": […]}                an array of Python objects, such as ids that are pairs
     {"object": 7}               the seventh of "objects", each with its "class" and its "fields"
+    {"classifier": 0}           classifiers/0.skops, a classifier as truth; see `classifiers`
 
 Objects come after those they refer to, and the model last: a file cannot contain cycles. An object used
 twice is written once; so are arrays of the same content.
@@ -25,7 +26,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from whoknows.estimators.inputs.requirements import is_classifier
 from whoknows.estimators.persistence.classes import put_together, take_apart
+from whoknows.estimators.persistence.classifiers import classifier_bytes
 from whoknows.io.binary import read_npy
 from whoknows.io.errors import FileError, Path
 
@@ -48,12 +51,14 @@ class Written:
         For model.json.
     arrays, digests : list
         In the order of their numbers, and their checksums.
+    classifiers : list of bytes
     """
 
     path: Path
     objects: list[Any] = field(default_factory=list)
     arrays: list[NDArray[Any]] = field(default_factory=list)
     digests: list[str] = field(default_factory=list)
+    classifiers: list[bytes] = field(default_factory=list)
     _places: dict[int, int] = field(default_factory=dict)  # of objects, by identity
     _numbers: dict[str, int] = field(default_factory=dict)  # of arrays, by digest
 
@@ -83,6 +88,9 @@ class Written:
             return str(value)
         if isinstance(value, np.generic) and value.dtype.name in NUMBERS:
             return {"numpy": [value.dtype.name, self._plain(value.item(), where)]}
+        if is_classifier(value) and take_apart(value) is None:
+            self.classifiers.append(classifier_bytes(value, self.path))
+            return {"classifier": len(self.classifiers) - 1}
         return {"object": self._object(value, where)}
 
     def _object(self, thing: Any, where: str) -> int:
@@ -146,12 +154,12 @@ def read_array(data: bytes, path: Path, name: str) -> NDArray[Any]:
     return array
 
 
-def read_model(objects: list[Any], arrays: list[NDArray[Any]]) -> Any:
+def read_model(objects: list[Any], arrays: list[NDArray[Any]], classifiers: list[Any]) -> Any:
     """Make the objects one after the other; the last is the model.
 
     What `Written` did not write raises one of `NOT_A_MODEL`.
     """
-    reader = _Reader(arrays)
+    reader = _Reader(arrays, classifiers)
     for plain in objects:
         content = {key: reader.value(part) for key, part in plain["fields"].items()}
         reader.made.append(put_together(plain["class"], content))
@@ -161,6 +169,7 @@ def read_model(objects: list[Any], arrays: list[NDArray[Any]]) -> Any:
 @dataclass
 class _Reader:
     arrays: list[NDArray[Any]]
+    classifiers: list[Any]
     made: list[Any] = field(default_factory=list)
 
     def value(self, plain: Any) -> Any:
@@ -184,6 +193,8 @@ class _Reader:
                 return _at(self.arrays, number).transpose(axes)
             case "ids":
                 return _ids([self.value(part) for part in content])
+            case "classifier":
+                return _at(self.classifiers, content)
             case "object":
                 return _at(self.made, content)
         raise ValueError(f"{kind!r} is no kind of value")

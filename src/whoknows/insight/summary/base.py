@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from whoknows._array import Array, Rows, segment_sum
 from whoknows.data.errors import InputError
+from whoknows.estimators.inputs.preprocessing import Preprocessing
 from whoknows.estimators.inputs.validation import CheckedFeatures, check_annotations, checked, row_ids
 from whoknows.insight.summary.text import Facts
 
@@ -67,7 +68,14 @@ class FittedData:
 
     def feature_array(self, rows: Rows | None = None) -> Array:
         """Features of some or all items as an array: (n_rows, n_features)."""
-        return np.asarray(self.X if rows is None else _safe_indexing(self.X, rows), dtype=float)
+        return self.preprocessing.encoded(self.X if rows is None else _safe_indexing(self.X, rows))
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """Preprocessing of the model, or of the first of those averaged."""
+        pair = self.model.pairs_[0] if hasattr(self.model, "pairs_") else self.model._pair
+        found: Preprocessing = pair.prepared.preprocessing
+        return found
 
     @cached_property
     def has_features(self) -> bool:

@@ -161,13 +161,13 @@ def consensus_table(model: Any, y: Any, ids: Sequence[Any]) -> Table:
 
 
 def _feature_names(fit: FittedModel, features: Sequence[str] | None) -> list[str]:
-    """Names of the columns of X."""
+    """Names of the columns of X; of its numbers where some are encoded."""
     width = int(fit.model.n_features_in_)
     if features is None:
         features = getattr(fit.X, "columns", [f"feature {j}" for j in range(width)])
     if len(features) != width:
         raise InputError(f"features= must name each of the {width} columns of X; got {len(features)} names.")
-    return [str(name) for name in features]
+    return fit.preprocessing.encoded_names([str(name) for name in features])
 
 
 def _vote_facts(fit: FittedModel) -> Facts:

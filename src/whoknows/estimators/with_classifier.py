@@ -1,0 +1,168 @@
+"""EM with any classifier as the truth: its cross-fitted log-probabilities are features that labels temper.
+
+Each round fits the classifier, fold by fold, to the posterior of all other folds, and then a pair of
+annotators and truth to the held-out log-probabilities. No item is classified by a classifier that saw its
+labels, so a flexible one cannot confirm its own posterior. Rounds end when the held-out log-likelihood of the
+labels no longer increases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from whoknows._array import Array, Rows, with_constant
+from whoknows.data.errors import InputError
+from whoknows.estimators.fitted_pair import FittedPair, fit_pair, typical_rows
+from whoknows.estimators.inputs.any_classifier import (
+    ClassifierFeatures,
+    ClassifierPreprocessing,
+    cross_fit,
+    fit_to_posterior,
+    with_seed,
+)
+from whoknows.estimators.inputs.raw_rows import Keys, RawRows, row_keys
+from whoknows.estimators.inputs.training_data import TrainingData
+from whoknows.estimators.prepared_model import PreparedModel, prepare_classifier
+from whoknows.fit import engines
+from whoknows.fit.engines import Engine
+from whoknows.fit.items import Items
+from whoknows.fit.monitor import Callback
+from whoknows.fit.solve import split_into_chunks
+
+FOLDS = 5
+ROUNDS = 6
+LEAST_GAIN = 1e-3  # of the held-out log-likelihood per label, for another round
+ROUGH = 1e-5  # tolerance of the solver: another round changes the bound by far more
+
+
+def fit_with_classifier(
+    settings: Any,
+    X: RawRows,
+    data: TrainingData,
+    engine: Engine,
+    callback: Callback | None = None,
+    prepared: PreparedModel | None = None,
+    start: Array | None = None,
+) -> FittedPair:
+    """Fit a pair whose truth is the classifier ``settings.truth``.
+
+    ``prepared`` is that of an earlier fit to the same items; ``start`` is a first guess at the posterior of
+    the items with labels or known truth.
+    """
+    prepared = prepare_classifier(settings, X, data.annotations) if prepared is None else untaught(prepared)
+    rows = np.flatnonzero(data.informed)
+    keys = row_keys(X[rows])
+    if len(np.unique(keys)) < 2:
+        raise InputError(
+            "A classifier as truth needs labels of two different items or more, to hold some out."
+        )
+    order = np.argsort(keys, kind="stable")  # the fit does not depend on the order of the rows
+    items = prepared.items(X[rows[order]], data[rows[order]])
+    settings = replace(settings, tol=max(settings.tol, ROUGH))
+    rounds = _Rounds(settings, prepared, X[rows[order]], items, keys[order], engine, callback)
+    best = rounds.run(None if start is None else start[order])
+    typical = best.prepared.some(X, typical_rows(len(X)))
+    return replace(best, typical=replace(typical, raw=None))
+
+
+def untaught(prepared: PreparedModel) -> PreparedModel:
+    """Return a prepared model without what its classifier learned."""
+    before = prepared.preprocessing
+    learned = ClassifierFeatures(before.learned.n_classes)
+    return replace(prepared, preprocessing=replace(before, learned=learned))
+
+
+def fitted_classifier(pair: FittedPair) -> dict[str, Any]:
+    """Return the classifier that was fitted to all items with labels."""
+    preprocessing = pair.prepared.preprocessing
+    if not isinstance(preprocessing, ClassifierPreprocessing):
+        return {}
+    return {"truth_classifier_": preprocessing.learned.classifier}
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """The fit to items with labels or known truth, sorted by key."""
+
+    settings: Any
+    prepared: PreparedModel
+    X: RawRows
+    items: Items
+    keys: Keys
+    engine: Engine
+    callback: Callback | None
+    stops: list[bool] = field(default_factory=list)  # what the callback answered
+
+    def run(self, start: Array | None) -> FittedPair:
+        """Alternate between classifier and pair until labels are predicted no better.
+
+        The last pair is returned: the classifiers behind it were fitted to the best posterior.
+        """
+        preprocessing = self.prepared.preprocessing
+        classifier = with_seed(self.settings.truth, preprocessing.seed)
+        folds, scores = fold_of(self.keys, preprocessing.seed), [-np.inf]
+        posterior = self.of_labels_alone() if start is None else with_gold(start, self.items.gold)
+        for _ in range(ROUNDS):
+            pair, items = self.fit(classifier, posterior, folds)
+            scores.append(held_out_score(pair, items))
+            if any(self.stops) or scores[-1] < scores[-2] + LEAST_GAIN:
+                break
+            posterior = pair.posterior(items).prob
+        return self.with_final(pair, fit_to_posterior(classifier, self.X, posterior, self.items.weight))
+
+    def of_labels_alone(self) -> Array:
+        """Return the posterior without the classifier, and with constant expertise."""
+        no_features = with_constant(np.zeros_like(self.items.X_annotators[:, :-1]))
+        items = replace(self.items, X_annotators=no_features)
+        return self.solve(self.prepared, items).posterior(items).prob
+
+    def fit(self, classifier: Any, posterior: Array, folds: Rows) -> tuple[FittedPair, Items]:
+        """Fit the classifier without each fold, then annotators, temperature and bias to its log-odds."""
+        held_out, fitted = cross_fit(classifier, self.X, posterior, self.items.weight, folds)
+        learned = ClassifierFeatures(posterior.shape[1], None, fitted, self.keys, held_out)
+        preprocessing = replace(self.prepared.preprocessing, learned=learned)
+        items = replace(self.items, X_truth=with_constant(held_out))
+        return self.solve(replace(self.prepared, preprocessing=preprocessing), items, posterior), items
+
+    def solve(self, prepared: PreparedModel, items: Items, start: Array | None = None) -> FittedPair:
+        """Fit a pair, in an engine's chunks if the items are many."""
+        n_chunks = -(-len(self.X) // engines.ITEMS_A_CHUNK)
+        chunks = items if n_chunks <= 1 else split_into_chunks(items, n_chunks, self.engine)
+        return fit_pair(self.settings, prepared, chunks, items, callback=self.report, start=start)
+
+    def report(self, *about: Any) -> bool:
+        """Call the callback, if there is one; where it stops a fit, rounds end too."""
+        self.stops.append(self.callback is not None and bool(self.callback(*about)))
+        return self.stops[-1]
+
+    def with_final(self, pair: FittedPair, classifier: Any) -> FittedPair:
+        """Return the pair with the classifier that was fitted to all items."""
+        before = pair.prepared.preprocessing
+        preprocessing = replace(before, learned=replace(before.learned, classifier=classifier))
+        return replace(pair, prepared=replace(pair.prepared, preprocessing=preprocessing))
+
+
+def fold_of(keys: Keys, seed: int) -> Rows:
+    """Return the fold of each item, 0 to `FOLDS` − 1; duplicates share one."""
+    distinct, place = np.unique(keys, return_inverse=True)
+    folds = np.arange(len(distinct)) % min(FOLDS, len(distinct))
+    return np.random.default_rng(seed).permutation(folds)[place]
+
+
+def held_out_score(pair: FittedPair, items: Items) -> float:
+    """Mean log-likelihood of the labels, given features of classifiers that did not see them."""
+    weight = np.ones(len(items.X_truth)) if items.weight is None else items.weight
+    counts = np.bincount(items.Y.item, items.Y.counts, items.Y.n_items)
+    return float((weight * pair.log_predictive(items)).sum() / (weight * counts).sum())
+
+
+def with_gold(prob: Array, gold: Array | None) -> Array:
+    """Return a posterior in which known truths are certain."""
+    if gold is None:
+        return prob
+    known = np.isfinite(gold)
+    certain = np.eye(prob.shape[1])[np.where(known, gold, 0).astype(int)]
+    return np.where(known[:, None], certain, prob)
