@@ -191,15 +191,7 @@ PARTS = {
         (("paper/unlabelled.png", "Gain in accuracy from unlabelled items, per data set and model"),),
     ),
     "speed": Part(
-        "Speed",
-        "speed.csv",
-        "benchmarks.speed.run",
-        speed.KEY,
-        len(WORLDS),
-        speed.HOW,
-        speed.body,
-        (),
-        "cpu_seconds",
+        "Speed", "speed.csv", "benchmarks.speed.run", speed.KEY, len(WORLDS), speed.HOW, speed.body, (), "cpu_seconds"
     ),
     "against": Part(
         "Speed of other packages",

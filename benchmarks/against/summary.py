@@ -73,11 +73,7 @@ def right(cell: tuple, ours: tuple | None) -> str:
 def body(folder: Path) -> str:
     """All tables as markdown."""
     rows = read(folder / "against.csv", KEY)
-    tables = {
-        "CPU seconds (ratio to ours)": seconds,
-        "Memory, MB": memory,
-        "Accuracy of consensus / classifier": right,
-    }
+    tables = {"CPU seconds (ratio to ours)": seconds, "Memory, MB": memory, "Accuracy of consensus / classifier": right}
     parts = [f"{title}:\n\n{markdown(across(rows, show))}" for title, show in tables.items()]
     versions = sorted(rows["version"].dropna().unique())
     return "\n\n".join([*parts, f"{', '.join(versions)}."])

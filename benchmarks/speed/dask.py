@@ -138,9 +138,7 @@ def main():
     warnings.simplefilter("ignore", DidNotConverge)
     print(machine.hardware(machine.describe()))
     print("                           |    in process    |       on a cluster       |")
-    print(
-        "solver       items  chunks |   wall s   cpu s |   wall s   cpu s   ratio |  load s empty ms   alike"
-    )
+    print("solver       items  chunks |   wall s   cpu s |   wall s   cpu s   ratio |  load s empty ms   alike")
     for solver in arguments.solvers.split(","):
         costs = compare(solver, arguments.items, arguments.workers, arguments.iterations)
         if solver == "vb":

@@ -54,9 +54,7 @@ def shown(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     """Means as text, the best of each set in bold."""
     table = means(rows, column)
     winners = best(table, column)
-    words = {
-        name: [_word(value, winners[name], method) for method, value in table[name].items()] for name in table
-    }
+    words = {name: [_word(value, winners[name], method) for method, value in table[name].items()] for name in table}
     return pd.DataFrame(words, table.index).rename_axis("method")
 
 

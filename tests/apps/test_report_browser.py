@@ -8,9 +8,7 @@ from tests.apps.test_report import hostile_summary
 from tests.insight.summary_worlds import KINDS, summary_of
 from whoknows.apps.report import write
 
-sync_api = pytest.importorskip(
-    "playwright.sync_api", reason="playwright drives the browser: pip install playwright"
-)
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser: pip install playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 WIDTHS = (1400, 420)
@@ -39,8 +37,7 @@ def see(browser, tmp_path):
         page.on("pageerror", lambda error: page.heard.append(str(error)))
         page.on("dialog", lambda dialog: page.heard.append(dialog.message))
         page.on(
-            "request",
-            lambda asked: None if asked.url.startswith(("file:", "data:")) else page.heard.append(asked.url),
+            "request", lambda asked: None if asked.url.startswith(("file:", "data:")) else page.heard.append(asked.url)
         )
         page.goto((tmp_path / "report.html").as_uri())
         return page

@@ -72,8 +72,7 @@ def test_labels_are_compared_with_the_truth(drawn):
     matrix = case.Y.to_matrix()
     rows = np.flatnonzero(case.Y.labelled)
     by_hand = [
-        matrix[i, t] == case.truth[rows.tolist().index(i)]
-        for i, t in zip(case.Y.item, case.Y.annotator, strict=True)
+        matrix[i, t] == case.truth[rows.tolist().index(i)] for i, t in zip(case.Y.item, case.Y.annotator, strict=True)
     ]
     assert right.tolist() == by_hand
     knows = Rightness(np.zeros((30, 5)), right.astype(float))

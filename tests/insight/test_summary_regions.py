@@ -56,9 +56,7 @@ def test_where_nothing_varies_it_is_said():
     assert not profile["varies"]
     assert profile["strong"] is None
     np.testing.assert_allclose(profile["range"], np.quantile(model.expertise(X), [0.05, 0.95]), atol=1e-5)
-    assert (
-        "There is no sign that anyone is better on some items than on others." in summary_of("alone").lines()
-    )
+    assert "There is no sign that anyone is better on some items than on others." in summary_of("alone").lines()
 
 
 def test_errors_vary_too():
@@ -196,9 +194,7 @@ def test_small_pictures_are_taken_in(tmp_path):
     assert embed(str(tmp_path / "a.png")) == f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
 
 
-@pytest.mark.parametrize(
-    "content", [b"\x89PNG" + bytes(50_000), b"root:x:0:0", b""], ids=["large", "text", "empty"]
-)
+@pytest.mark.parametrize("content", [b"\x89PNG" + bytes(50_000), b"root:x:0:0", b""], ids=["large", "text", "empty"])
 def test_other_files_are_only_named(tmp_path, content):
     path = str(tmp_path / "a.png")
     (tmp_path / "a.png").write_bytes(content)
@@ -210,10 +206,7 @@ def test_other_files_are_only_named(tmp_path, content):
 def test_files_are_read_for_paths_and_never_for_strings(tmp_path):
     model, X, said = fitted("classes")
     (tmp_path / "a.png").write_bytes(PNG)
-    for image, shown in (
-        (tmp_path / "a.png", embed(str(tmp_path / "a.png"))),
-        (str(tmp_path / "a.png"),) * 2,
-    ):
+    for image, shown in ((tmp_path / "a.png", embed(str(tmp_path / "a.png"))), (str(tmp_path / "a.png"),) * 2):
         cases = summarize(model, X, said, images=[image] * len(X)).adjudicate["least_sure"]
         assert {case["image"] for case in cases} == {shown}
 

@@ -75,9 +75,7 @@ def why(labels, skill, consensus):
     """Explain an overruled vote: labels of one item as class codes, and how skilled each annotator is."""
     labels, skill, annotators = np.array(labels), np.array(skill), np.arange(len(labels))
     classes = np.array(["A", "B", "C"])
-    said = Annotations.from_matrix(
-        [classes[labels]], annotators=[f"w{t}" for t in annotators], labels=["A", "B", "C"]
-    )
+    said = Annotations.from_matrix([classes[labels]], annotators=[f"w{t}" for t in annotators], labels=["A", "B", "C"])
     model = SimpleNamespace(posterior_=np.eye(3)[[consensus]], annotators_=said.annotators, classes_=classes)
     fit = CategoricalFit(model, np.zeros((1, 1)), said)
     case = {name: column[0] for name, column in fit.consensus_columns().items()}
@@ -110,10 +108,7 @@ def test_one_feature_that_is_always_the_same(value, n_features):
 
 def test_lines_say_whether_expertise_varies_without_jargon():
     summary = summary_of("classes")
-    better, none = (
-        "Annotators are better on some items than on others.",
-        "There is no sign that anyone is better on",
-    )
+    better, none = ("Annotators are better on some items than on others.", "There is no sign that anyone is better on")
     chosen = ["Weights rest on 40 items.", "The graph carries 30%.", "foretold 0.015 better"]
     for varies in (True, False, None):
         lines = replace(summary, given=summary.given | {"varies": varies, "chosen": chosen}).lines()

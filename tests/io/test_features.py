@@ -134,9 +134,7 @@ def test_tables_that_cannot_be_features_say_why(tmp_path):
     assert problem(written(tmp_path, "X.csv", "item,f\na,1\n,2\n")) == (
         "has no id in row 2, not counting a header; expected one in every row."
     )
-    assert problem(written(tmp_path, "X.csv", "item,f\na\n")).startswith(
-        "has 1 cell in the row that ends at line 2"
-    )
+    assert problem(written(tmp_path, "X.csv", "item,f\na\n")).startswith("has 1 cell in the row that ends at line 2")
     assert problem(tmp_path / "no.csv") == "there is no such file."
 
 
@@ -149,9 +147,7 @@ def test_parquet_with_columns_of_numbers(tmp_path):
     assert read_features(written(tmp_path, "X.parquet", single)).X.dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    "kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 2), pa.list_(pa.float64())], ids=str
-)
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 2), pa.list_(pa.float64())], ids=str)
 def test_parquet_with_a_column_of_lists(tmp_path, kind):
     columns = {"item": ["a", "b", "c"], "emb": pa.array(X.tolist(), kind), "n": [1, 2, 3]}
     found = read_features(written(tmp_path, "X.parquet", columns))
@@ -179,15 +175,9 @@ def test_json_with_numbers_or_lists(tmp_path):
     lists = [{"id": "a", "emb": [1, 2]}, {"id": "b", "emb": [3, 4]}]
     assert read_features(written(tmp_path, "X.json", json.dumps(lists))).X.tolist() == [[1, 2], [3, 4]]
     lists[1]["emb"] = [3]
-    assert (
-        problem(written(tmp_path, "X.json", json.dumps(lists)))
-        == "expected 2 numbers in 'emb' of record 2, got 1."
-    )
+    assert problem(written(tmp_path, "X.json", json.dumps(lists))) == "expected 2 numbers in 'emb' of record 2, got 1."
     lists[1]["emb"] = [3, "x"]
-    assert (
-        problem(written(tmp_path, "X.json", json.dumps(lists)))
-        == "expected numbers in 'emb' of record 2, got 'x'."
-    )
+    assert problem(written(tmp_path, "X.json", json.dumps(lists))) == "expected numbers in 'emb' of record 2, got 'x'."
 
 
 # --- arrays ---------------------------------------------------------------------------------------------
@@ -251,9 +241,7 @@ def test_pickles_are_never_loaded(tmp_path):
     np.float64(3),
 ], ids=lambda a: f"{a.shape}{a.dtype}")  # fmt: skip
 def test_arrays_that_are_no_matrix_of_numbers_are_refused(tmp_path, array):
-    assert problem(written(tmp_path, "X.npy", np.asarray(array))).startswith(
-        f"holds an array of shape {array.shape}"
-    )
+    assert problem(written(tmp_path, "X.npy", np.asarray(array))).startswith(f"holds an array of shape {array.shape}")
 
 
 def test_an_array_that_claims_to_be_larger_than_its_file_takes_no_memory(tmp_path):
@@ -294,10 +282,7 @@ def test_every_item_with_features_is_kept_in_their_order():
 def test_labels_without_features_are_counted_and_named():
     joined = join(said("a", "b", "c"), features("a", "d"))
     assert joined.annotations.n_annotations == 1
-    assert (
-        joined.notes[0]
-        == "2 of 3 items with labels (67%) have no features; their labels are left out: 'b', 'c'"
-    )
+    assert joined.notes[0] == "2 of 3 items with labels (67%) have no features; their labels are left out: 'b', 'c'"
     assert joined.lost == pytest.approx(2 / 3)
     assert join(said("a"), features("a", "d")).lost == 0
 
@@ -306,9 +291,7 @@ def test_items_without_a_label_are_not_lost():
     labels = Annotations.from_arrays(["a", "b"], ["x", "x"], [0, 1], items=["a", "b", "c", "d"])
     joined = join(labels, features("a", "e"))
     assert joined.lost == 0.5
-    assert (
-        joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: 'b'"
-    )
+    assert joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: 'b'"
 
 
 @pytest.mark.parametrize(("mine", "theirs", "how", "items"), [
@@ -333,9 +316,7 @@ def test_ids_meet_as_they_are_then_as_text_then_as_numbers(mine, theirs, how, it
 def test_an_exact_match_is_not_mixed_with_any_other():
     joined = join(said("1", "01"), features("01", "2"))
     assert joined.annotations.n_annotations == 1
-    assert (
-        joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: '1'"
-    )
+    assert joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: '1'"
 
 
 def test_ids_with_leading_zeros_meet_numbers_though_some_are_the_same_as_text():
@@ -406,14 +387,12 @@ def test_what_no_median_can_mend_is_refused():
     for X, words in (
         (
             [[1, np.inf], [NAN, 2]],
-            "expected numbers up to 1e+150, got inf in 'g' of item 0. Leave such cells blank, or use "
-            "another unit.",
+            "expected numbers up to 1e+150, got inf in 'g' of item 0. Leave such cells blank, or use another unit.",
         ),
         ([[NAN, NAN]], "holds no numbers; expected some for each item."),
         (
             [[1, 2], [NAN, -1e308]],
-            "expected numbers up to 1e+150, got -1e+308 in 'g' of item 1. Leave such cells blank, or use "
-            "another unit.",
+            "expected numbers up to 1e+150, got -1e+308 in 'g' of item 1. Leave such cells blank, or use another unit.",
         ),
     ):
         with pytest.raises(FileError, match=rf"^X\.csv: {re.escape(words)}$"):

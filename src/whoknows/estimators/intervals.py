@@ -40,9 +40,7 @@ def prob_interval(pair: FittedPair, items: Items, level: float) -> Interval:
     return class_interval(truth, xi, pair.covariances, items.on_host.X_truth, prob, level)
 
 
-def class_interval(
-    truth: Any, xi: Array, spread: Covariances, X: Array, prob: Array, level: float
-) -> Interval:
+def class_interval(truth: Any, xi: Array, spread: Covariances, X: Array, prob: Array, level: float) -> Interval:
     """p(z | x) with limits: three (n_items, n_classes).
 
     With one log-odds f per item, the range of p(z | f) over f ± k · sd. With one per class, the log-odds of a
@@ -103,9 +101,7 @@ def average_expertise(pair: FittedPair, items: Items, level: float) -> Interval:
     return _around(value, expit(centre - reach * sd), expit(centre + reach * sd))
 
 
-def sigma_points(
-    probability: Callable[[Array], Array], mean: Array, covariance: Array
-) -> tuple[Array, Array]:
+def sigma_points(probability: Callable[[Array], Array], mean: Array, covariance: Array) -> tuple[Array, Array]:
     """Return log-odds of a probability that depends on θ ~ N(mean, covariance), and their standard deviation.
 
     ``probability`` takes points (n_points, n_columns) and returns (…, n_points). It is evaluated one standard

@@ -106,13 +106,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
 
     @all_or_nothing
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        callback: Callback | None = None,
-        *,
-        gold: Any = None,
-        sample_weight: Any = None,
+        self, X: Any, y: Any, callback: Callback | None = None, *, gold: Any = None, sample_weight: Any = None
     ) -> Self:
         """Learn from features and annotations.
 

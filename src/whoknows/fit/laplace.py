@@ -45,11 +45,7 @@ class Covariances:
 
 
 def laplace_covariances(
-    model: Model,
-    chunks: Sequence[Items],
-    parameters: Parameters,
-    population: Population | None,
-    engine: Engine,
+    model: Model, chunks: Sequence[Items], parameters: Parameters, population: Population | None, engine: Engine
 ) -> Covariances:
     """Return the covariances of the parameters at the end of a fit.
 
@@ -86,9 +82,7 @@ def _truth_information(X: Array, truth: Any, xi: Array, posterior: Posterior, co
     return np.stack([X.T @ (X * (counts * r**2)[:, None]) for r in residual.T])
 
 
-def _annotator_information(
-    items: Items, model: Model, theta: Array, posterior: Posterior, counts: Array
-) -> Array:
+def _annotator_information(items: Items, model: Model, theta: Array, posterior: Posterior, counts: Array) -> Array:
     Y, n_columns = items.Y, theta.shape[1]
     total = np.zeros((Y.n_annotators, n_columns, n_columns))
     order = Y.by_annotator.order

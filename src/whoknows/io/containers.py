@@ -330,9 +330,7 @@ class Record(dict[str, Any]):
         return kind() if value is None else value
 
     def _unexpected(self, expected: str, value: Any, what: str) -> FileError:
-        return FileError(
-            self.path, f"expected {what} of record {self.number} to be {expected}, got {kind_of(value)}."
-        )
+        return FileError(self.path, f"expected {what} of record {self.number} to be {expected}, got {kind_of(value)}.")
 
 
 def kind_of(value: Any) -> str:

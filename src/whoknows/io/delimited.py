@@ -84,9 +84,7 @@ def _ragged(text: str, delimiter: str, path: Path) -> FileError:
     row = next(row for row in reader if row and not _fitted(row, header))
     cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
     return FileError(
-        path,
-        f"has {cells} in the row that ends at line {reader.line_num}; expected {len(header)}."
-        f"{later_header(text)}",
+        path, f"has {cells} in the row that ends at line {reader.line_num}; expected {len(header)}.{later_header(text)}"
     )
 
 
@@ -104,9 +102,7 @@ def read_columns(text: str, path: Path) -> dict[str, Factor]:
     """Return the columns of a text table by name, as codes into their distinct cells; blank ones left out."""
     delimiter, header = read_header(text, path)
     columns = factorize_cells(text, delimiter, range(len(header)), path)
-    kept = [
-        (header[place], column) for place, column in columns.items() if header[place] or not is_blank(column)
-    ]
+    kept = [(header[place], column) for place, column in columns.items() if header[place] or not is_blank(column)]
     if sum(not name for name, _ in kept) > 1:
         raise FileError(
             path, f"has several columns without a name. Give them names in the first row.{later_header(text)}"

@@ -139,15 +139,11 @@ def decode(data: bytes, path: Path) -> str:
         ) from None
     if "\0" in text:
         offset = start + len(text[: text.index("\0")].encode(encoding))
-        raise FileError(
-            path, f"is binary (a zero byte at offset {offset}). Expected CSV, JSON, JSONL or Parquet."
-        )
+        raise FileError(path, f"is binary (a zero byte at offset {offset}). Expected CSV, JSON, JSONL or Parquet.")
     if not text.strip():
         raise FileError(path, "is empty.")
     if text.lstrip()[:9].lower().startswith(("<!doctype", "<html")):
-        raise FileError(
-            path, "is a web page, perhaps a login page, and not a table. Download the file itself."
-        )
+        raise FileError(path, "is a web page, perhaps a login page, and not a table. Download the file itself.")
     return text
 
 
@@ -159,8 +155,7 @@ def refuse_long_lines(text: str, path: Path) -> None:
     number = next((number for number, line in enumerate(lines, 1) if len(line) > MAX_LINE), None)
     if number is not None:
         raise FileError(
-            path,
-            f"has more than {MAX_LINE >> 20} MiB in line {number}. Expected one row or record per line.",
+            path, f"has more than {MAX_LINE >> 20} MiB in line {number}. Expected one row or record per line."
         )
 
 
@@ -170,10 +165,7 @@ def _encoding(data: bytes) -> tuple[str, int]:
         if data.startswith(mark):
             return encoding, len(mark)
     head = data[:1000]
-    for encoding, zeros, others in (
-        ("utf-16-le", head[1::2], head[::2]),
-        ("utf-16-be", head[::2], head[1::2]),
-    ):
+    for encoding, zeros, others in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
         if zeros.count(0) > 0.7 * len(others) > 0 and not others.count(0):
             return encoding, 0
     return "utf-8", 0

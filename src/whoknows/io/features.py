@@ -147,9 +147,7 @@ def bytes_needed(path: Path) -> int:
     return max(metadata.num_rows * metadata.num_columns * 8, 2 * sum(groups))  # float32 becomes float64
 
 
-def impute_median(
-    features: Features, medians: Mapping[str, float] | None = None
-) -> tuple[Features, dict[str, float]]:
+def impute_median(features: Features, medians: Mapping[str, float] | None = None) -> tuple[Features, dict[str, float]]:
     """Replace missing numbers by the median of their column, of an earlier fit or of these items.
 
     Parameters

@@ -50,13 +50,7 @@ def test_very_old_exports_say_completions_and_skipped(write):
 def test_cancelled_annotations_do_not_count_whatever_they_say(write):
     path = write(
         "e.json",
-        [
-            task(
-                annotation("a"),
-                annotation("b", 11, was_cancelled=True),
-                annotation("c", 12, was_cancelled=True),
-            )
-        ],
+        [task(annotation("a"), annotation("b", 11, was_cancelled=True), annotation("c", 12, was_cancelled=True))],
     )
     found = read_labels(path)
     assert rows(found) == {(1, 10, "a")}
@@ -84,9 +78,7 @@ def test_of_several_questions_one_must_be_named(write):
     with pytest.raises(FileError, match=r"has 2 questions: 'grade', 'colour'. Choose one: columns="):
         read_labels(path)
     assert rows(read_labels(path, columns={"label": "colour"})) == {(1, 10, "x")}
-    with pytest.raises(
-        FileError, match=r"no question 'color'. Did you mean 'colour'\? There are 'grade', 'colour'"
-    ):
+    with pytest.raises(FileError, match=r"no question 'color'. Did you mean 'colour'\? There are 'grade', 'colour'"):
         read_labels(path, columns={"label": "color"})
 
 
@@ -129,9 +121,7 @@ def test_models_are_annotators_if_asked_for(write):
     path = write("e.json", [task(annotation("a", "anna"), predictions=[guess])])
     found = read_labels(path)
     assert rows(found) == {(1, "anna", "a")}
-    assert (
-        "1 prediction of models left out; use predictions=True to treat models as annotators" in found.notes
-    )
+    assert "1 prediction of models left out; use predictions=True to treat models as annotators" in found.notes
     assert rows(read_labels(path, predictions=True)) == {(1, "anna", "a"), (1, "m1", "b")}
 
 
@@ -174,9 +164,7 @@ def test_what_is_not_where_it_should_be_is_named(write, broken):
 
 
 def test_json_min_is_read(write):
-    found = read_labels(
-        write("min.json", [MIN, {**MIN, "annotator": 11, "grade": "malignant", "agreement": 50}])
-    )
+    found = read_labels(write("min.json", [MIN, {**MIN, "annotator": 11, "grade": "malignant", "agreement": 50}]))
     assert found.format == "label-studio-min"
     assert rows(found) == {(1, 10, "benign"), (1, 11, "malignant")}
 
@@ -209,15 +197,7 @@ def test_a_task_without_an_annotation_is_an_item(write):
 
 
 def test_several_questions_of_json_min_must_be_named(write):
-    record = {
-        "image": "a",
-        "id": 1,
-        "grade": "x",
-        "colour": "red",
-        "annotator": 1,
-        "annotation_id": 1,
-        "lead_time": 1,
-    }
+    record = {"image": "a", "id": 1, "grade": "x", "colour": "red", "annotator": 1, "annotation_id": 1, "lead_time": 1}
     path = write("min.json", [record])
     with pytest.raises(FileError, match="has 2 questions: 'grade', 'colour'"):
         read_labels(path)

@@ -182,9 +182,7 @@ def read_numbers(source: Source, recipe: Recipe, console: Console) -> tuple[Feat
     return features, Recipe(medians)
 
 
-def of_texts(
-    texts: Mapping[Hashable, str], path: Path, recipe: Recipe, console: Console
-) -> tuple[Features, Recipe]:
+def of_texts(texts: Mapping[Hashable, str], path: Path, recipe: Recipe, console: Console) -> tuple[Features, Recipe]:
     """Compute features of texts, with the terms of the recipe or, if it has none, of these texts."""
     from whoknows.io import TextFeatures
 

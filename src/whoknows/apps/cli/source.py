@@ -38,9 +38,9 @@ class Source:
     features: Annotated[
         Path | None, File(help="Features of the items: CSV, JSON, Parquet (file or folder), .npy or .npz.")
     ] = None
-    text: Annotated[
-        str | None, _Text(help="Column of texts; without --features, features are computed from them.")
-    ] = None
+    text: Annotated[str | None, _Text(help="Column of texts; without --features, features are computed from them.")] = (
+        None
+    )
     items: Annotated[
         Path | None, File(help="Table of the items: texts, images, and the ids of the rows of a .npy matrix.")
     ] = None
@@ -56,23 +56,20 @@ class Source:
         Literal["error", "first", "last", "majority"] | None,
         _Input(metavar="RULE", help="For several labels of one item: error, first, last or majority."),
     ] = None
-    missing: Annotated[
-        str | None, _Input(metavar="VALUE", help="Value that stands for a missing label, e.g. -1.")
-    ] = None
+    missing: Annotated[str | None, _Input(metavar="VALUE", help="Value that stands for a missing label, e.g. -1.")] = (
+        None
+    )
     predictions: Annotated[
         bool, _Input("--predictions", help="Use model predictions in the file of labels as annotators, too.")
     ] = False
-    id_column: Annotated[
-        str | None, _Column(help="Column of item ids in the features or the table of items.")
-    ] = None
+    id_column: Annotated[str | None, _Column(help="Column of item ids in the features or the table of items.")] = None
     vector: Annotated[str | None, _Column(help="Column of feature vectors, stored as lists.")] = None
     image: Annotated[str | None, _Column(help="Column of paths or URLs of images of the items.")] = None
     image_folder: Annotated[
         list[Path] | None, _Folder(help="Folder whose images the report may embed; may be repeated.")
     ] = None
     memory: Annotated[
-        str | None,
-        _Input(metavar="SIZE", help="Larger features are used out of core. Default: 1/4 of the memory."),
+        str | None, _Input(metavar="SIZE", help="Larger features are used out of core. Default: 1/4 of the memory.")
     ] = None
     allow_missing: Annotated[
         bool, _Input("--allow-missing", help="Drop labels of items without features, with a warning.")

@@ -101,9 +101,7 @@ def check_count(n: Any) -> int:
 
 def check_gain(min_gain: Any) -> float:
     """Return the smallest gain in bits per cost."""
-    return float(
-        check_value("min_gain", min_gain, ("a number of 0 or more, in bits per cost", NOT_NEGATIVE[1]))
-    )
+    return float(check_value("min_gain", min_gain, ("a number of 0 or more, in bits per cost", NOT_NEGATIVE[1])))
 
 
 def check_costs(costs: Any, known: list[Any], asked: Rows) -> Array:

@@ -210,9 +210,7 @@ class Regions:
             "skill": skill[inside].mean(),
             "share": inside.mean(),
             "words": self._typical_words(inside),
-            "examples": [
-                self.descriptions.describe(self.rows[i]) | {"skill": skill[i]} for i in rows[:EXAMPLES]
-            ],
+            "examples": [self.descriptions.describe(self.rows[i]) | {"skill": skill[i]} for i in rows[:EXAMPLES]],
         }
 
     @cached_property

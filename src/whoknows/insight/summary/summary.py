@@ -8,15 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from whoknows.data.errors import InputError
-from whoknows.insight.summary.text import (
-    Facts,
-    Table,
-    annotator_name,
-    count,
-    item_name,
-    thousands,
-    three_digits,
-)
+from whoknows.insight.summary.text import Facts, Table, annotator_name, count, item_name, thousands, three_digits
 
 FORMAT = 1
 NAMED = 3  # classes named, and annotators at either end of the ranking

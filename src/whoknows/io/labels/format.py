@@ -19,11 +19,7 @@ from whoknows.io.delimited import is_missing_text
 from whoknows.io.errors import FileError, Path
 
 ROLES = ("item", "annotator", "label", "text", "confidence")
-OF_MODELS = (
-    " of models left out; use ",
-    Advice("predictions", "predictions=True"),
-    " to treat models as annotators",
-)
+OF_MODELS = (" of models left out; use ", Advice("predictions", "predictions=True"), " to treat models as annotators")
 
 
 @dataclass(frozen=True)
@@ -247,9 +243,7 @@ def _check_rows(columns: tuple[Factor, Factor, Factor], label: Factor, path: Pat
         nameless = np.flatnonzero((label.codes >= 0) & (column.codes < 0))
         if nameless.size:
             more = f" There are {nameless.size} such rows." if nameless.size > 1 else ""
-            raise FileError(
-                path, f"has a label without an {role} in row {nameless[0] + 1} below the header.{more}"
-            )
+            raise FileError(path, f"has a label without an {role} in row {nameless[0] + 1} below the header.{more}")
 
 
 def _suspicions(Y: Annotations) -> list[str]:
@@ -273,7 +267,5 @@ def _suspicions(Y: Annotations) -> list[str]:
     odd = [value for value in Y.labels.tolist() if is_missing_text(value)]
     if odd:
         advice = Advice("missing_label", f"missing_label={odd[0]!r}", value=odd[0])
-        notes.append(
-            Message(f"{odd[0]!r} is treated as a label; use ", advice, " if it stands for a missing label")
-        )
+        notes.append(Message(f"{odd[0]!r} is treated as a label; use ", advice, " if it stands for a missing label"))
     return notes

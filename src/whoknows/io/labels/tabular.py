@@ -19,15 +19,7 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import ALIASES, CONFIDENCE, match_columns
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Factor, Ids, factorize, show
-from whoknows.io.containers import (
-    Content,
-    Table,
-    by_row,
-    find_name,
-    item_column,
-    must_have,
-    refuse_repeated_ids,
-)
+from whoknows.io.containers import Content, Table, by_row, find_name, item_column, must_have, refuse_repeated_ids
 from whoknows.io.delimited import parse_ids, parse_labels, unescaped
 from whoknows.io.errors import FileError, Path
 from whoknows.io.labels.format import Format, Options, RawLabels, keep_values
@@ -198,11 +190,7 @@ def crowdkit_columns(Y: Annotations) -> dict[Hashable, Ids]:
 
 
 CROWDKIT = Format(
-    "crowdkit",
-    "a long table with the columns task, worker, label",
-    recognise_crowdkit,
-    read_long,
-    crowdkit_columns,
+    "crowdkit", "a long table with the columns task, worker, label", recognise_crowdkit, read_long, crowdkit_columns
 )
 
 
@@ -266,8 +254,7 @@ def _note_odd_columns(raw: RawLabels, table: Table, people: list[str]) -> None:
         others = set().union(*(labels_of[other] for other in people if other != name))
         if labels and len(people) > 1 and not labels & others:
             raw.notes.append(
-                f"column {name!r} shares no label with any other and is treated as an annotator; remove "
-                "it if it is not"
+                f"column {name!r} shares no label with any other and is treated as an annotator; remove it if it is not"
             )
 
 

@@ -85,9 +85,7 @@ class LinearTruth(Settings):
 
     def for_classes(self, n_classes: int) -> Self:
         """Refuse classes: the truth is a real number."""
-        raise NotCompatible(
-            "LinearTruth is a real number, not a class. Use CrowdRegressor, or for classes truth='id'."
-        )
+        raise NotCompatible("LinearTruth is a real number, not a class. Use CrowdRegressor, or for classes truth='id'.")
 
     def prepare(self, X: Array, features: Array, seed: int = 0) -> Self:
         """Return a copy with the precision matrix of the prior, as `LogisticTruth.prepare` builds it."""
@@ -131,9 +129,7 @@ class LinearTruth(Settings):
 
     # --- after the fit ---------------------------------------------------------------------------
 
-    def state(
-        self, xi: Array, posterior: LinearPosterior, evidence: QuadraticEvidence, X: Array
-    ) -> LinearBelief:
+    def state(self, xi: Array, posterior: LinearPosterior, evidence: QuadraticEvidence, X: Array) -> LinearBelief:
         """Return p(ω | labels), s², and the training items with their evidence."""
         weights = posterior.weights
         return LinearBelief(weights.mean, weights.covariance, float(np.exp(xi[0])), X, evidence)
