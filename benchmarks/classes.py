@@ -35,12 +35,7 @@ def confidence(X: Any, z: Any, n_labelled: int, accuracy: float, variance: float
     others = np.setdiff1d(np.arange(len(X)), labelled)
     prob = model.predict_proba(X[others])
     loss = -np.log(prob[np.arange(len(others)), z[others]]).mean()
-    return [
-        np.mean(prob.argmax(axis=1) == z[others]),
-        prob.max(axis=1).mean(),
-        loss,
-        model.bound_history_[-1],
-    ]
+    return [np.mean(prob.argmax(axis=1) == z[others]), prob.max(axis=1).mean(), loss, model.bound_history_[-1]]
 
 
 def empty_class(seed: int) -> list[float]:

@@ -23,9 +23,7 @@ CROWDS = [
 ]
 
 
-def draw(
-    seed: int, n_items: int, n_annotators: int, per_item: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def draw(seed: int, n_items: int, n_annotators: int, per_item: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return features, truth, and labels (n_items, n_annotators) with NaN."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_items, 4))

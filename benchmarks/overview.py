@@ -88,8 +88,7 @@ def history(wide: pd.DataFrame) -> list[str]:
     if seen.all() or not seen.any():
         return []
     first, rest, every = (
-        summary.count(summary.won(summary.cell_means(part), summary.OURS))
-        for part in (wide[seen], wide[~seen], wide)
+        summary.count(summary.won(summary.cell_means(part), summary.OURS)) for part in (wide[seen], wide[~seen], wide)
     )
     return [
         f"Counting every cell in which no baseline has a higher mean, the first {n_repeats(wide[seen])} "
@@ -110,11 +109,7 @@ def targets(wide: pd.DataFrame) -> str:
         gain = summary.paired_difference(rows, summary.OURS, "vote").loc["mean"]
         won = summary.count(summary.won(means, summary.OURS))
         columns[stage] = [won, fixed(rank, 2), f"{summary.points(*gain)} points"]
-    names = [
-        "cells won",
-        "mean rank among the baselines",
-        "mean accuracy over logistic regression on the vote",
-    ]
+    names = ["cells won", "mean rank among the baselines", "mean accuracy over logistic regression on the vote"]
     index = pd.Index(names, name="paper's data sets")
     return f"Targets that we set ourselves:\n\n{markdown(pd.DataFrame(columns, index), words=True)}"
 
@@ -155,15 +150,12 @@ def crowd_summary(results: Path) -> str:
     """Paragraph on real crowds: strict counts, and the counts within a tolerance as a footnote."""
     part = PARTS["crowds"]
     rows = part.read(results) if part.is_there(results) else None
-    each, whole = (
-        pd.DataFrame() if rows is None else crowds_summary.compared(rows, w) for w in (False, True)
-    )
+    each, whole = (pd.DataFrame() if rows is None else crowds_summary.compared(rows, w) for w in (False, True))
     if each.empty:
         return "**Real crowds**: not run yet."
     note = "" if part.is_complete(results) else " The run is not complete."
     tolerances = " and ".join(
-        f"{points} points on the {what} of {name}"
-        for (name, what), points in crowds_summary.TOLERANCE.items()
+        f"{points} points on the {what} of {name}" for (name, what), points in crowds_summary.TOLERANCE.items()
     )
     return (
         f"**Real crowds.** `AutoCrowdClassifier` is at least as accurate as the best other method in "

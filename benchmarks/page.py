@@ -157,9 +157,7 @@ def relative(path: Path, out: Path) -> str:
 
 def main():
     command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    command.add_argument(
-        "--results", type=Path, default=RESULTS, metavar="FOLDER", help="folder of the CSV files"
-    )
+    command.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help="folder of the CSV files")
     command.add_argument("--out", type=Path, default=PAGE, metavar="FILE", help="page to write")
     options = command.parse_args()
     text = page(options.results, options.out)

@@ -192,15 +192,7 @@ PARTS = {
         (("paper/unlabelled.png", "Gain in accuracy from unlabelled items, per data set and model"),),
     ),
     "speed": Part(
-        "Speed",
-        "speed.csv",
-        "benchmarks.speed.run",
-        speed.KEY,
-        len(WORLDS),
-        speed.HOW,
-        speed_body,
-        (),
-        "cpu_seconds",
+        "Speed", "speed.csv", "benchmarks.speed.run", speed.KEY, len(WORLDS), speed.HOW, speed_body, (), "cpu_seconds"
     ),
     "engines": Part(
         "GPU and cluster",

@@ -88,11 +88,7 @@ def benchmarks(results: Path) -> list[Benchmark]:
     paper = results / "paper"
     every = [
         Benchmark(
-            figure3.table(paper),
-            models + baselines,
-            (str, int, int, float),
-            partial(of_paper, figure3),
-            "seconds",
+            figure3.table(paper), models + baselines, (str, int, int, float), partial(of_paper, figure3), "seconds"
         ),
         Benchmark(
             figures45.table(paper),
@@ -106,9 +102,7 @@ def benchmarks(results: Path) -> list[Benchmark]:
     return [benchmark for benchmark in every if benchmark.table.path.exists()]
 
 
-def sample(
-    every: list[Benchmark], n_draws: int, seed: int, longest: float
-) -> list[tuple[Benchmark, dict[str, str]]]:
+def sample(every: list[Benchmark], n_draws: int, seed: int, longest: float) -> list[tuple[Benchmark, dict[str, str]]]:
     """Draw rows at random: one per benchmark and method in turn; cheap ones first."""
     rng = np.random.default_rng(seed)
     piles = [list(_shuffled(each, method, rng, longest)) for each in every for method in each.methods]

@@ -17,9 +17,7 @@ WIDE, HIGH = 1180, 1200
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        subprocess.run(
-            [Path(sys.executable).parent / "whoknows", "demo", "--quiet", "--out", folder], check=True
-        )
+        subprocess.run([Path(sys.executable).parent / "whoknows", "demo", "--quiet", "--out", folder], check=True)
         chromium = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )

@@ -32,11 +32,7 @@ def main() -> None:
 
 
 def print_scores(
-    without: CrowdClassifier,
-    model: CrowdClassifier,
-    y: Annotations,
-    truth: np.ndarray,
-    biopsied: list[int],
+    without: CrowdClassifier, model: CrowdClassifier, y: Annotations, truth: np.ndarray, biopsied: list[int]
 ) -> None:
     scores = y.to_matrix()
     on = y.labelled & ~np.isin(np.arange(len(truth)), biopsied)

@@ -42,17 +42,13 @@ def print_people(model: CrowdClassifier, right: np.ndarray) -> None:
         counts = [(verdict[kind == name] == where).sum() for where in ("above", "around", "below")]
         print(f"  {name:<27}" + "".join(f"{count:>8}" for count in counts))
     missed = ((really < best.low) | (really > best.high)).sum()
-    print(
-        f"{missed} of the {len(best)} intervals do not contain the actual accuracy; about four are expected."
-    )
+    print(f"{missed} of the {len(best)} intervals do not contain the actual accuracy; about four are expected.")
     says_yes = {name: model.confusion(name)[:, 1] for name in KIND}  # if the truth is no, if it is yes
     always = [name for name, p in says_yes.items() if p.min() > 0.75]
     print(f"Say yes whatever the true answer: {', '.join(always)}.")
 
 
-def print_more(
-    model: CrowdClassifier, X: np.ndarray, y: Annotations, answers: np.ndarray, truth: np.ndarray
-) -> None:
+def print_more(model: CrowdClassifier, X: np.ndarray, y: Annotations, answers: np.ndarray, truth: np.ndarray) -> None:
     heading("300 more answers")
     best = model.suggest(X, y, n=300)
     asked = [KIND[name] for name in best.annotator]

@@ -53,9 +53,7 @@ def test_llm_judges(capsys):
     assert sure > plain - 1
 
     part = printed["Whom to trust on what?"]
-    table = np.array(
-        [numbers(part, f"{name} ") for name in names]
-    )  # labels, then estimated and true by topic
+    table = np.array([numbers(part, f"{name} ") for name in names])  # labels, then estimated and true by topic
     learnt, true = table[:, 1::2], table[:, 2::2]
     assert np.abs(learnt - true).mean() < 8
     best = learnt[:judges].argmax(axis=0)
@@ -120,9 +118,7 @@ def test_spammers(capsys):
     part = printed["Who knows?"]
     table = {name: numbers(part, f"{name} ") for name in kinds}
     assert {name: sum(counts) for name, counts in table.items()} == kinds
-    above, around, below = (
-        dict(zip(table, column, strict=True)) for column in zip(*table.values(), strict=True)
-    )
+    above, around, below = (dict(zip(table, column, strict=True)) for column in zip(*table.values(), strict=True))
     assert above["expert"] == kinds["expert"]
     assert below["liar"] == kinds["liar"]
     assert around["always yes"] == kinds["always yes"]

@@ -46,9 +46,7 @@ class Table:
 
     def done(self, failed_too: bool = True) -> set[tuple[str, ...]]:
         """Keys of the cells in the file, as text; without ``failed_too``, of those with a result."""
-        return {
-            tuple(row[column] for column in self.key) for row in self.rows() if failed_too or not row["error"]
-        }
+        return {tuple(row[column] for column in self.key) for row in self.rows() if failed_too or not row["error"]}
 
     def missing(self, cells: Iterable[tuple], retry: bool = False, again: bool = False) -> list[tuple]:
         """Return the cells that are not in the file and have to be computed.

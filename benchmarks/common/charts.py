@@ -47,13 +47,7 @@ def encodings(looks: Sequence[Look]) -> dict[str, alt.Color | alt.Shape | alt.St
 
 
 def lines(
-    data: pd.DataFrame,
-    looks: Sequence[Look],
-    x: alt.X,
-    y: str,
-    title: str,
-    band: bool = False,
-    zero: bool = False,
+    data: pd.DataFrame, looks: Sequence[Look], x: alt.X, y: str, title: str, band: bool = False, zero: bool = False
 ) -> alt.LayerChart:
     """A line with points for each name, at column ``y``, and a band from column ``low`` to ``high``."""
     look = encodings(looks)
@@ -67,9 +61,7 @@ def lines(
 
 
 def _height(column: str, title: str, zero: bool) -> alt.Y:
-    return alt.Y(
-        f"{column}:Q", title=title, scale=alt.Scale(zero=zero), axis=alt.Axis(tickCount=5, labelFlush=True)
-    )
+    return alt.Y(f"{column}:Q", title=title, scale=alt.Scale(zero=zero), axis=alt.Axis(tickCount=5, labelFlush=True))
 
 
 def legend(looks: Sequence[Look], width: int, row: int = 22) -> alt.LayerChart:
@@ -97,9 +89,7 @@ def finish(chart: alt.TopLevelMixin, title: str, subtitle: Sequence[str]) -> alt
         chart.properties(title=words, background="white", padding=16)
         .configure(font=FONT)
         .configure_view(stroke="#cccccc")
-        .configure_axis(
-            gridColor="#eeeeee", domainColor="#999999", tickColor="#999999", titleFontWeight="normal"
-        )
+        .configure_axis(gridColor="#eeeeee", domainColor="#999999", tickColor="#999999", titleFontWeight="normal")
         .configure_title(fontSize=16, subtitleFontSize=12, subtitleColor="#555555", subtitlePadding=6)
         .configure_header(title=None, labelFontSize=12, labelFontWeight="bold")
     )
@@ -120,9 +110,7 @@ def squeezed(png: bytes) -> bytes:
     kinds = dict(_chunks(png))
     pixels = b"".join(data for kind, data in _chunks(png) if kind == b"IDAT")
     kinds[b"IDAT"] = zlib.compress(zlib.decompress(pixels), 9)
-    parts = [
-        struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in kinds.items()
-    ]
+    parts = [struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in kinds.items()]
     return png[:8] + b"".join(parts)
 
 

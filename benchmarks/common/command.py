@@ -18,13 +18,9 @@ def parser(doc: str, out: str, repeats: int) -> argparse.ArgumentParser:
     )
     command.add_argument("--retry", action="store_true", help="compute failed cells again")
     command.add_argument(
-        "--again",
-        action="store_true",
-        help="recompute existing cells; leave it out to continue an interrupted run",
+        "--again", action="store_true", help="recompute existing cells; leave it out to continue an interrupted run"
     )
-    command.add_argument(
-        "--out", type=Path, default=RESULTS / out, metavar="FOLDER", help="folder of the results"
-    )
+    command.add_argument("--out", type=Path, default=RESULTS / out, metavar="FOLDER", help="folder of the results")
     return command
 
 
@@ -36,9 +32,7 @@ def choice(allowed: Iterable[str]) -> Callable[[str], list[str]]:
         asked = text.split(",")
         unknown = [word for word in asked if word not in allowed]
         if unknown:
-            raise argparse.ArgumentTypeError(
-                f"expected some of {', '.join(allowed)}; got {', '.join(unknown)}"
-            )
+            raise argparse.ArgumentTypeError(f"expected some of {', '.join(allowed)}; got {', '.join(unknown)}")
         return [word for word in allowed if word in asked]
 
     return some

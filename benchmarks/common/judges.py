@@ -33,9 +33,7 @@ def load(name: str) -> DataSet:
     Y = Annotations.from_arrays(given["item"], given["annotator"], given["label"], items=ids)
     found = (len(ids), X.shape[1], Y.n_annotators, Y.n_annotations)
     if found != EXPECTED[name] or len(X) != len(ids):
-        raise InputError(
-            f"{folder}: expected {EXPECTED[name]} items, features, annotators and labels; got {found}."
-        )
+        raise InputError(f"{folder}: expected {EXPECTED[name]} items, features, annotators and labels; got {found}.")
     return DataSet(name, X, np.array([truth[item] for item in ids]), Y)
 
 

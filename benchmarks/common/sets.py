@@ -158,9 +158,7 @@ def _read_items(folder: Path) -> Table:
     try:
         from pyarrow import parquet
     except ImportError:
-        raise ImportError(
-            f"{folder / 'items.parquet'} needs pyarrow. Run: pip install 'whoknows[io]'"
-        ) from None
+        raise ImportError(f"{folder / 'items.parquet'} needs pyarrow. Run: pip install 'whoknows[io]'") from None
     table = parquet.read_table(folder / "items.parquet")
     return {column: table[column].to_pylist() for column in table.column_names}
 
@@ -234,9 +232,7 @@ def _check(data: DataSet, numbers: Iterable[Floats], checksum: bool) -> None:
         facts.append(("as checksum of its numbers", _SHA256[data.name], numbers_checksum(numbers)))
     for what, expected, got in facts:
         if expected != got:
-            raise InputError(
-                f"expected {expected} {what}, got {got}. This is not the original, or it is incomplete."
-            )
+            raise InputError(f"expected {expected} {what}, got {got}. This is not the original, or it is incomplete.")
 
 
 # --- downloading ----------------------------------------------------------------------------------------

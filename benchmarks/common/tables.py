@@ -41,10 +41,7 @@ def markdown(table: pd.DataFrame, words: bool = False) -> str:
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     right = [not words and place > 0 for place in range(len(names))]
     lines = [_line(row, widths, right) for row in (names, *rows)]
-    rule = [
-        f"{'-' * (width + 1)}{':' if to_right else '-'}"
-        for width, to_right in zip(widths, right, strict=True)
-    ]
+    rule = [f"{'-' * (width + 1)}{':' if to_right else '-'}" for width, to_right in zip(widths, right, strict=True)]
     return "\n".join([lines[0], f"|{'|'.join(rule)}|", *lines[1:]])
 
 

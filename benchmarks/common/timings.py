@@ -16,20 +16,14 @@ def parser(doc: str, cells: Sequence[str], default: Sequence[str], limit: float)
     """Return a parser with the options of a timing benchmark."""
     command = argparse.ArgumentParser(description=doc.split("\n")[0])
     command.add_argument("--quick", action="store_true", help="one small cell, in seconds")
-    command.add_argument(
-        "--cells", type=choice(cells), default=list(default), help=f"some of {', '.join(cells)}"
-    )
+    command.add_argument("--cells", type=choice(cells), default=list(default), help=f"some of {', '.join(cells)}")
     command.add_argument("--again", action="store_true", help="measure existing cells again")
-    command.add_argument(
-        "--limit", type=float, default=limit, help=f"limit in CPU seconds; default {limit:g}"
-    )
+    command.add_argument("--limit", type=float, default=limit, help=f"limit in CPU seconds; default {limit:g}")
     command.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="folder of the results")
     return command
 
 
-def fill(
-    table: Table, cells: Sequence[tuple[str, ...]], measure: Callable[..., Row], again: bool = False
-) -> None:
+def fill(table: Table, cells: Sequence[tuple[str, ...]], measure: Callable[..., Row], again: bool = False) -> None:
     """Measure cells one after the other, each on one thread, and write each row at once."""
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes that are started
     done = begin(table)

@@ -18,9 +18,7 @@ DRAWS = 10  # of each share
 TIMES = {"colposcopy_green": 2}  # twice as many draws, since it has only 29 test items
 HELD_OUT = 0.3  # of the items, for data sets without test items of their own
 BRING_TEST = ("labelme",)  # data sets with test items: with all labels there is one draw
-SCORES = tuple(
-    f"{what}_{figure}" for what in ("consensus", "classifier") for figure in ("accuracy", "f1", "auc")
-)
+SCORES = tuple(f"{what}_{figure}" for what in ("consensus", "classifier") for figure in ("accuracy", "f1", "auc"))
 
 
 @dataclass(frozen=True)
@@ -94,9 +92,7 @@ def make_case(data: sets.DataSet, share: float, repeat: int) -> Case:
     unlabelled rows of X.
     """
     if data.X is None or data.z is None or data.annotations is None:
-        raise ValueError(
-            f"{data.name}: expected features, annotations and a truth, but one of them is missing."
-        )
+        raise ValueError(f"{data.name}: expected features, annotations and a truth, but one of them is missing.")
     seen, used, test = split_items(data, share, repeat)
     return case_of(data, seen, used, test)
 

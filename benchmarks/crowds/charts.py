@@ -57,12 +57,7 @@ def panel(data: pd.DataFrame, name: str, what: str) -> alt.LayerChart:
         axis=alt.Axis(values=list(SHARES), format="%"),
     )
     axis = alt.Axis(tickCount=5, format=".3~f")
-    y = alt.Y(
-        "accuracy:Q",
-        title=words,
-        scale=alt.Scale(zero=False, nice=False, padding=10),
-        axis=axis,
-    )
+    y = alt.Y("accuracy:Q", title=words, scale=alt.Scale(zero=False, nice=False, padding=10), axis=axis)
     layers = []
     for ours in (False, True):
         rows = data[[METHODS[method].ours == ours for method in data["name"]]]
@@ -79,8 +74,7 @@ def chart(rows: pd.DataFrame) -> alt.TopLevelMixin:
     data = curves(rows)
     names = [name for name in SETS if name in set(data["set"])]
     panels = [
-        panel(data[(data["set"] == name) & (data["what"] == what)], name, what)
-        for what, name in product(BOTH, names)
+        panel(data[(data["set"] == name) & (data["what"] == what)], name, what) for what, name in product(BOTH, names)
     ]
     grid = alt.concat(*panels, columns=len(names), spacing=20).resolve_scale(y="independent")
     how = (

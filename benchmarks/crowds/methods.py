@@ -220,7 +220,5 @@ METHODS = {
     "crowd-kit MACE": _crowd_kit("MACE"),
     "CROWDLAB": _crowdlab(),
     "CROWDLAB + tuned LR": _crowdlab(TUNED),
-    "AnnotatorLogisticRegression": Method(
-        annotator_lr, "scikit-activeml", "skactiveml.classifier.multiannotator"
-    ),
+    "AnnotatorLogisticRegression": Method(annotator_lr, "scikit-activeml", "skactiveml.classifier.multiannotator"),
 }

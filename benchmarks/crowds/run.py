@@ -52,9 +52,7 @@ def compute(cell, limit):
     name, share, repeat, method = cell
     case = make_case(load(name), share, repeat)
     outcome = measure(case, method, limit)
-    row = dict(zip(KEY, cell, strict=True)) | {
-        column: getattr(outcome, column) for column in (*COST, "error")
-    }
+    row = dict(zip(KEY, cell, strict=True)) | {column: getattr(outcome, column) for column in (*COST, "error")}
     row["version"] = METHODS[method].version
     return row if outcome.answer is None else row | score(case, outcome.answer)
 

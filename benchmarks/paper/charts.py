@@ -46,10 +46,7 @@ MODEL_LOOKS = {
     "default": Look(unlabelled.NAMES["default"], charts.ORANGE),
     "linear": Look(unlabelled.NAMES["linear"], charts.GREY),
 }
-STUDIES = {
-    "colposcopy": "colposcopy, six physicians",
-    "simulated": "simulated study, 16 problems, five readers",
-}
+STUDIES = {"colposcopy": "colposcopy, six physicians", "simulated": "simulated study, 16 problems, five readers"}
 OWN_SCALE = "Each panel has its own vertical scale."
 CAPITAL = {"accuracy": "Accuracy", "auc": "AUC"}
 PERCENT = alt.Axis(format="%", values=[0.2, 0.4, 0.6, 0.8, 1.0])
@@ -82,9 +79,9 @@ def figure3_chart(cells, measure, looks, title):
     """One panel per data set, in the order of the paper, and the legend in the eighth place."""
     data, styles = named(with_bands(cells, measure), looks), list(looks.values())
     panels = [
-        charts.lines(
-            data[data["set"] == name], styles, share_axis(), "mean", MEASURES[measure], band=True
-        ).properties(width=235, height=185, title=heading(f"{name} ({shape[0]} items, {shape[1]} features)"))
+        charts.lines(data[data["set"] == name], styles, share_axis(), "mean", MEASURES[measure], band=True).properties(
+            width=235, height=185, title=heading(f"{name} ({shape[0]} items, {shape[1]} features)")
+        )
         for name, shape in ((name, sets.EXPECTED[name][0]) for name in sets.PAPER)
         if name in set(data["set"])
     ]
@@ -108,17 +105,14 @@ def figure4_chart(cells, measure, looks):
     for study in [study for study in STUDIES if study in set(data["study"])]:
         own = data[data["study"] == study]
         panels = [
-            charts.lines(
-                own, styles, share_axis(), f"{measure}_{what}", label, zero=what == "std"
-            ).properties(width=330, height=height, title=heading(STUDIES[study]))
+            charts.lines(own, styles, share_axis(), f"{measure}_{what}", label, zero=what == "std").properties(
+                width=330, height=height, title=heading(STUDIES[study])
+            )
             for what, label, height in rows
             if own[f"{measure}_{what}"].notna().any()
         ]
         columns.append(alt.vconcat(*panels, spacing=24))
-    how = (
-        "Stratified 5-fold. Standard deviation over repeats (colposcopy) or problems (simulated). "
-        f"{OWN_SCALE}"
-    )
+    how = f"Stratified 5-fold. Standard deviation over repeats (colposcopy) or problems (simulated). {OWN_SCALE}"
     whole = alt.hconcat(*columns, charts.legend(styles, 200), spacing=24)
     return charts.finish(whole, f"{CAPITAL[measure]} in medical studies, after Fig. 4", [how])
 
@@ -165,9 +159,7 @@ def roc_panel(data, styles):
     tenths = data[np.isclose((10 * data["false"]) % 1, 0) & data["false"].between(0.05, 0.95)]
     marks = alt.Chart(tenths).mark_point(filled=True, size=30, opacity=1)
     marks = marks.encode(x=x, y=y, color=look["color"], shape=look["shape"])
-    coin = alt.Chart(pd.DataFrame({"false": [0, 1], "true": [0, 1]})).mark_line(
-        color="#bbbbbb", strokeWidth=1
-    )
+    coin = alt.Chart(pd.DataFrame({"false": [0, 1], "true": [0, 1]})).mark_line(color="#bbbbbb", strokeWidth=1)
     return coin.encode(x=x, y=y) + line + marks
 
 
@@ -178,9 +170,7 @@ def unlabelled_chart(cells, looks):
     """Gain in accuracy from unlabelled items, one panel per data set."""
     data = named(gains(cells), looks)
     data = data.assign(gain=100 * data["gain"], low=100 * (data["gain"] - data["error"]))
-    data = data.assign(
-        high=data["gain"] + (data["gain"] - data["low"]), labelled=data["labelled"].astype(str)
-    )
+    data = data.assign(high=data["gain"] + (data["gain"] - data["low"]), labelled=data["labelled"].astype(str))
     panels = [
         bars(data[data["set"] == name], looks, [str(count) for count in counts]).properties(
             width=190, height=170, title=heading(name)

@@ -231,8 +231,7 @@ CLAIMS = (
         ),
         Side(
             better_than(SUPERVISED, OURS),
-            "It weights annotators and allows nonlinear boundaries; the role of unlabelled items is the "
-            "next claim.",
+            "It weights annotators and allows nonlinear boundaries; the role of unlabelled items is the next claim.",
             "On data sets where a linear boundary fits well, nonlinear boundaries gain nothing.",
         ),
     ),
@@ -250,8 +249,7 @@ CLAIMS = (
         ),
         Side(
             gains_from_unlabelled(OURS),
-            "Scaling, maps and graph are learned from all items; held-out labels decide the weight of each "
-            "map.",
+            "Scaling, maps and graph are learned from all items; held-out labels decide the weight of each map.",
             "Maps learned from all items add little, or help on some data sets and hurt on others.",
             "On average the unlabelled items of these data sets change nothing; on other data they help.",
         ),
@@ -262,14 +260,12 @@ CLAIMS = (
         "Sec. 4.1",
         Side(
             better((LGP, "ml-gaussian")),
-            "They differ in the graph prior and in σ(x); the claims before and after this one separate the "
-            "two.",
+            "They differ in the graph prior and in σ(x); the claims before and after this one separate the two.",
             "They differ only in the graph prior and in σ(x), which change a linear boundary very little.",
         ),
         Side(
             better((OURS, "ml-gaussian"), beside=[(OURS, "ml-bernoulli")]),
-            "Boundaries may be nonlinear, annotators are Bernoulli, and predictions average over uncertain "
-            "parameters.",
+            "Boundaries may be nonlinear, annotators are Bernoulli, and predictions average over uncertain parameters.",
             "On data sets where a linear boundary fits well, ML original is hard to beat.",
         ),
     ),
@@ -339,13 +335,11 @@ CLAIMS = (
     ),
     Claim(
         "ROC: almost ML original with all labels",
-        "almost equal in performance to ML original when using all 100% labeled (i.e. no extra unlabeled "
-        "information)",
+        "almost equal in performance to ML original when using all 100% labeled (i.e. no extra unlabeled information)",
         "Sec. 4.2, Fig. 5",
         Side(
             alike(LGP, "ml-gaussian", at=1.0, **ROC),
-            "With all items labelled the graph adds no information, and σ(x) hardly changes the ranking of "
-            "cases.",
+            "With all items labelled the graph adds no information, and σ(x) hardly changes the ranking of cases.",
             "They differ in σ(x) and in the prior, which changes the ranking of cases.",
         ),
         "The claim is about two models of the paper.",
@@ -391,9 +385,7 @@ def page(folder: Path) -> str:
         if not {HOLDS, PART, FAILS} & set(overview[-1]):
             continue
         head = f"**{_sentence(claim.short)}**: “{claim.quote}” ({claim.where})"
-        lines = [
-            f"- {name}: **{verdict}**. {words}" for name, (verdict, words) in zip(names, told, strict=True)
-        ]
+        lines = [f"- {name}: **{verdict}**. {words}" for name, (verdict, words) in zip(names, told, strict=True)]
         parts.append("\n".join([head, "", *map(str.rstrip, lines)]))
     claims = pd.Index([claim.short for claim in CLAIMS], name="claim")
     return "\n\n".join([RULES, markdown(pd.DataFrame(overview, claims, names), words=True), *parts])

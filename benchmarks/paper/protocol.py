@@ -50,9 +50,7 @@ def split(X: Any, z: Any, labels: Any, repeat: int, fold: int, proportion: float
     return Draw(X[train], Y, X[test], z[test])
 
 
-def split_items(
-    X: Any, z: Any, repeat: int, fold: int, proportion: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def split_items(X: Any, z: Any, repeat: int, fold: int, proportion: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return training items, test items, and positions of the training items that keep their labels."""
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED + repeat).split(X, z)
     train, test = list(folds)[fold]

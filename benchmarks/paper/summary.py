@@ -83,9 +83,7 @@ def won(means: pd.DataFrame, method: str, baselines: Sequence[str] = BASELINES) 
     return compared[method] >= others.max(axis=1) - ROUNDING
 
 
-def against_best(
-    wide: pd.DataFrame, method: str = OURS, baselines: Sequence[str] = BASELINES
-) -> pd.DataFrame:
+def against_best(wide: pd.DataFrame, method: str = OURS, baselines: Sequence[str] = BASELINES) -> pd.DataFrame:
     """Compare a method with the best baseline of each cell, by paired differences over repeats and folds.
 
     Returns
@@ -161,9 +159,7 @@ def study_curves(cells: pd.DataFrame) -> pd.DataFrame:
 
 def gains(cells: pd.DataFrame) -> pd.DataFrame:
     """Gain in accuracy from unlabelled items: mean, standard error and number of pairs."""
-    wide = cells.pivot(
-        index=["set", "labelled", "method", "repeat"], columns="unlabelled", values="accuracy"
-    ).dropna()
+    wide = cells.pivot(index=["set", "labelled", "method", "repeat"], columns="unlabelled", values="accuracy").dropna()
     wide["gain"] = wide["with"] - wide["without"]
     by = wide.groupby(["set", "labelled", "method"])
     table = by[["with", "without"]].mean()
@@ -266,8 +262,7 @@ def gains_in_words(cells: pd.DataFrame) -> str:
         own = table["method"] == model
         up, down = ((clear[sign] & own).sum() for sign in (1, -1))
         lines.append(
-            f"- {unlabelled.NAMES[model]}: clearly better in {up}, clearly worse in {down} of {own.sum()} "
-            f"settings"
+            f"- {unlabelled.NAMES[model]}: clearly better in {up}, clearly worse in {down} of {own.sum()} settings"
         )
     return "\n".join(lines)
 
@@ -323,11 +318,7 @@ def unlabelled_tables(folder: Path) -> dict[str, str]:
     return {"Gain from unlabelled items, points of accuracy": markdown(gains_table(cells))}
 
 
-TABLES = {
-    "figure3.csv": figure3_tables,
-    "figures45.csv": study_tables,
-    "unlabelled.csv": unlabelled_tables,
-}
+TABLES = {"figure3.csv": figure3_tables, "figures45.csv": study_tables, "unlabelled.csv": unlabelled_tables}
 
 
 def page(folder: Path) -> str:

@@ -141,9 +141,7 @@ def _folds(vote: NDArray[Any], rng: np.random.RandomState) -> list[NDArray[np.in
     return [order[start::n_folds] for start in range(n_folds)] if n_folds > 1 else []
 
 
-def _one_versus_rest(
-    A: Array, vote: NDArray[Any], n_classes: int, C: float, weights: Any
-) -> dict[float, Array]:
+def _one_versus_rest(A: Array, vote: NDArray[Any], n_classes: int, C: float, weights: Any) -> dict[float, Array]:
     """Return for each weight the rows (w, b) of all classes; those of two classes are opposite."""
     labelled, rows = vote >= 0, []
     for positive in range(1 if n_classes == 2 else 0, n_classes):
@@ -183,9 +181,7 @@ def anneal(labelled: Array, y: Array, unlabelled: Array, C: float, weights: Any)
             w, objective = svm(A, np.concatenate([y, guess]), cost, w)
             yield Step(weight, w, guess, objective)
             better = _best_labels(unlabelled @ w, n_positive)
-            if np.array_equal(better, guess) or objective > last * (
-                1 - 1e-9
-            ):  # ties could be exchanged forever
+            if np.array_equal(better, guess) or objective > last * (1 - 1e-9):  # ties could be exchanged forever
                 break
             last, guess = objective, better
 

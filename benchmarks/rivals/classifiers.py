@@ -31,21 +31,15 @@ class ScoredSVC(SVC):
 
 
 FOLDS = 3
-TUNED_LR = GridSearchCV(
-    LogisticRegression(max_iter=1000), {"C": [1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0]}, cv=FOLDS
-)
-TUNED_SVM = GridSearchCV(
-    ScoredSVC(), {"C": [0.1, 1.0, 10.0, 100.0], "gamma": ["scale", "auto", 0.01, 0.001]}, cv=FOLDS
-)
+TUNED_LR = GridSearchCV(LogisticRegression(max_iter=1000), {"C": [1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0]}, cv=FOLDS)
+TUNED_SVM = GridSearchCV(ScoredSVC(), {"C": [0.1, 1.0, 10.0, 100.0], "gamma": ["scale", "auto", 0.01, 0.001]}, cv=FOLDS)
 FOREST = GridSearchCV(
     RandomForestRegressor(200, max_features="sqrt", random_state=0),
     {"min_samples_leaf": [1, 3, 10]},
     cv=KFold(FOLDS, shuffle=True, random_state=0),
 )
 BOOSTING = GridSearchCV(
-    HistGradientBoostingClassifier(early_stopping=False, random_state=0),
-    {"min_samples_leaf": [3, 10, 20]},
-    cv=FOLDS,
+    HistGradientBoostingClassifier(early_stopping=False, random_state=0), {"min_samples_leaf": [3, 10, 20]}, cv=FOLDS
 )
 
 

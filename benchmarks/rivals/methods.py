@@ -57,9 +57,7 @@ def transductive(X: np.ndarray, Y: Annotations, X_new: np.ndarray) -> Answer:
     counts = votes(Y)[Y.labelled]
     positive = scores(TransductiveSVM().fit(X, Y), X_new)
     prob = 1 / (1 + np.exp(-positive))
-    return Answer(
-        majority(counts), counts / counts.sum(axis=1, keepdims=True), np.column_stack([1 - prob, prob])
-    )
+    return Answer(majority(counts), counts / counts.sum(axis=1, keepdims=True), np.column_stack([1 - prob, prob]))
 
 
 def _crowd_kit(kind: str) -> Method:
@@ -73,9 +71,7 @@ def _activeml(answer: Callable[..., Answer], module: str) -> Method:
 
 METHODS = {
     OURS: Method(partial(crowds.fitted, AutoCrowdClassifier), ours=True),
-    "CrowdClassifier": Method(
-        partial(crowds.fitted, partial(CrowdClassifier, standardize="roots")), ours=True
-    ),
+    "CrowdClassifier": Method(partial(crowds.fitted, partial(CrowdClassifier, standardize="roots")), ours=True),
     PLAIN: Method(crowds.majority_vote),
     WITH_ROOTS: Method(equal(crowds.majority_vote)),
     "vote + tuned LR": Method(equal(crowds.majority_vote, estimator=TUNED_LR)),
@@ -85,9 +81,7 @@ METHODS = {
     "ML original": Method(equal(partial(crowds.fitted, partial(ml_original, "gaussian")))),
     "Dawid-Skene + boosting": Method(equal(classifiers.boosting_on_soft_labels)),
     **{f"crowd-kit {kind} + tuned LR": _crowd_kit(kind) for kind in AGGREGATORS},
-    "CROWDLAB + tuned LR": Method(
-        equal(crowds.crowdlab, estimator=TUNED_LR), "cleanlab", "cleanlab.multiannotator"
-    ),
+    "CROWDLAB + tuned LR": Method(equal(crowds.crowdlab, estimator=TUNED_LR), "cleanlab", "cleanlab.multiannotator"),
     "AnnotatorLogisticRegression": _activeml(crowds.annotator_lr, "skactiveml.classifier.multiannotator"),
     "AnnotMixClassifier": _activeml(annot_mix.answer, "skorch"),
 }

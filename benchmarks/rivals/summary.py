@@ -30,9 +30,7 @@ all of them, which will follow."""
 def sides(rows: pd.DataFrame, what: str = "classifier") -> pd.DataFrame:
     """Accuracies: one row per (set, repeat, fold, proportion), one column per method."""
     rows = rows.rename(columns={"share": "proportion"})
-    wide = rows.pivot(
-        index=["set", "repeat", "fold", "proportion"], columns="method", values=f"{what}_accuracy"
-    )
+    wide = rows.pivot(index=["set", "repeat", "fold", "proportion"], columns="method", values=f"{what}_accuracy")
     return wide[[method for method in METHODS if method in wide]]
 
 

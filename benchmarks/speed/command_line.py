@@ -25,9 +25,9 @@ def make_files(folder, n_items, n_features, per_item, n_annotators, npy):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_items, n_features)).astype(np.float32)
     z = X[:, 0] + 0.5 * X[:, 1] * X[:, 2] > 0
-    who = (
-        np.arange(n_items * per_item) * 7 + np.repeat(rng.integers(n_annotators, size=n_items), per_item)
-    ) % (n_annotators)
+    who = (np.arange(n_items * per_item) * 7 + np.repeat(rng.integers(n_annotators, size=n_items), per_item)) % (
+        n_annotators
+    )
     item = np.repeat(np.arange(n_items), per_item)
     right = rng.random(len(item)) < expit(1.2 + rng.normal(size=n_annotators)[who] + 0.5 * X[item, 3])
     labels = np.where(right, z[item], ~z[item]).astype(int)
@@ -61,9 +61,7 @@ def main():
     parser.add_argument("--features", type=int, default=64)
     parser.add_argument("--labels", type=int, default=5, help="labels per item")
     parser.add_argument("--annotators", type=int, default=200)
-    parser.add_argument(
-        "--npy", action="store_true", help="write the features as a .npy matrix instead of CSV"
-    )
+    parser.add_argument("--npy", action="store_true", help="write the features as a .npy matrix instead of CSV")
     options = parser.parse_args()
     print(f"Python {platform.python_version()}, numpy {np.__version__}, {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as name:
@@ -75,9 +73,7 @@ def main():
         floor = time.perf_counter() - started
         seconds, processor, memory = run(folder, arguments)
         report = (folder / "out" / "report.html").stat().st_size / 1e6
-    print(
-        f"{options.items} items x {options.features}, {options.items * options.labels} labels, {read} lines"
-    )
+    print(f"{options.items} items x {options.features}, {options.items * options.labels} labels, {read} lines")
     print(f"wall {seconds:.1f} s, CPU {processor:.1f} s, peak {memory:.0f} MB, report {report:.2f} MB")
     print(f"floor: reading the files {floor:.2f} s; ratio {seconds / floor:.0f}")
 

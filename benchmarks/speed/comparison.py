@@ -69,9 +69,7 @@ def right(cell: tuple, ours: tuple | None) -> str:
 
 def measured_at(rows: pd.DataFrame) -> str:
     """Tell the commits of the rows, and what follows if there are several."""
-    commits = {
-        who: ", ".join(dict.fromkeys(own["commit"])) for who, own in rows.groupby(rows["method"] == OURS)
-    }
+    commits = {who: ", ".join(dict.fromkeys(own["commit"])) for who, own in rows.groupby(rows["method"] == OURS)}
     if len(set(commits.values())) == 1:
         return f"All rows were measured in one run, at commit {commits.popitem()[1]}."
     words = (
@@ -86,11 +84,7 @@ def body(rows: pd.DataFrame) -> str:
     """All tables as markdown; empty if no other method was measured."""
     if (rows["method"] == OURS).all():
         return ""
-    tables = {
-        "CPU seconds (ratio to ours)": seconds,
-        "Memory, MB": memory,
-        "Accuracy of consensus / classifier": right,
-    }
+    tables = {"CPU seconds (ratio to ours)": seconds, "Memory, MB": memory, "Accuracy of consensus / classifier": right}
     parts = [f"{title}:\n\n{markdown(across(rows, show))}" for title, show in tables.items()]
     versions = sorted(rows["version"].dropna().unique())
     how = (

@@ -123,9 +123,7 @@ def compare(solver, n_items, n_workers, n_iterations):
     task = max((many - few) / (4 * n_chunks - n_workers), 0.0)
     return [
         engines.row(engines.DASK, "one iteration, in one process", wall_here, workers=1, **about),
-        engines.row(
-            engines.DASK, "one iteration, on the cluster", wall_there, workers=n_workers, note=note, **about
-        ),
+        engines.row(engines.DASK, "one iteration, on the cluster", wall_there, workers=n_workers, note=note, **about),
         engines.row(engines.DASK, engines.PER_ITEM, cpu_there / n_items, note="CPU seconds"),
         engines.row(engines.DASK, engines.PER_CHUNK, task),
         engines.row(engines.DASK, engines.PER_SUM, few),
@@ -143,9 +141,7 @@ def main():
     warnings.simplefilter("ignore", DidNotConverge)
     print(machine.hardware(machine.describe()))
     print("                           |    in process    |       on a cluster       |")
-    print(
-        "solver       items  chunks |   wall s   cpu s |   wall s   cpu s   ratio |  load s empty ms   alike"
-    )
+    print("solver       items  chunks |   wall s   cpu s |   wall s   cpu s   ratio |  load s empty ms   alike")
     for solver in arguments.solvers.split(","):
         rows = compare(solver, arguments.items, arguments.workers, arguments.iterations)
         if solver == "vb":

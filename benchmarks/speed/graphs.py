@@ -109,9 +109,7 @@ def accuracies(world, graph, repeats):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sizes", default="5000,20000,100000")
-    parser.add_argument(
-        "--exact", type=int, default=20_000, help="largest number of items for exact neighbours"
-    )
+    parser.add_argument("--exact", type=int, default=20_000, help="largest number of items for exact neighbours")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--labelled", type=int, default=60)
     options = parser.parse_args()

@@ -143,12 +143,7 @@ def fits_on_disk(name):
 
 def cells(names, methods):
     """List the cells: ours on every data set, other methods on those in `COMPARED` and the quick one."""
-    return [
-        (name, method)
-        for name in names
-        for method in methods
-        if method == METHOD or name in (*COMPARED, *QUICK)
-    ]
+    return [(name, method) for name in names for method in methods if method == METHOD or name in (*COMPARED, *QUICK)]
 
 
 def main():

@@ -102,9 +102,7 @@ def passes(rows: pd.DataFrame) -> str:
         words.append(f"One more unlabelled item costs as much as {times} matrix products.")
     for large in some[some["pass_seconds"].notna()].tail(1).itertuples():
         times = fixed(large.pass_seconds / large.product_seconds, 1)
-        words.append(
-            f"The pass of an anchor graph over all items of {large.Index} costs as much as {times} products."
-        )
+        words.append(f"The pass of an anchor graph over all items of {large.Index} costs as much as {times} products.")
     for disk in measured(rows, (ON_DISK,)).itertuples():
         words.append(f"Each row of the features on disk is read {fixed(disk.reads, 2)} times.")
     return " ".join(words)

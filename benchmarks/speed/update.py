@@ -34,9 +34,7 @@ def world(n_items, n_classes, rng):
     z = (X @ rng.normal(size=(N_FEATURES, n_classes)) + rng.gumbel(size=(n_items, n_classes))).argmax(axis=1)
     asked = np.argsort(rng.random((n_items, N_ANNOTATORS)), axis=1) < PER_ITEM
     asked[rng.permutation(n_items)[n_items // 2 :]] = False
-    accuracy = expit(
-        1.2 + rng.normal(size=N_ANNOTATORS) + 0.3 * X @ rng.normal(size=(N_FEATURES, N_ANNOTATORS))
-    )
+    accuracy = expit(1.2 + rng.normal(size=N_ANNOTATORS) + 0.3 * X @ rng.normal(size=(N_FEATURES, N_ANNOTATORS)))
     wrong = (z[:, None] + rng.integers(1, n_classes, size=asked.shape)) % n_classes
     y = np.where(rng.random(asked.shape) < accuracy, z[:, None], wrong)
     return X, Annotations.from_matrix(np.where(asked, y, np.nan), labels=range(n_classes))

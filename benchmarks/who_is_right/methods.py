@@ -110,8 +110,6 @@ METHODS = {
     "agreement with the vote": Method(agreement),
     "Dawid-Skene": Method(dawid_skene),
     "CROWDLAB": Method(crowdlab, "cleanlab", "cleanlab.multiannotator"),
-    "AnnotatorLogisticRegression": Method(
-        annotator_lr, "scikit-activeml", "skactiveml.classifier.multiannotator"
-    ),
+    "AnnotatorLogisticRegression": Method(annotator_lr, "scikit-activeml", "skactiveml.classifier.multiannotator"),
     "AnnotMixClassifier": Method(annot_mix_performance, "scikit-activeml", "skorch"),
 }

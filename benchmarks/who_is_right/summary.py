@@ -54,9 +54,7 @@ def shown(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     """Means as text, the best of each set in bold."""
     table = means(rows, column)
     winners = best(table, column)
-    words = {
-        name: [_word(value, winners[name], method) for method, value in table[name].items()] for name in table
-    }
+    words = {name: [_word(value, winners[name], method) for method, value in table[name].items()] for name in table}
     return pd.DataFrame(words, table.index).rename_axis("method")
 
 
@@ -93,9 +91,7 @@ def differences(rows: pd.DataFrame) -> pd.DataFrame:
     shown = {}
     for name in dict.fromkeys(rows["set"]):
         gaps = wide.loc[name].rsub(wide.loc[name, OURS], axis=0)
-        shown[name] = [
-            f"{fixed(gaps[each].mean(), 3, '+')} ± {fixed(gaps[each].sem(), 3)}" for each in others
-        ]
+        shown[name] = [f"{fixed(gaps[each].mean(), 3, '+')} ± {fixed(gaps[each].sem(), 3)}" for each in others]
     return pd.DataFrame(shown, pd.Index(others, name=f"{OURS} minus"))
 
 

@@ -11,14 +11,7 @@ from typer.testing import CliRunner
 
 from whoknows.apps.cli import app
 
-ALL_FILES = {
-    "annotators.csv",
-    "consensus.csv",
-    "model.whoknows",
-    "report.html",
-    "settings.toml",
-    "summary.json",
-}
+ALL_FILES = {"annotators.csv", "consensus.csv", "model.whoknows", "report.html", "settings.toml", "summary.json"}
 LARGE_FILES = (ALL_FILES - {"consensus.csv"}) | {"consensus.parquet"}  # of an out-of-core fit
 
 
@@ -74,14 +67,11 @@ def make_crowd(folder, n=60, seed=0):
     cells = [f"i{i:02d},{','.join(f'{x:.3f}' for x in X[i])}" for i in range(n)]
     write(os.path.join(folder, "features.csv"), "\n".join(["item,size,weight,age", *cells]) + "\n")
     write(
-        os.path.join(folder, "truth.csv"),
-        "\n".join(["item,truth", *(f"i{i:02d},{truth[i]}" for i in range(n))]) + "\n",
+        os.path.join(folder, "truth.csv"), "\n".join(["item,truth", *(f"i{i:02d},{truth[i]}" for i in range(n))]) + "\n"
     )
     return Path(folder)
 
 
 def fit_small(files, out):
     """Fit the files of `make_crowd` with the fastest model; return what was printed."""
-    return run(
-        "fit", files / "labels.csv", "--features", files / "features.csv", "--model", "id", "--out", out
-    )
+    return run("fit", files / "labels.csv", "--features", files / "features.csv", "--model", "id", "--out", out)

@@ -16,14 +16,7 @@ import pytest
 import whoknows
 from tests.apps.cli import ALL_FILES, as_json, contents, failure, make_crowd, run, table, write
 from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import (
-    BAD_INPUT,
-    BROKEN_PIPE,
-    CANNOT_WRITE,
-    FAILED,
-    INTERRUPTED,
-    USAGE,
-)
+from whoknows.apps.cli.errors import BAD_INPUT, BROKEN_PIPE, CANNOT_WRITE, FAILED, INTERRUPTED, USAGE
 from whoknows.io import read_features, read_labels
 
 COMMANDS = ("demo", "fit", "predict", "report", "ask", "agreement", "compare", "convert", "simulate")
@@ -64,9 +57,7 @@ def test_predict_matches_columns_by_name(files, fitted, tmp_path):
     np.save(tmp_path / "X.npy", read_features(files / "features.csv").X)
     said = run("predict", out, tmp_path / "X.npy", "--out", tmp_path / "r.csv")
     assert "used by position" in said.err
-    assert [row["p_yes"] for row in table(tmp_path / "r.csv")] == [
-        row["p_yes"] for row in table(tmp_path / "q.csv")
-    ]
+    assert [row["p_yes"] for row in table(tmp_path / "r.csv")] == [row["p_yes"] for row in table(tmp_path / "q.csv")]
 
 
 def test_out_dash_prints_the_table(files, fitted, monkeypatch, tmp_path):
@@ -158,9 +149,7 @@ def test_converted_labels_can_be_read_back(files, tmp_path):
     for name, to in (("a.csv", "wide"), ("b.tsv", "crowdkit"), ("c.parquet", "long"), ("d.jsonl", "long")):
         run("convert", files / "labels.csv", tmp_path / name, "--to", to)
         assert read_labels(tmp_path / name).annotations == old
-    assert "expected a name that ends in" in failure(
-        "convert", files / "labels.csv", tmp_path / "x.xlsx", code=2
-    )
+    assert "expected a name that ends in" in failure("convert", files / "labels.csv", tmp_path / "x.xlsx", code=2)
 
 
 def test_convert_the_consensus_of_a_fit(fitted, tmp_path):
@@ -208,11 +197,7 @@ def test_simulate_is_deterministic_given_the_seed(tmp_path):
     assert all(a[name] == b[name] for name in a.keys() - {"settings.toml"})
     rows = table(tmp_path / "a" / "labels.csv")
     assert len(rows) == 24  # 30 % of 40 items, two labels each
-    assert {row["annotator"] for row in rows} <= {
-        *(f"expert{t}" for t in range(1, 6)),
-        "spammer1",
-        "adversary1",
-    }
+    assert {row["annotator"] for row in rows} <= {*(f"expert{t}" for t in range(1, 6)), "spammer1", "adversary1"}
     truth = {row["item"]: row["truth"] for row in table(tmp_path / "a" / "truth.csv")}
     assert set(truth.values()) == {"A", "B", "C"}
 
@@ -258,12 +243,7 @@ def test_version():
 
 def test_shell_completion():
     program = Path(sys.executable).with_name("whoknows")
-    env = {
-        **os.environ,
-        "_WHOKNOWS_COMPLETE": "complete_bash",
-        "COMP_WORDS": "whoknows agr",
-        "COMP_CWORD": "1",
-    }
+    env = {**os.environ, "_WHOKNOWS_COMPLETE": "complete_bash", "COMP_WORDS": "whoknows agr", "COMP_CWORD": "1"}
     done = subprocess.run([sys.executable, program], env=env, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["agreement"]
 
@@ -285,16 +265,12 @@ def test_commands_of_the_page_print_what_it_shows(tmp_path, monkeypatch):
             assert [NUMBER.sub("#", line).split() for line in printed] == [
                 NUMBER.sub("#", line).split() for line in shown
             ]
-            for was, now in zip(
-                NUMBER.findall("".join(shown)), NUMBER.findall("".join(printed)), strict=True
-            ):
+            for was, now in zip(NUMBER.findall("".join(shown)), NUMBER.findall("".join(printed)), strict=True):
                 assert float(now) == pytest.approx(float(was), abs=5 if "." in was else 0)
         for line in code.splitlines() if language == "sh" else ():
             if line.startswith("whoknows ") and line != "whoknows demo":
                 said = run(*shlex.split(line)[1:])
-    assert tomllib.loads(re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1])["column"] == {
-        "label": "severity"
-    }
+    assert tomllib.loads(re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1])["column"] == {"label": "severity"}
 
 
 def test_the_page_lists_the_exit_codes():
@@ -372,9 +348,7 @@ def test_ordinal_scale_of_words_requires_levels(tmp_path):
     message = failure("agreement", words, "--scale", "ordinal", "--quiet", code=2)
     assert "--scale ordinal needs numbers, or words in order (--levels low,medium,high)" in message
     assert "labels are 'high', 'low', 'mid, or so'" in message
-    assert "needs numbers; labels are 'high'" in failure(
-        "agreement", words, "--scale", "interval", "--quiet", code=2
-    )
+    assert "needs numbers; labels are 'high'" in failure("agreement", words, "--scale", "interval", "--quiet", code=2)
     order = "--scale", "ordinal", "--levels", "low", "--levels", "mid, or so", "--levels", "high"
     found = as_json("agreement", words, *order)["alpha"]
     assert found == as_json("agreement", numbers, "--scale", "ordinal")["alpha"]

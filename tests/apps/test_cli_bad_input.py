@@ -85,24 +85,16 @@ def test_a_file_that_is_not_there(files, tmp_path):
 def test_a_column_that_is_not_there(files):
     message = failure("agreement", files / "labels.csv", "--column", "label=lable", code=3)
     assert (
-        "has no column for the label 'lable'. Did you mean 'label'? There are 'item', 'annotator', 'label'."
-        in message
+        "has no column for the label 'lable'. Did you mean 'label'? There are 'item', 'annotator', 'label'." in message
     )
     for more in ((), ("--features", files / "features.csv")):
         message = failure("fit", files / "labels.csv", "--text", "itm", *more, "--quiet", code=3)
         assert "has no column for the text 'itm'. Did you mean 'item'?" in message
     given = "--features", files / "features.csv", "--image", "picture", "--quiet"
-    assert "There is no column 'picture' for the image" in failure(
-        "fit", files / "labels.csv", *given, code=3
-    )
+    assert "There is no column 'picture' for the image" in failure("fit", files / "labels.csv", *given, code=3)
     message = failure("agreement", files / "labels.csv", "--column", "lable=label", code=2)
-    assert (
-        "--column expects the roles 'item', 'annotator', 'label', 'text', 'confidence'; got 'lable'"
-        in message
-    )
-    assert "--column expects ROLE=NAME" in failure(
-        "agreement", files / "labels.csv", "--column", "label", code=2
-    )
+    assert "--column expects the roles 'item', 'annotator', 'label', 'text', 'confidence'; got 'lable'" in message
+    assert "--column expects ROLE=NAME" in failure("agreement", files / "labels.csv", "--column", "label", code=2)
 
 
 def test_no_item_in_common_shows_three_of_each(files, tmp_path):
@@ -127,9 +119,7 @@ def test_features_that_are_no_numbers(files, tmp_path):
 def test_gold_of_other_items(files, tmp_path):
     gold = write(tmp_path / "gold.csv", "item,truth\nelsewhere,yes\n")
     given = files / "labels.csv", "--features", files / "features.csv", "--gold", gold
-    assert "holds no true label of any item; it is about 'elsewhere'" in failure(
-        "fit", *given, "--quiet", code=3
-    )
+    assert "holds no true label of any item; it is about 'elsewhere'" in failure("fit", *given, "--quiet", code=3)
 
 
 def test_nothing_known_about_the_items(files, tmp_path):
@@ -181,10 +171,7 @@ def test_a_model_that_is_none(files, tmp_path):
         (("fit", "x", "--model", "gpp"), "gpp"),
         (("fit", "x", "--seed", "-1"), "--seed"),
         (("agreement", "x", "--format", "excel"), "--format must be one of label-studio"),
-        (
-            ("fit", "x", "--features", "y", "--levels", "a,b", "--model", "gp"),
-            "--levels requires --model ordered",
-        ),
+        (("fit", "x", "--features", "y", "--levels", "a,b", "--model", "gp"), "--levels requires --model ordered"),
         (("simulate", "--labelled", "0"), "leaves none of 500 items with a label"),
     ],
     ids=lambda value: "-".join(value[:2]) if isinstance(value, tuple) else "",
@@ -287,14 +274,7 @@ def test_an_interrupted_fit_leaves_nothing_behind(number, code, tmp_path):
     make_crowd(tmp_path, n=2000)
     before = contents(tmp_path)
     out = tmp_path / "out"
-    command = [
-        sys.executable,
-        PROGRAM,
-        "fit",
-        tmp_path / "labels.csv",
-        "--features",
-        tmp_path / "features.csv",
-    ]
+    command = [sys.executable, PROGRAM, "fit", tmp_path / "labels.csv", "--features", tmp_path / "features.csv"]
     heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # tests in the background do not hear it
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([*command, "--out", out], preexec_fn=heard, **pipes) as run:
@@ -329,10 +309,7 @@ def test_a_bug_is_said_to_be_one(files, monkeypatch):
     monkeypatch.setattr("whoknows.io.read_labels", wrong)
     error = KeyError("oops")
     message = failure("agreement", files / "labels.csv", code=1)
-    assert (
-        message
-        == "Error: This should not have happened (KeyError: 'oops'). Run it again with --debug to see where."
-    )
+    assert message == "Error: This should not have happened (KeyError: 'oops'). Run it again with --debug to see where."
     with pytest.raises(KeyError):
         run("agreement", files / "labels.csv", "--debug")
     error = MemoryError()
@@ -350,9 +327,7 @@ def test_warnings_are_lines_without_code(files, tmp_path):
     said = run("fit", *given, "--out", tmp_path / "out", "--quiet")
     assert said.err.startswith("Warning: The fit did not converge in 2 iterations")
     assert said.err.strip().endswith("Increase --max-iter if that matters.")
-    assert as_json("fit", *given, "--out", tmp_path / "out")["warnings"] == [
-        said.err.removeprefix("Warning: ").strip()
-    ]
+    assert as_json("fit", *given, "--out", tmp_path / "out")["warnings"] == [said.err.removeprefix("Warning: ").strip()]
 
 
 def test_every_option_in_a_message_exists():
@@ -364,9 +339,7 @@ def test_every_option_in_a_message_exists():
 
 
 def test_advice_is_worded_with_options():
-    message = Message(
-        "Choose one: ", Advice("columns", "columns={'label': 'a'}", role="label", name="a"), "."
-    )
+    message = Message("Choose one: ", Advice("columns", "columns={'label': 'a'}", role="label", name="a"), ".")
     assert message == "Choose one: columns={'label': 'a'}."
     assert in_flags(message) == "Choose one: --column label=a."
     assert in_flags("plain text") == "plain text"

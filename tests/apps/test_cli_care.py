@@ -65,20 +65,14 @@ def test_a_model_with_feature_names_matches_columns_by_name(files, tmp_path):
 def test_a_table_with_other_names_is_not_matched_by_position(files, results, tmp_path):
     text = (files / "features.csv").read_text("utf-8").replace("size,weight,age", "a,b,c")
     message = failure("predict", results, write(tmp_path / "other.csv", text), "--quiet", code=3)
-    assert (
-        "lacks 3 of the 3 features of the fit: 'size', 'weight', 'age'. There are 'a', 'b', 'c'." in message
-    )
+    assert "lacks 3 of the 3 features of the fit: 'size', 'weight', 'age'. There are 'a', 'b', 'c'." in message
     assert "Only .npy, .npz" in message
 
 
 def test_classes_that_print_alike_have_separate_columns(tmp_path):
-    rows = [
-        {"item": i, "annotator": who, "label": 1 if i % 2 else "1"} for i in range(20) for who in ("x", "y")
-    ]
+    rows = [{"item": i, "annotator": who, "label": 1 if i % 2 else "1"} for i in range(20) for who in ("x", "y")]
     labels = write(tmp_path / "labels.jsonl", "\n".join(map(json.dumps, rows)))
-    features = write(
-        tmp_path / "f.csv", "item,size\n" + "".join(f"{i},{i % 2 + i / 99}\n" for i in range(20))
-    )
+    features = write(tmp_path / "f.csv", "item,size\n" + "".join(f"{i},{i % 2 + i / 99}\n" for i in range(20)))
     run("fit", labels, "--features", features, "--model", "id", "--out", tmp_path / "out")
     run("predict", tmp_path / "out", features, "--out", tmp_path / "p.csv")
     columns = list(table(tmp_path / "p.csv")[0])
@@ -89,9 +83,7 @@ def test_classes_that_print_alike_have_separate_columns(tmp_path):
 # --- files of the user -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "settings", ["debug = true\n", "not TOML", '[found]\nwhoknows = "1"\n', "found = 3\n"]
-)
+@pytest.mark.parametrize("settings", ["debug = true\n", "not TOML", '[found]\nwhoknows = "1"\n', "found = 3\n"])
 def test_a_foreign_settings_file_does_not_allow_overwriting(settings, files, tmp_path):
     write(tmp_path / "settings.toml", settings)
     write(tmp_path / "report.html", "mine")
@@ -221,18 +213,10 @@ def test_messages_name_options_not_python_arguments(files, results, tmp_path):
         (("fit", one, "--features", features), 3, "name an item of it with --gold FILE"),
         (("ask", results, "--cost", "anna=-2"), 2, "--cost expects a number above 0; got 'anna=-2'"),
         (("ask", results, "--cost", "anna=nan"), 2, "name those who may be asked with --annotator"),
-        (
-            ("compare", *given, "--folds", 1000),
-            3,
-            "--folds 1000 needs as many labelled items; there are 40 (",
-        ),
+        (("compare", *given, "--folds", 1000), 3, "--folds 1000 needs as many labelled items; there are 40 ("),
         (("ask", results, "--labels", numbers), 3, "are not among the known labels: 0, 1."),
         (("predict", features, features), 3, "are written by whoknows fit, as model.whoknows."),
-        (
-            ("predict", results, files / "labels.csv"),
-            3,
-            "Expected the features of the fit: 'size', 'weight', 'age'.",
-        ),
+        (("predict", results, files / "labels.csv"), 3, "Expected the features of the fit: 'size', 'weight', 'age'."),
     ):
         message = failure(*args, "--quiet", code=code)
         assert words in message
@@ -409,11 +393,8 @@ def test_a_missing_text_or_image_column_is_reported_before_the_fit(files, tmp_pa
 
 def test_a_repeatable_option_can_be_a_single_value_in_a_config(tmp_path):
     labels = write(tmp_path / "l.csv", "item,annotator,grade\na,x,low\na,y,high\nb,x,mid\nb,y,mid\n")
-    once = write(
-        tmp_path / "once.toml", 'column = "label=grade"\nlevels = "low,mid,high"\nscale = "ordinal"\n'
-    )
+    once = write(tmp_path / "once.toml", 'column = "label=grade"\nlevels = "low,mid,high"\nscale = "ordinal"\n')
     often = write(
-        tmp_path / "often.toml",
-        'column = ["label=grade"]\nlevels = ["low", "mid", "high"]\nscale = "ordinal"\n',
+        tmp_path / "often.toml", 'column = ["label=grade"]\nlevels = ["low", "mid", "high"]\nscale = "ordinal"\n'
     )
     assert as_json("agreement", labels, "--config", once) == as_json("agreement", labels, "--config", often)

@@ -13,9 +13,7 @@ from whoknows.apps.cli import app
 def places(value, path=()):
     """Paths of all values within dicts and lists; of long lists, the first two."""
     yield path
-    inner = (
-        value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
-    )
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
     for key, each in inner:
         yield from places(each, (*path, key))
 

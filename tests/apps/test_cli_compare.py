@@ -6,15 +6,7 @@ import pytest
 from tests.apps.cli import as_json, make_crowd, run, table
 from whoknows import Annotations, CrowdClassifier
 from whoknows.data.simulate import cluster_experts, hide
-from whoknows.insight.compare import (
-    FREQUENT,
-    OURS,
-    SINGLE,
-    VOTE,
-    HeldOutAccuracy,
-    best_annotator,
-    compare,
-)
+from whoknows.insight.compare import FREQUENT, OURS, SINGLE, VOTE, HeldOutAccuracy, best_annotator, compare
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +50,7 @@ def test_held_out_labels_are_not_used_in_training(crowd):
     X, said = crowd
     rng = np.random.default_rng(1)
     noise = Annotations(
-        said.item,
-        said.annotator,
-        rng.integers(2, size=said.n_annotations),
-        said.items,
-        said.annotators,
-        said.labels,
+        said.item, said.annotator, rng.integers(2, size=said.n_annotations), said.items, said.annotators, said.labels
     )
     model = CrowdClassifier("id", map="linear", max_iter=10, tol=1e-2)
     found = compare(model, X, noise, folds=4)
@@ -118,11 +105,7 @@ def test_the_command(tmp_path):
     assert rows[0]["method"] == "whoknows"
     assert list(rows[0]) == [
         "method",
-        *(
-            f"{which}{what}"
-            for which in ("new_items", "labelled_items")
-            for what in ("", "_behind", "_error")
-        ),
+        *(f"{which}{what}" for which in ("new_items", "labelled_items") for what in ("", "_behind", "_error")),
     ]
     found = as_json(*given, "--folds", 2)
     assert found["methods"]["new_items"] == pytest.approx([float(row["new_items"]) for row in rows])

@@ -9,14 +9,7 @@ from tests.apps.cli import failure, run, table, write
 from whoknows.apps.cli.errors import describe
 from whoknows.io.errors import UnwritableError
 
-LONG = [
-    ("a", "x", "yes"),
-    ("a", "y", "no"),
-    ("b", "x", "no"),
-    ("b", "y", "n/a"),
-    ("c", "x", "NA"),
-    ("c", "y", "yes"),
-]
+LONG = [("a", "x", "yes"), ("a", "y", "no"), ("b", "x", "no"), ("b", "y", "n/a"), ("c", "x", "NA"), ("c", "y", "yes")]
 
 
 def csv(*rows):
@@ -46,9 +39,7 @@ def test_the_id_column_is_that_of_the_table_of_items_too(here):
     write("l.csv", csv(*((photo, who, "yn"[rng.integers(2)]) for photo in photos for who in ("x", "y"))))
     options = "l.csv", "--features", "X.npy", "--items", "items.csv", "--model", "id", "--out", "out"
     message = failure("fit", *options, code=3)
-    assert (
-        "--items items.csv: has no column of ids; there are 'photo', 'place'. Name it: --id-column" in message
-    )
+    assert "--items items.csv: has no column of ids; there are 'photo', 'place'. Name it: --id-column" in message
     run("fit", *options, "--id-column", "photo", "--max-iter", 5)
     assert table("out/consensus.csv")[0]["item"] == "p0"
 
@@ -58,9 +49,7 @@ def crowd(n=30):
     rng = np.random.default_rng(1)
     z, city = rng.integers(2, size=n), rng.integers(3, size=n)
     write("l.csv", csv(*((f"i{i}", who, "ny"[z[i]]) for i in range(n) for who in ("x", "y"))))
-    lines = [
-        f"i{i};{str(z[i] + 0.5).replace('.', ',')};{['Rom', 'Köln', 'Oslo'][city[i]]}\n" for i in range(n)
-    ]
+    lines = [f"i{i};{str(z[i] + 0.5).replace('.', ',')};{['Rom', 'Köln', 'Oslo'][city[i]]}\n" for i in range(n)]
     (tmp := write("f.csv", "")).write_bytes(("item;größe;stadt\n" + "".join(lines)).encode("cp1252"))
     write("new.csv", "item,größe,stadt\na,0.5,Rom\nb,1.5,Wien\n")
     return tmp
@@ -84,20 +73,7 @@ def test_a_table_of_another_country_is_fitted_and_predicted_alike(here):
     write("other.csv", "item,größe\na,0.5\n")
     failed = failure("predict", "out", "other.csv", code=3)
     assert "lacks 3 of the 4 features of the fit: 'stadt=Köln', 'stadt=Oslo', 'stadt=Rom'" in failed
-    run(
-        "fit",
-        "l.csv",
-        "--features",
-        "f.csv",
-        "--model",
-        "id",
-        "--out",
-        "two",
-        "--encoding",
-        "cp1252",
-        "--max-iter",
-        5,
-    )
+    run("fit", "l.csv", "--features", "f.csv", "--model", "id", "--out", "two", "--encoding", "cp1252", "--max-iter", 5)
     assert 'encoding = "cp1252"' in (here / "two/settings.toml").read_text()
 
 
@@ -108,9 +84,7 @@ def test_columns_of_a_wide_table_are_named_or_left_out(here):
     ]
     write("w.csv", "item,anna,bob,Kommentar,Datum\n" + "\n".join(lines) + "\n")
     said = run("convert", "w.csv", "out.csv")
-    assert "columns left out, as they hold comments or dates: 'Kommentar', 'Datum'" in " ".join(
-        said.err.split()
-    )
+    assert "columns left out, as they hold comments or dates: 'Kommentar', 'Datum'" in " ".join(said.err.split())
     assert "use --annotators A,B,… if they are annotators" in " ".join(said.err.split())
     assert {row["annotator"] for row in table("out.csv")} == {"anna", "bob"}
     run("convert", "w.csv", "out.csv", "--annotators", "anna, Datum")
@@ -126,10 +100,7 @@ def test_a_column_that_looks_more_like_the_label_is_suggested(here):
     lines = [f"{i // 2},{'xy'[i % 2]},remark {i},{'good' if i % 3 else 'bad'}\n" for i in range(60)]
     write("l.csv", "item,annotator,answer,grade\n" + "".join(lines))
     said = " ".join(run("convert", "l.csv", "out.csv").err.split())
-    assert (
-        "column 'answer' holds 60 different labels in 60 rows; 'grade', with 2, looks more like a label"
-        in said
-    )
+    assert "column 'answer' holds 60 different labels in 60 rows; 'grade', with 2, looks more like a label" in said
     assert "--column label=grade" in said
 
 

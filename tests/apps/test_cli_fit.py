@@ -66,15 +66,7 @@ def test_flags_win_over_the_config_file(files, tmp_path):
 def test_json_is_all_there_is_on_standard_output(files, tmp_path):
     out = tmp_path / "out"
     said = run(
-        "fit",
-        files / "labels.csv",
-        "--features",
-        files / "features.csv",
-        "--model",
-        "id",
-        "--out",
-        out,
-        "--json",
+        "fit", files / "labels.csv", "--features", files / "features.csv", "--model", "id", "--out", out, "--json"
     )
     answer = json.loads(said.out)
     assert set(answer["files"]) == ALL_FILES
@@ -182,10 +174,7 @@ def test_a_model_file_and_its_words_are_enough_to_predict(texts, tmp_path):
 
 
 def test_fit_of_texts_in_a_table_of_items(files, tmp_path):
-    words = [
-        "item,text",
-        *(f"i{i:02d},{'round' if i % 2 else 'square'} thing number {i % 7}" for i in range(60)),
-    ]
+    words = ["item,text", *(f"i{i:02d},{'round' if i % 2 else 'square'} thing number {i % 7}" for i in range(60))]
     items = write(tmp_path / "items.csv", "\n".join(words))
     out = tmp_path / "out"
     given = files / "labels.csv", "--model", "id", "--out", out
@@ -249,16 +238,7 @@ def test_gold_is_taken_as_true(files, tmp_path):
     gold = write(tmp_path / "gold.csv", "item,truth\ni00,maybe\nelsewhere,yes\n")
     out = tmp_path / "out"
     said = run(
-        "fit",
-        files / "labels.csv",
-        "--features",
-        files / "features.csv",
-        "--gold",
-        gold,
-        "--model",
-        "id",
-        "--out",
-        out,
+        "fit", files / "labels.csv", "--features", files / "features.csv", "--gold", gold, "--model", "id", "--out", out
     )
     assert "the true labels of 1 item are used; 1 more are of other items" in said.err
     first = table(out / "consensus.csv")[0]
@@ -271,8 +251,7 @@ def test_gaps_in_features_are_filled_with_the_median_of_the_fit(files, tmp_path)
     for row in rows[1:6]:
         row[2] = ""
     gappy = write(
-        tmp_path / "features.csv",
-        "\n".join(",".join([*row, "empty" if i == 0 else ""]) for i, row in enumerate(rows)),
+        tmp_path / "features.csv", "\n".join(",".join([*row, "empty" if i == 0 else ""]) for i, row in enumerate(rows))
     )
     out = tmp_path / "out"
     said = run("fit", files / "labels.csv", "--features", gappy, "--model", "id", "--out", out)
@@ -291,20 +270,13 @@ def test_ordered_labels_and_amounts(files, tmp_path):
     X = read_features(files / "features.csv")
     words = np.array(["low", "mid", "high"])
     levels = words[np.digitize(X.X[:, 0], [-0.5, 0.5])]
-    for name, values in (
-        ("levels", levels),
-        ("amounts", (10 + X.X[:, 0] + rng.normal(size=60) / 9).round(2)),
-    ):
+    for name, values in (("levels", levels), ("amounts", (10 + X.X[:, 0] + rng.normal(size=60) / 9).round(2))):
         rows = [f"{item},{who},{v}" for item, v in zip(X.ids.tolist(), values, strict=True) for who in "ab"]
         write(tmp_path / f"{name}.csv", "\n".join(["item,annotator,label", *rows]))
     features = "--features", files / "features.csv"
     out = tmp_path / "ordered"
     run("fit", tmp_path / "levels.csv", *features, "--levels", "low,mid,high", "--out", out)
-    assert [name for name in table(out / "consensus.csv")[0] if name.startswith("p_")] == [
-        "p_low",
-        "p_mid",
-        "p_high",
-    ]
+    assert [name for name in table(out / "consensus.csv")[0] if name.startswith("p_")] == ["p_low", "p_mid", "p_high"]
     assert tomllib.loads((out / "settings.toml").read_text("utf-8"))["levels"] == ["low,mid,high"]
 
     out = tmp_path / "real"

@@ -81,16 +81,11 @@ def test_images_next_to_the_labels_need_the_option(project):
     assert not is_embedded(PUBLIC, project / "out")
 
 
-@pytest.mark.parametrize(
-    "name", ["pics/a.png", "a.png", "{here}/pics/a.png"], ids=["labels", "folder", "full"]
-)
+@pytest.mark.parametrize("name", ["pics/a.png", "a.png", "{here}/pics/a.png"], ids=["labels", "folder", "full"])
 @pytest.mark.parametrize("folders", [("pics",), ("out", "pics")], ids=len)
 def test_images_in_named_folders_are_embedded(project, name, folders):
     (project / "out").mkdir()
-    said = run(
-        *export(name.format(here=project)),
-        *(word for folder in folders for word in ("--image-folder", folder)),
-    )
+    said = run(*export(name.format(here=project)), *(word for folder in folders for word in ("--image-folder", folder)))
     assert said.err == ""
     assert is_embedded(PUBLIC, project / "out")
 

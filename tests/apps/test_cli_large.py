@@ -32,18 +32,7 @@ def out_of_core(files, parts, tmp_path_factory):
 @pytest.mark.parametrize("model", ["auto", "lgp", "gp", "ordered"])
 def test_every_model_can_be_fitted_to_files(files, parts, tmp_path, model):
     more = ("--levels", "no,yes") if model == "ordered" else ()
-    run(
-        "fit",
-        files / "labels.csv",
-        "--features",
-        parts,
-        "--model",
-        model,
-        "--out",
-        tmp_path,
-        *more,
-        "--quiet",
-    )
+    run("fit", files / "labels.csv", "--features", parts, "--model", model, "--out", tmp_path, *more, "--quiet")
     truth = {row["item"]: row["truth"] for row in table(files / "truth.csv")}
     found = rows_of(tmp_path / "consensus.parquet")
     assert np.mean([truth[row["item"]] == row["consensus"] for row in found]) > 0.8
@@ -54,19 +43,14 @@ def test_a_folder_of_parquet_gives_the_same_answers(fitted, out_of_core):
     assert {path.name for path in out.iterdir()} == LARGE_FILES
     assert "parts: 3 features of 60 items, used out of core." in said.err
     assert "20 of 60 items have features but no label" in said.err
-    assert (
-        "The following is based on a random sample: 40 of 40 labelled and 20 of 20 unlabelled items."
-        in said.err
-    )
+    assert "The following is based on a random sample: 40 of 40 labelled and 20 of 20 unlabelled items." in said.err
     found, expected = rows_of(out / "consensus.parquet"), table(fitted[0] / "consensus.csv")
     assert list(found[0]) == list(expected[0])
     assert [row["item"] for row in found] == [row["item"] for row in expected]
     assert [row["consensus"] for row in found] == [row["consensus"] for row in expected]
     assert [row["vote"] or "" for row in found] == [row["vote"] for row in expected]
     assert [row["n_labels"] for row in found] == [int(row["n_labels"]) for row in expected]
-    np.testing.assert_allclose(
-        [row["p_yes"] for row in found], [float(row["p_yes"]) for row in expected], atol=2e-6
-    )
+    np.testing.assert_allclose([row["p_yes"] for row in found], [float(row["p_yes"]) for row in expected], atol=2e-6)
     mine, theirs = (table(path / "annotators.csv") for path in (out, fitted[0]))
     assert [row["annotator"] for row in mine] == [row["annotator"] for row in theirs]
     assert [row["n_labels"] for row in mine] == [row["n_labels"] for row in theirs]
@@ -112,9 +96,7 @@ def test_one_file_stays_in_place_if_it_is_larger_than_memory(files, parts, fitte
     said = run(*given, "--memory", "1 KB")
     assert "60 items, used out of core." in said.err
     found, expected = rows_of(tmp_path / "out" / "consensus.parquet"), table(fitted[0] / "consensus.csv")
-    assert [(row["item"], row["consensus"]) for row in found] == [
-        (row["item"], row["consensus"]) for row in expected
-    ]
+    assert [(row["item"], row["consensus"]) for row in found] == [(row["item"], row["consensus"]) for row in expected]
     said = run(*given, "--memory", "1MB")  # it fits: read as ever, and nothing is left of the large fit
     assert "out of core" not in said.err
     assert {each.name for each in (tmp_path / "out").iterdir()} == ALL_FILES
@@ -133,12 +115,8 @@ def test_predict_writes_block_after_block(out_of_core, fitted, files, parts, tmp
     assert rows == rows_of(tmp_path / "p.parquet")
     mine, theirs = table(tmp_path / "p.csv"), table(expected)
     assert [(row["item"], row["label"]) for row in mine] == [(row["item"], row["label"]) for row in theirs]
-    np.testing.assert_allclose(
-        [float(r["p_yes"]) for r in mine], [float(r["p_yes"]) for r in theirs], atol=1e-6
-    )
-    assert (tmp_path / "p.tsv").read_text("utf-8").replace("\t", ",") == (tmp_path / "p.csv").read_text(
-        "utf-8"
-    )
+    np.testing.assert_allclose([float(r["p_yes"]) for r in mine], [float(r["p_yes"]) for r in theirs], atol=1e-6)
+    assert (tmp_path / "p.tsv").read_text("utf-8").replace("\t", ",") == (tmp_path / "p.csv").read_text("utf-8")
     assert as_json("predict", out_of_core[0], parts, "--out", tmp_path / "q.csv")["items"] == 60
 
 
@@ -155,20 +133,13 @@ def test_predict_finds_features_by_name(out_of_core, files, tmp_path):
     folder = tmp_path / "other"
     folder.mkdir()
     path = folder / "x.parquet"
-    more = {
-        "age": columns["age"],
-        "new": columns["age"],
-        "size": columns["size"],
-        "weight": columns["weight"],
-    }
+    more = {"age": columns["age"], "new": columns["age"], "size": columns["size"], "weight": columns["weight"]}
     pq.write_table(pa.table({"item": read.ids, **more, "text": ["?"] * 60}), path)
     said = run("predict", out_of_core[0], folder, "--out", tmp_path / "p.csv")
     assert "columns left out, as they hold no numbers: 'text' (string)" in said.err
     assert "columns that the fit did not have are left out: 'new'" in said.err
     run("predict", out_of_core[0], files / "features.csv", "--out", tmp_path / "q.csv")
-    assert [row["label"] for row in table(tmp_path / "p.csv")] == [
-        row["label"] for row in table(tmp_path / "q.csv")
-    ]
+    assert [row["label"] for row in table(tmp_path / "p.csv")] == [row["label"] for row in table(tmp_path / "q.csv")]
     pq.write_table(pa.table({"item": read.ids, "size": columns["size"]}), path)
     message = failure("predict", out_of_core[0], folder, "--out", tmp_path / "p.csv", "--quiet", code=3)
     assert "lacks 2 of the 3 features of the fit: 'weight', 'age'" in message
@@ -252,9 +223,7 @@ def test_amounts_and_models_that_need_all_items_in_memory(files, parts, tmp_path
     assert all(1 < row["consensus"] < 3 and row["std"] > 0 for row in found)
     run("predict", tmp_path / "out", parts, "--out", tmp_path / "p.parquet")
     assert list(rows_of(tmp_path / "p.parquet")[0]) == ["item", "value", "std"]
-    message = failure(
-        "fit", files / "labels.csv", *given, "--model", "gp", "--memory", "1kB", "--quiet", code=2
-    )
+    message = failure("fit", files / "labels.csv", *given, "--model", "gp", "--memory", "1kB", "--quiet", code=2)
     assert "--model gp needs all features in memory: 1.44e-06 GB, but --memory allows 1e-06 GB." in message
 
 
@@ -284,9 +253,8 @@ def test_bad_features_are_named_and_nothing_is_written(files, parts, tmp_path):
     pq.write_table(content.set_column(3, "age", pa.array(ages)), folder / "part-1.parquet", row_group_size=10)
     given = "fit", files / "labels.csv", "--features", folder, "--model", "id", "--quiet"
     message = failure(*given, "--out", tmp_path / "out", code=3)
-    assert (
-        "part-1.parquet: expected a finite number in every feature, got none (null or NaN) in column 'age', "
-        in (message)
+    assert "part-1.parquet: expected a finite number in every feature, got none (null or NaN) in column 'age', " in (
+        message
     )
     assert "row 12 of the file (counting from 0; row group 1), item 'i37'." in message
     assert not (tmp_path / "out").exists()
@@ -323,19 +291,13 @@ def test_progress_of_passes_and_fits(monkeypatch):
             step[0](step[1], 100)
         stages.reading(30, 100)
         stages.reading(20, 100)
-    assert told == ["Pass 1 over 100 items"] + ["Fitting 100 items"] + [
-        f"Pass {n} over 100 items" for n in (2, 3)
-    ]
+    assert told == ["Pass 1 over 100 items"] + ["Fitting 100 items"] + [f"Pass {n} over 100 items" for n in (2, 3)]
 
 
 def test_blocks_with_empty_columns_and_odd_names(tmp_path):
     blocks = [{"a\nb": [1, 2], "vote": [None, None]}, {"a\nb": [3], "vote": ["=yes"]}]
     write_blocks(blocks, tmp_path / "t.csv")
-    assert [tuple(row.values()) for row in table(tmp_path / "t.csv")] == [
-        ("1", ""),
-        ("2", ""),
-        ("3", "'=yes"),
-    ]
+    assert [tuple(row.values()) for row in table(tmp_path / "t.csv")] == [("1", ""), ("2", ""), ("3", "'=yes")]
     write_blocks(blocks, tmp_path / "t.parquet", {"vote": ["yes"]})
     assert pq.read_table(tmp_path / "t.parquet")["vote"].to_pylist() == [None, None, "=yes"]
 

@@ -78,9 +78,7 @@ def interrupted(files, parts, out, *more):
 def test_an_interrupted_fit_says_how_to_go_on(files, parts, tmp_path):
     out = tmp_path / "out"
     said = interrupted(files, parts, out)
-    assert (
-        f"The state of the fit is kept in {out / 'checkpoint'}: repeat the command with --resume." in said.err
-    )
+    assert f"The state of the fit is kept in {out / 'checkpoint'}: repeat the command with --resume." in said.err
     assert {path.name for path in out.iterdir()} == {"checkpoint"}
     before = contents(out)
     message = failure(*fit(files, parts, out, "--resume", "--quiet", "--seed", "1"), code=3)

@@ -77,8 +77,7 @@ def test_tables_need_no_script(kind):
     assert any(str(summary.ask["questions"][0]["item"]) in table for table in tables)
     assert any(str(summary.adjudicate["least_sure"][0]["item"]) in table for table in tables)
     assert any(
-        str(summary.consensus["item"][-1 if len(summary.consensus["item"]) <= 200 else 199]) in t
-        for t in tables
+        str(summary.consensus["item"][-1 if len(summary.consensus["item"]) <= 200 else 199]) in t for t in tables
     )
 
 
@@ -114,11 +113,7 @@ def hostile_summary():
         ids=[f"{HOSTILE}{i}" for i in range(n)],
         features=[HOSTILE, "</style>"],
         text=[HOSTILE] * n,
-        images=[
-            "javascript:alert(1)",
-            "data:image/svg+xml,<svg onload=alert(1)>",
-            f"data:image/png;base64,{HOSTILE}",
-        ]
+        images=["javascript:alert(1)", "data:image/svg+xml,<svg onload=alert(1)>", f"data:image/png;base64,{HOSTILE}"]
         * (n // 3),
         notes=[HOSTILE],
     )
@@ -309,9 +304,7 @@ def test_items_without_features_have_no_map():
     summary = summary_of("classes")
     text = page(replace(summary, given=summary.given | {"n_features": 0}))
     assert "Map of expertise" not in text
-    assert not any(
-        "data-who" in attrs or attrs.get("class") == "smallmap" for _, attrs in Reader(text).elements
-    )
+    assert not any("data-who" in attrs or attrs.get("class") == "smallmap" for _, attrs in Reader(text).elements)
 
 
 def test_calibration_shows_expected_and_observed_agreement():

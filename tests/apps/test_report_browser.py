@@ -12,9 +12,7 @@ from whoknows import BernoulliAnnotators, CrowdClassifier
 from whoknows.apps.report import write
 from whoknows.insight.summary import summarize
 
-sync_api = pytest.importorskip(
-    "playwright.sync_api", reason="playwright drives the browser: pip install playwright"
-)
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser: pip install playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 WIDTHS = (1400, 420)
@@ -44,8 +42,7 @@ def see(browser, tmp_path):
         page.on("pageerror", lambda error: page.heard.append(str(error)))
         page.on("dialog", lambda dialog: page.heard.append(dialog.message))
         page.on(
-            "request",
-            lambda asked: None if asked.url.startswith(("file:", "data:")) else page.heard.append(asked.url),
+            "request", lambda asked: None if asked.url.startswith(("file:", "data:")) else page.heard.append(asked.url)
         )
         page.goto((tmp_path / "report.html").as_uri())
         return page
@@ -246,9 +243,7 @@ def test_a_card_shows_who_said_what_and_why_the_vote_was_overruled(see):
     page.fill("#all-items input[type=search]", str(item))
     page.locator("#items .link", has_text=str(item)).first.click()
     assert page.inner_text("#card-title") == str(item)
-    assert {(who, label) for who, label, _ in rows(page, "#card table:nth-of-type(2)")} == given_labels(
-        said, item
-    )
+    assert {(who, label) for who, label, _ in rows(page, "#card table:nth-of-type(2)")} == given_labels(said, item)
     assert summary.answer["overruled"][0]["why"] in page.inner_text("#card")
     shares = {name: share for name, _, share in rows(page, "#card table:nth-of-type(1)")}
     assert shares == {k: f"{100 * summary.consensus[f'p_{k}'][item]:.0f}%" for k in ("no", "yes")}

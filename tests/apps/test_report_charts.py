@@ -6,9 +6,7 @@ from whoknows.apps.charts import bar, el, heat, histogram, interval, join, small
 
 
 def test_text_is_escaped_and_markup_is_not():
-    assert el("p", "<b>", el("i", "a & b"), title='"x"') == (
-        '<p title="&quot;x&quot;">&lt;b&gt;<i>a &amp; b</i></p>'
-    )
+    assert el("p", "<b>", el("i", "a & b"), title='"x"') == ('<p title="&quot;x&quot;">&lt;b&gt;<i>a &amp; b</i></p>')
     assert join(["a", None, el("br"), 1], ", ") == "a, <br/>, 1"
 
 

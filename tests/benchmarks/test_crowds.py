@@ -61,9 +61,7 @@ def test_held_out_items_are_in_X_without_labels(share):
 def test_test_items_of_a_split_are_not_in_X():
     split = ["test"] * 3 + ["train"] * 97 + ["test"] * 4 + ["valid"] * 16
     data = small_set(split=split)
-    data = replace(
-        data, annotations=data.annotations[np.r_[100:103, 3:120]]
-    )  # the first items have no labels
+    data = replace(data, annotations=data.annotations[np.r_[100:103, 3:120]])  # the first items have no labels
     case = make_case(data, 1.0, 0)
     test = np.r_[0:3, 100:104]
     np.testing.assert_array_equal(case.X_new, data.X[test])
@@ -200,9 +198,7 @@ def test_a_process_that_dies_is_an_error():
 
 
 def test_a_method_that_is_not_installed_has_a_row(monkeypatch):
-    monkeypatch.setitem(
-        methods.METHODS, "new", methods.Method(print, "no-such-thing", "no_such_thing.at_all")
-    )
+    monkeypatch.setitem(methods.METHODS, "new", methods.Method(print, "no-such-thing", "no_such_thing.at_all"))
     monkeypatch.setattr("benchmarks.crowds.run.load", lambda name: small_set())
     row = compute(("small", 0.1, 0, "new"), 60.0)
     assert row["error"] == "not installed: no-such-thing"
@@ -213,12 +209,7 @@ def test_a_method_that_is_not_installed_has_a_row(monkeypatch):
 
 
 def row(method, consensus, classifier, share=1.0, repeat=0, name="labelme", error=""):
-    figures = {
-        "consensus_accuracy": consensus,
-        "classifier_accuracy": classifier,
-        "n_labelled": 9,
-        "n_test": 5,
-    }
+    figures = {"consensus_accuracy": consensus, "classifier_accuracy": classifier, "n_labelled": 9, "n_test": 5}
     done = {} if error else figures | {"cpu_seconds": 1.25, "peak_mb": 10.0}
     key = {"set": name, "share": share, "repeat": repeat, "method": method}
     return key | done | {"version": "x 1", "error": error}
@@ -254,9 +245,7 @@ def test_a_package_installed_later_is_run(tmp_path):
     since, still = (row(method, 0, 0, error="not installed: x") for method in ("CrowdClassifier", "CROWDLAB"))
     results(tmp_path, since, still, row("AutoCrowdClassifier", 0.9, 0.8))
     keys = {key[-1] for key in installed_since(tmp_path)}
-    assert keys == {
-        method for method in ("CrowdClassifier", "CROWDLAB") if methods.METHODS[method].is_installed
-    }
+    assert keys == {method for method in ("CrowdClassifier", "CROWDLAB") if methods.METHODS[method].is_installed}
     assert "CrowdClassifier" in keys
     table(tmp_path).forget(installed_since(tmp_path))
     every = cells(["labelme"], [1.0], 1, ["AutoCrowdClassifier", "CrowdClassifier"])
@@ -313,15 +302,11 @@ def test_the_verdict_names_comparisons_that_are_lost(tmp_path):
         *(row("majority vote + LR", a, 0.9, 0.1, repeat) for repeat, a in enumerate((0.84, 0.84))),
     )
     assert "in 1 of 2 comparisons (consensus 1 of 1, classifier 0 of 1)" in summary.verdict(rows)
-    assert (
-        summary.behind(rows) == " Less accurate, in points: classifier 10% -10.0 ± 0.0 (majority vote + LR)."
-    )
+    assert summary.behind(rows) == " Less accurate, in points: classifier 10% -10.0 ± 0.0 (majority vote + LR)."
 
 
 def test_a_failure_of_ours_counts_as_lost(tmp_path):
-    rows = results(
-        tmp_path, row("AutoCrowdClassifier", 0, 0, error="past the limit: x"), row("CROWDLAB", 0.9, 0.7)
-    )
+    rows = results(tmp_path, row("AutoCrowdClassifier", 0, 0, error="past the limit: x"), row("CROWDLAB", 0.9, 0.7))
     assert "in 0 of 2 comparisons (consensus 0 of 1, classifier 0 of 1)" in summary.verdict(rows)
     assert "consensus 100% past the limit (CROWDLAB)" in summary.behind(rows)
 
@@ -351,11 +336,7 @@ def test_the_best_other_method_over_all_shares_is_a_single_method(tmp_path):
     told = {"AutoCrowdClassifier": (0.8, 0.8), "CROWDLAB": (0.9, 0.6), "crowd-kit MACE": (0.7, 0.85)}
     rows = results(
         tmp_path,
-        *(
-            row(m, 0.5, each, share)
-            for m, both in told.items()
-            for share, each in zip((0.1, 1.0), both, strict=True)
-        ),
+        *(row(m, 0.5, each, share) for m, both in told.items() for share, each in zip((0.1, 1.0), both, strict=True)),
     )
     assert (summary.compared(rows)["points"] < 0).sum() == 2  # a different method is better at each share
     table = summary.over_shares(rows)
@@ -384,10 +365,7 @@ def test_the_standard_error_is_of_paired_differences_over_draws(tmp_path):
 
 
 def test_the_page_has_one_section_per_data_set_and_more_scores_if_a_class_is_rare(tmp_path):
-    results(
-        tmp_path,
-        *(row(m, 0.9, 0.8, name=n) for m in ("CROWDLAB", "AutoCrowdClassifier") for n in summary.SETS),
-    )
+    results(tmp_path, *(row(m, 0.9, 0.8, name=n) for m in ("CROWDLAB", "AutoCrowdClassifier") for n in summary.SETS))
     page = summary.page(tmp_path)
     assert page.startswith("**AutoCrowdClassifier is at least as accurate as the best other method in 7 of 7")
     assert [line[4:] for line in page.splitlines() if line.startswith("### ")] == list(summary.SETS)

@@ -31,9 +31,7 @@ def cells(key=figure3.KEY, names=SETS, **changed):
             value = value.get((name, share), value.get(name, BASE.get(method)))
         accuracy = value + 0.001 * ((fold * 7 + len(method)) % 5)
         where = {key[0]: name, "problem": 1, "repeat": 0, "fold": fold, "proportion": share}
-        rows.append(
-            where | {"method": method, "accuracy": accuracy, "auc": accuracy, "seconds": 36, "error": ""}
-        )
+        rows.append(where | {"method": method, "accuracy": accuracy, "auc": accuracy, "seconds": 36, "error": ""})
     return pd.DataFrame(rows).reindex(columns=[*key, "accuracy", "auc", "seconds", "error"])
 
 
@@ -88,9 +86,7 @@ def test_the_readme_agrees_with_the_results_on_the_papers_data_sets():
     tied = len(cells) - won - lost
     assert f"clearly better in {won} cells, tied in {tied} and clearly worse in {lost} (" in words
     early = wide[wide.index.get_level_values("repeat") < figure3.LOOKED_AT]
-    first, every = (
-        summary.count(summary.won(summary.cell_means(part), summary.OURS)) for part in (early, wide)
-    )
+    first, every = (summary.count(summary.won(summary.cell_means(part), summary.OURS)) for part in (early, wide))
     assert f"gave {first}; with three more repeats" in words
     assert f"it is {every}." in words
 
@@ -99,9 +95,7 @@ def test_the_readme_agrees_with_the_results_against_stronger_rivals():
     words = " ".join((page.PAGE.parents[1] / "README.md").read_text("utf-8").split())
     wide = rivals.of_paper(rivals.sides(parts.PARTS["rivals"].read(page.RESULTS)))
     assert sorted(rivals.names_of(wide)) == ["bupa", "ionosphere"]
-    assert (
-        f"is {rivals.gain(wide, rivals.PLAIN)} points over default logistic regression on the vote" in words
-    )
+    assert f"is {rivals.gain(wide, rivals.PLAIN)} points over default logistic regression on the vote" in words
     best = rivals.gain(wide, rivals.best_on_the_vote(wide))
     assert f"and {best} points over the best classifier on the vote" in words
 
@@ -226,9 +220,7 @@ def test_links_of_pictures_are_relative_to_the_page(results, tmp_path, monkeypat
     links = page.LINK.findall(page.page(results, out))
     assert links[0] == "../results/paper/figure3.png"
     monkeypatch.setattr("sys.argv", ["page", "--results", str(results), "--out", str(out)])
-    with pytest.raises(
-        SystemExit, match=r"figure3\.png.*not drawn yet\. Run python -m benchmarks\.paper\.charts"
-    ):
+    with pytest.raises(SystemExit, match=r"figure3\.png.*not drawn yet\. Run python -m benchmarks\.paper\.charts"):
         page.main()
     assert not out.exists()
 
@@ -266,9 +258,7 @@ def test_best_is_best_in_almost_all_cells_and_in_every_set(held, verdict):
 
 
 def differences(mean, sem, **sets):
-    return (
-        pd.DataFrame({"mean": mean, **sets}.items(), columns=["set", "mean"]).assign(sem=sem).set_index("set")
-    )
+    return pd.DataFrame({"mean": mean, **sets}.items(), columns=["set", "mean"]).assign(sem=sem).set_index("set")
 
 
 @pytest.mark.parametrize(
@@ -287,9 +277,7 @@ def test_better_is_clearly_better_and_nowhere_clearly_worse(table, verdict):
     assert verdicts.better(table) == verdict
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "verdict"), [(0.01, -0.01, HOLDS), (0.0, 0.02, PART), (0.02, -0.02, FAILS)]
-)
+@pytest.mark.parametrize(("a", "b", "verdict"), [(0.01, -0.01, HOLDS), (0.0, 0.02, PART), (0.02, -0.02, FAILS)])
 def test_almost_equal_is_within_one_point(a, b, verdict):
     assert verdicts.alike(differences((a + b) / 2, 0.1, a=a, b=b)) == verdict
 

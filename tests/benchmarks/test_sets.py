@@ -15,15 +15,7 @@ import pytest
 from pyarrow import parquet
 
 from benchmarks.common import sets
-from benchmarks.common.sets import (
-    CROWDS,
-    PAPER,
-    class_in_last_cell,
-    housing,
-    load,
-    numbers_checksum,
-    wpbc,
-)
+from benchmarks.common.sets import CROWDS, PAPER, class_in_last_cell, housing, load, numbers_checksum, wpbc
 from whoknows.io import FileError
 
 SET_FOLDER = r"Set WHOKNOWS_DATA to a folder that holds uci/ionosphere\.csv\."
@@ -60,9 +52,7 @@ def write_csv(path, columns):
 
 
 def write_paper(folder, name, X, z):
-    write_csv(
-        folder / "uci" / f"{name}.csv", {**{f"x{i}": column for i, column in enumerate(X.T)}, "target": z}
-    )
+    write_csv(folder / "uci" / f"{name}.csv", {**{f"x{i}": column for i, column in enumerate(X.T)}, "target": z})
 
 
 def said_by(name, **more):
@@ -104,9 +94,7 @@ def test_a_table_of_the_right_shape_and_counts_is_read(name, folder):
     assert data.z.dtype.kind == "i"
     assert data.features == tuple(f"x{i}" for i in range(X.shape[1]))
     assert data.annotations is data.text is None
-    assert (
-        repr(data) == f"DataSet({name!r}, {len(X)} items, {X.shape[1]} features, 2 classes, no annotations)"
-    )
+    assert repr(data) == f"DataSet({name!r}, {len(X)} items, {X.shape[1]} features, 2 classes, no annotations)"
 
 
 def test_other_numbers_are_refused_by_their_checksum(folder):
@@ -154,17 +142,13 @@ def test_names_and_folders_that_do_not_exist_are_said(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"one of the data sets 'ionosphere', 'dim', .*; got 'iris'"):
         load("iris")
     monkeypatch.setenv("WHOKNOWS_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(
-        FileNotFoundError, match=r"WHOKNOWS_DATA must name a folder; there is none at .*nowhere"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"WHOKNOWS_DATA must name a folder; there is none at .*nowhere"):
         load("pima")
 
 
 @pytest.mark.parametrize(("name", "file"), [("dim", r"uci/dim\.csv"), ("labelme", "crowd/labelme")])
 def test_a_set_without_a_source_says_in_one_line_what_to_set(name, file, folder):
-    with pytest.raises(
-        FileNotFoundError, match=f"Set WHOKNOWS_DATA to a folder that holds {file}"
-    ) as refused:
+    with pytest.raises(FileNotFoundError, match=f"Set WHOKNOWS_DATA to a folder that holds {file}") as refused:
         load(name)
     assert "\n" not in str(refused.value)
 
@@ -185,9 +169,7 @@ def test_a_crowd_without_features(folder):
     assert data.annotations.shape == (108, 39)
     assert data.annotations.items.tolist() == ids("bluebirds")
     assert data.annotations.to_matrix()[3, 2] == 1
-    with pytest.raises(
-        ValueError, match=r"crowd/bluebirds: expected 64b5\w+ as checksum of its numbers, got"
-    ):
+    with pytest.raises(ValueError, match=r"crowd/bluebirds: expected 64b5\w+ as checksum of its numbers, got"):
         load("bluebirds")
 
 
@@ -218,21 +200,11 @@ def test_a_crowd_with_embeddings_several_labels_and_text_in_two_columns(folder):
     assert data.text[0] == "hello\nthere\nso, you"
     assert {name: column[-1] for name, column in data.columns.items()} == {k: v[0] for k, v in turns.items()}
     assert data.annotations.labels.tolist() == [0, 1]
-    assert load("convabuse", label="severity", checksum=False).annotations.labels.tolist() == [
-        -3,
-        -2,
-        -1,
-        0,
-        1,
-    ]
-    with pytest.raises(
-        ValueError, match="label= must be one of the columns 'label', 'severity'; got 'rating'"
-    ):
+    assert load("convabuse", label="severity", checksum=False).annotations.labels.tolist() == [-3, -2, -1, 0, 1]
+    with pytest.raises(ValueError, match="label= must be one of the columns 'label', 'severity'; got 'rating'"):
         load("convabuse", label="rating", checksum=False)
     np.save(where / "embeddings.npy", X[1:])
-    with pytest.raises(
-        ValueError, match=r"embeddings\.npy: expected 4050 rows, one per item, got shape \(4049, 384\)"
-    ):
+    with pytest.raises(ValueError, match=r"embeddings\.npy: expected 4050 rows, one per item, got shape \(4049, 384\)"):
         load("convabuse", checksum=False)
 
 
@@ -261,9 +233,7 @@ def test_items_in_parquet_and_what_to_install_for_it(folder, monkeypatch):
     X, z = made_up("labelme")
     write_csv(where / "annotations.csv", said_by("labelme"))
     write_csv(where / "truth.csv", {"item": ids("labelme"), "label": z})
-    with pytest.raises(
-        FileNotFoundError, match=r"Expected items\.csv or items\.parquet in .*labelme; found neither"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"Expected items\.csv or items\.parquet in .*labelme; found neither"):
         load("labelme")
     columns = {f"vgg{place}": column for place, column in enumerate(X.T)}
     table = pa.table({"item": ids("labelme"), "split": ["train"] * 2688, **columns})
@@ -273,9 +243,7 @@ def test_items_in_parquet_and_what_to_install_for_it(folder, monkeypatch):
     assert set(data.columns["split"]) == {"train"}
     assert data.annotations.shape == (2688, 59)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(
-        ImportError, match=r"items\.parquet needs pyarrow\. Run: pip install 'whoknows\[io\]'"
-    ):
+    with pytest.raises(ImportError, match=r"items\.parquet needs pyarrow\. Run: pip install 'whoknows\[io\]'"):
         load("labelme")
 
 
@@ -314,15 +282,10 @@ def test_the_class_in_the_last_cell():
 
 
 def test_housing_spreads_an_item_over_two_lines_after_some_prose():
-    prose = (
-        " The Boston house-price data of 1978.\n\n Variables in order:\n CRIM     per capita crime rate\n\n"
-    )
+    prose = " The Boston house-price data of 1978.\n\n Variables in order:\n CRIM     per capita crime rate\n\n"
     items = [[0.1 * k, 18, 2.3, 0, 0.5, 6.6, 65.2, 4.1, 1, 296, 15.3, 396.9, 5] for k in range(3)]
     medv = [21.4, 21.5, 50]
-    lines = [
-        f" {' '.join(map(str, x[:11]))}\n  {x[11]:.2f}   {x[12]}  {m}\n"
-        for x, m in zip(items, medv, strict=True)
-    ]
+    lines = [f" {' '.join(map(str, x[:11]))}\n  {x[11]:.2f}   {x[12]}  {m}\n" for x, m in zip(items, medv, strict=True)]
     X, z = housing(prose + "".join(lines))
     assert X.tolist() == items
     assert z.tolist() == [0, 1, 1]
@@ -399,9 +362,7 @@ def ionosphere(monkeypatch):
 
 
 def kept(tmp_path):
-    return [
-        path.relative_to(tmp_path).as_posix() for path in (tmp_path / "cache").rglob("*") if path.is_file()
-    ]
+    return [path.relative_to(tmp_path).as_posix() for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
 def test_a_download_is_made_once_and_then_read_from_the_cache(ionosphere, tmp_path, capsys):
@@ -459,9 +420,7 @@ def test_a_download_of_other_numbers_is_not_kept(ionosphere, tmp_path):
     first = content.split(b",", 1)[0]
     with serving(content.replace(first, b"9.87654", 1)) as (url, _):
         at(url)
-        with pytest.raises(
-            ValueError, match=rf"^{url}: expected \w+ as checksum .* Nothing was kept\. Set WHOKNOWS"
-        ):
+        with pytest.raises(ValueError, match=rf"^{url}: expected \w+ as checksum .* Nothing was kept\. Set WHOKNOWS"):
             load("ionosphere")
         assert kept(tmp_path) == []
         assert load("ionosphere", checksum=False).X[0, 0] == 9.87654
@@ -485,9 +444,7 @@ def test_without_a_network_one_line_says_what_to_set(ionosphere, tmp_path):
     _, at = ionosphere
     with serving(b"") as (url, _):
         at(url)
-    with pytest.raises(
-        ConnectionError, match=rf"^Could not download ionosphere from {url} \(.*\)\. {SET_FOLDER}$"
-    ):
+    with pytest.raises(ConnectionError, match=rf"^Could not download ionosphere from {url} \(.*\)\. {SET_FOLDER}$"):
         load("ionosphere")
     assert kept(tmp_path) == []
 
@@ -496,9 +453,7 @@ def test_a_page_instead_of_the_file_is_not_kept(ionosphere, tmp_path):
     _, at = ionosphere
     with serving(b"<html>Please log in</html>") as (url, _):
         at(url)
-        with pytest.raises(
-            ValueError, match=rf"{url}: expected 35 cells in line 1, got 1\. Nothing was kept\. Set"
-        ):
+        with pytest.raises(ValueError, match=rf"{url}: expected 35 cells in line 1, got 1\. Nothing was kept\. Set"):
             load("ionosphere")
     assert kept(tmp_path) == []
 
@@ -510,9 +465,7 @@ def test_a_cached_table_that_was_changed_is_named(ionosphere, tmp_path):
         load("ionosphere")
     path = tmp_path / "cache" / "uci" / "ionosphere.csv"
     path.write_text("\n".join(path.read_text().splitlines()[:-1]))
-    with pytest.raises(
-        ValueError, match=r"ionosphere\.csv: expected \(351, 34\) items and features, got \(350, 34\)"
-    ):
+    with pytest.raises(ValueError, match=r"ionosphere\.csv: expected \(351, 34\) items and features, got \(350, 34\)"):
         load("ionosphere")
 
 

@@ -156,9 +156,7 @@ def test_a_cell_that_fails_has_a_row(tiny, monkeypatch):
 def test_other_methods_get_the_same_data(tiny, monkeypatch):
     seen = []
     vote = METHODS["majority vote + LR"]
-    monkeypatch.setitem(
-        METHODS, "new", replace(vote, answer=lambda *given: seen.append(given) or vote.answer(*given))
-    )
+    monkeypatch.setitem(METHODS, "new", replace(vote, answer=lambda *given: seen.append(given) or vote.answer(*given)))
     row = run.work(TINY, "", 60.0, "new")
     ((X, Y, X_new),) = seen
     np.testing.assert_array_equal(X, TINY.features())
@@ -320,10 +318,7 @@ def test_rows_of_several_commits_are_told(tmp_path):
     assert "All rows were measured in one run, at commit abc1234." in body.body(tmp_path)
     rows_of(tmp_path, compared_row("labelled-10k", "CROWDLAB", commit=comparison.EARLIER[0]))
     text = body.body(tmp_path)
-    assert (
-        f"was measured at commit abc1234, the other methods in earlier runs at {comparison.EARLIER[0]}"
-        in text
-    )
+    assert f"was measured at commit abc1234, the other methods in earlier runs at {comparison.EARLIER[0]}" in text
     assert "on top of the data" in text
 
 

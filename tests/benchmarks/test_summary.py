@@ -41,9 +41,7 @@ def test_a_cell_is_the_mean_over_folds():
 
 
 def test_ties_are_won_and_near_misses_are_not():
-    means = summary.cell_means(
-        wide(auto=[0.6, 0.7, 0.8, 0.9], vote=[0.7, 0.6, 0.8, 0.9001], tsvm=[0.1, 0.1, 0.2, 0.2])
-    )
+    means = summary.cell_means(wide(auto=[0.6, 0.7, 0.8, 0.9], vote=[0.7, 0.6, 0.8, 0.9001], tsvm=[0.1, 0.1, 0.2, 0.2]))
     assert summary.won(means, "auto", ["vote", "tsvm"]).tolist() == [True, False]
     assert summary.won(means, "vote", ["vote", "tsvm"]).tolist() == [True, True]
 
@@ -89,9 +87,7 @@ def test_ties_share_their_rank():
 
 
 def test_difference_is_paired_and_a_fold_counts_once():
-    difference = summary.paired_difference(
-        wide(auto=[0.8, 0.6, 0.9, 0.9], vote=[0.7, 0.6, 0.7, 0.8]), "auto", "vote"
-    )
+    difference = summary.paired_difference(wide(auto=[0.8, 0.6, 0.9, 0.9], vote=[0.7, 0.6, 0.7, 0.8]), "auto", "vote")
     folds = [(0.1 + 0.2) / 2, (0.0 + 0.1) / 2]
     assert difference.loc["pima", "mean"] == pytest.approx(np.mean(folds))
     assert difference.loc["pima", "sem"] == pytest.approx(np.std(folds, ddof=1) / np.sqrt(2))
@@ -101,9 +97,7 @@ def test_data_sets_have_equal_weight_in_the_mean():
     small = table(auto=[0.8, 0.6, 0.9, 0.9], vote=[0.7, 0.6, 0.7, 0.8])
     large = small.assign(set="bupa", accuracy=small["accuracy"] / 2)
     both = summary.side_by_side(pd.concat([small, large[large["proportion"] == 0.1]]), GROUP)
-    assert summary.set_means(both)["auto"].to_dict() == pytest.approx(
-        {"pima": 0.8, "bupa": 0.35, "mean": 0.575}
-    )
+    assert summary.set_means(both)["auto"].to_dict() == pytest.approx({"pima": 0.8, "bupa": 0.35, "mean": 0.575})
     difference = summary.paired_difference(both, "auto", "vote")
     assert difference.loc["mean", "mean"] == pytest.approx((0.1 + 0.025) / 2)
     assert difference.loc["mean", "sem"] == pytest.approx(

@@ -11,15 +11,7 @@ from sklearn.base import clone
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from benchmarks.paper.tsvm import (
-    COSTS,
-    WEIGHTS,
-    TransductiveSVM,
-    _best_labels,
-    _folds,
-    anneal,
-    svm,
-)
+from benchmarks.paper.tsvm import COSTS, WEIGHTS, TransductiveSVM, _best_labels, _folds, anneal, svm
 from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations
 from whoknows._array import with_constant
@@ -181,9 +173,7 @@ def test_parameters_are_chosen_by_held_out_votes():
     met = np.zeros((len(COSTS), len(WEIGHTS)))
     for part in _folds(vote, np.random.RandomState(5)):
         kept = ~np.isin(said.item, part)
-        without = replace(
-            said, **{name: getattr(said, name)[kept] for name in ("item", "annotator", "label")}
-        )
+        without = replace(said, **{name: getattr(said, name)[kept] for name in ("item", "annotator", "label")})
         for i, C in enumerate(COSTS):
             for j, weight in enumerate(WEIGHTS):
                 predicted = TransductiveSVM(C, weight).fit(X, without).predict(X[part])

@@ -72,8 +72,7 @@ def test_labels_are_compared_with_the_truth(drawn):
     matrix = case.Y.to_matrix()
     rows = np.flatnonzero(case.Y.labelled)
     by_hand = [
-        matrix[i, t] == case.truth[rows.tolist().index(i)]
-        for i, t in zip(case.Y.item, case.Y.annotator, strict=True)
+        matrix[i, t] == case.truth[rows.tolist().index(i)] for i, t in zip(case.Y.item, case.Y.annotator, strict=True)
     ]
     assert right.tolist() == by_hand
     knows = Rightness(np.zeros((30, 5)), right.astype(float))
@@ -93,15 +92,7 @@ def test_the_reference_is_the_share_of_right_labels(drawn):
 
 def rows(folder, losses, name, repeat=0):
     table = [
-        {
-            "set": name,
-            "share": 1.0,
-            "repeat": repeat,
-            "fold": 0,
-            "method": method,
-            "version": "x 1",
-            "error": "",
-        }
+        {"set": name, "share": 1.0, "repeat": repeat, "fold": 0, "method": method, "version": "x 1", "error": ""}
         | {"before_log_loss": loss, "before_auc": 0.7, "before_auc_within": 0.6, "before_right": 0.75}
         for method, loss in losses.items()
     ]

@@ -136,9 +136,7 @@ class AnnotatorContract:
         theta, piece, X, Y = some_theta(case.piece), case.piece, WORLD.features, WORLD.Y
         counted, written_out = with_confidence(Y)
         for answer in (piece.evidence, lambda theta, X, Y: piece.evidence_at(Belief(theta), X, Y)):
-            np.testing.assert_allclose(
-                answer(theta, X, counted).table, answer(theta, X, written_out).table, atol=1e-10
-            )
+            np.testing.assert_allclose(answer(theta, X, counted).table, answer(theta, X, written_out).table, atol=1e-10)
         for ours, theirs in zip(
             piece.expected_log_lik(theta, X, counted, POSTERIOR),
             piece.expected_log_lik(theta, X, written_out, POSTERIOR),
@@ -161,9 +159,7 @@ class AnnotatorContract:
         theta, order = some_theta(case.piece), np.random.default_rng(4).permutation(14)
         there = World(WORLD.X[order], WORLD.matrix[order], WORLD.z[order])
         here = case.piece.evidence(theta, WORLD.features, WORLD.Y).table
-        np.testing.assert_allclose(
-            case.piece.evidence(theta, there.features, there.Y).table, here[order], atol=1e-12
-        )
+        np.testing.assert_allclose(case.piece.evidence(theta, there.features, there.Y).table, here[order], atol=1e-12)
         moved = CategoricalPosterior(POSTERIOR.prob[order])
         for ours, theirs in zip(
             case.piece.expected_log_lik(theta, WORLD.features, WORLD.Y, POSTERIOR),
@@ -272,9 +268,7 @@ class ClassAnnotatorContract:
 
     def test_a_predicted_label_counts_as_often_as_its_confidence_says(self, case):
         belief, (counted, written_out) = Belief(some_theta(case.piece)), with_confidence(WORLD.Y)
-        ours, theirs = (
-            case.piece.predictive(belief, WORLD.features, Y).table for Y in (counted, written_out)
-        )
+        ours, theirs = (case.piece.predictive(belief, WORLD.features, Y).table for Y in (counted, written_out))
         np.testing.assert_allclose(ours, theirs, atol=1e-10)
 
     def test_probabilities_of_labels_sum_to_one(self, case):
@@ -282,8 +276,7 @@ class ClassAnnotatorContract:
         covariance = np.array([0.3 * np.eye(theta.shape[1])] * len(theta))
         for belief in (Belief(theta), Belief(theta, covariance)):
             zeros, ones = (
-                case.piece.predictive(belief, WORLD.features, with_labels(WORLD.Y, label)).table
-                for label in (0, 1)
+                case.piece.predictive(belief, WORLD.features, with_labels(WORLD.Y, label)).table for label in (0, 1)
             )
             one_each = WORLD.Y.labels_per_item == 1
             assert one_each.any()
@@ -380,9 +373,7 @@ class BoundedAnnotatorContract:
         counted, written_out = with_confidence(WORLD.Y)
         heavy = CategoricalPosterior(POSTERIOR.prob, weight=weight.astype(float))
         ours = sums(WORLD.features, counted, heavy)
-        theirs = sums(
-            WORLD.features[copies], written_out[copies], CategoricalPosterior(POSTERIOR.prob[copies])
-        )
+        theirs = sums(WORLD.features[copies], written_out[copies], CategoricalPosterior(POSTERIOR.prob[copies]))
         for total, expected in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(total, expected, atol=1e-10)
 
@@ -412,6 +403,4 @@ def with_confidence(Y):
 
 def with_labels(Y, label):
     """Return the same triples, every label the same."""
-    return Annotations(
-        Y.item, Y.annotator, np.full_like(Y.label, label), Y.items, Y.annotators, np.array([0, 1])
-    )
+    return Annotations(Y.item, Y.annotator, np.full_like(Y.label, label), Y.items, Y.annotators, np.array([0, 1]))

@@ -59,14 +59,10 @@ TIGHT = Population(centre=0.9, slope_variance=0.1, deviation_variance=0.2, preci
 CASES = {
     "gaussian": Case(GaussianAnnotators(), lambda th: models.gaussian(th, 0.3)),
     "gaussian, low floor": Case(GaussianAnnotators(sigma_floor=0.1), lambda th: models.gaussian(th, 0.1)),
-    "gaussian, constant": Case(
-        GaussianAnnotators(varies_with_x=False), lambda th: models.gaussian(flat(th), 0.3)
-    ),
+    "gaussian, constant": Case(GaussianAnnotators(varies_with_x=False), lambda th: models.gaussian(flat(th), 0.3)),
     "bernoulli": Case(BernoulliAnnotators(), models.bernoulli),
     "bernoulli, another crowd": Case(BernoulliAnnotators(population=TIGHT), models.bernoulli),
-    "bernoulli, constant": Case(
-        BernoulliAnnotators(varies_with_x=False), lambda th: models.bernoulli(flat(th))
-    ),
+    "bernoulli, constant": Case(BernoulliAnnotators(varies_with_x=False), lambda th: models.bernoulli(flat(th))),
     "two-coin": Case(BernoulliAnnotators(two_coin=True), lambda th: models.bernoulli(th[:, :-1], th[:, -1])),
     "two-coin, constant": Case(
         BernoulliAnnotators(varies_with_x=False, two_coin=True),

@@ -69,9 +69,7 @@ def test_intervals_of_annotators_work_and_those_of_the_truth_work_or_refuse_by_n
 
 @every_pair
 def test_other_solvers_refuse_by_name(truth, annotators):
-    missing = (
-        "VariationalTruth.*ProbitTruth" if annotators == "bernoulli" else "VariationalAnnotators.*Constant"
-    )
+    missing = "VariationalTruth.*ProbitTruth" if annotators == "bernoulli" else "VariationalAnnotators.*Constant"
     with pytest.raises(NotCompatible, match=rf"solver='vb' needs {missing}.*does not have.*Use solver='em'"):
         fitted(truth, annotators, solver="vb")
     if truth == "lgp":
@@ -102,15 +100,11 @@ def test_a_model_without_a_required_member_is_refused_by_name(protocol):
     toys = {protocols.ClassTruth: ProbitTruth, protocols.ClassAnnotators: ConstantAnnotators}
     toy = toys[protocol]
     kept = {name: value for name, value in vars(toy).items() if name not in ("log_predict", "expertise")}
-    lacking = type(
-        "Lacking", (Settings,), {k: v for k, v in kept.items() if k not in ("__dict__", "__weakref__")}
-    )()
+    lacking = type("Lacking", (Settings,), {k: v for k, v in kept.items() if k not in ("__dict__", "__weakref__")})()
     for field in fields(toy):
         setattr(lacking, field.name, getattr(toy(), field.name))
     pieces = (lacking, "bernoulli") if protocol is protocols.ClassTruth else ("id", lacking)
-    with pytest.raises(
-        NotCompatible, match=rf"{protocol.__name__}.*Lacking does not have (log_predict|expertise)"
-    ):
+    with pytest.raises(NotCompatible, match=rf"{protocol.__name__}.*Lacking does not have (log_predict|expertise)"):
         fitted(*pieces)
 
 

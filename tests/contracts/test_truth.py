@@ -30,9 +30,7 @@ CASES = {
     "toy": Case(ProbitTruth()),
 }
 LOGISTIC = {
-    name: case.piece
-    for name, case in CASES.items()
-    if type(case.piece) is LogisticTruth and case.n_classes == 2
+    name: case.piece for name, case in CASES.items() if type(case.piece) is LogisticTruth and case.n_classes == 2
 }
 EVIDENCE, EMPTY = CASES["ID"].evidence(), CASES["ID"].empty()
 
@@ -74,8 +72,7 @@ class TestBoundedTruth:
         prior = np.linalg.inv(truth.precision)
         xi = rng.multivariate_normal(belief.mean[:, 0], belief.covariance, size=4000)
         ratio = [
-            models.log_normal(x, belief.mean[:, 0], belief.covariance)
-            - models.log_normal(x, np.zeros(3), prior)
+            models.log_normal(x, belief.mean[:, 0], belief.covariance) - models.log_normal(x, np.zeros(3), prior)
             for x in xi
         ]
         assert truth.divergence(belief) == pytest.approx(np.mean(ratio), abs=5 * np.std(ratio) / 4000**0.5)

@@ -39,9 +39,7 @@ class ProbitTruth(Settings):
 
     def expected_log_truth(self, xi, X, posterior):
         q, f, log_p = posterior.prob * posterior.counts[:, None], X @ xi, self.log_predict(xi, X)
-        slope = q[:, 1] * np.exp(norm.logpdf(f) - log_p[:, 1]) - q[:, 0] * np.exp(
-            norm.logpdf(f) - log_p[:, 0]
-        )
+        slope = q[:, 1] * np.exp(norm.logpdf(f) - log_p[:, 1]) - q[:, 0] * np.exp(norm.logpdf(f) - log_p[:, 0])
         return float((q * log_p).sum()), X.T @ slope
 
     def log_prior(self, xi):

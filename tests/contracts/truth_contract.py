@@ -60,9 +60,7 @@ class Case:
     def annotators(self):
         if self.n_classes == 0:
             return BiasedAnnotators()
-        return (
-            GaussianAnnotators() if self.n_classes == 2 else BernoulliAnnotators().for_classes(self.n_classes)
-        )
+        return GaussianAnnotators() if self.n_classes == 2 else BernoulliAnnotators().for_classes(self.n_classes)
 
     @property
     def Y(self):
@@ -97,11 +95,7 @@ def as_numbers(posterior):
     """Return the probabilities of classes, or the mean and variance of a real truth: (n_items, n)."""
     if isinstance(posterior, CategoricalPosterior):
         return posterior.prob
-    return (
-        posterior
-        if isinstance(posterior, np.ndarray)
-        else np.column_stack([posterior.mean, posterior.variance])
-    )
+    return posterior if isinstance(posterior, np.ndarray) else np.column_stack([posterior.mean, posterior.variance])
 
 
 def predicted(truth, state, X):
@@ -261,8 +255,6 @@ class TruthContract:
 
 def no_more_than(Y, labels):
     """Return the annotations, at most this number per item."""
-    rank = np.arange(Y.n_annotations) - np.repeat(
-        np.cumsum(Y.labels_per_item) - Y.labels_per_item, Y.labels_per_item
-    )
+    rank = np.arange(Y.n_annotations) - np.repeat(np.cumsum(Y.labels_per_item) - Y.labels_per_item, Y.labels_per_item)
     kept = rank < labels
     return Annotations(Y.item[kept], Y.annotator[kept], Y.label[kept], Y.items, Y.annotators, Y.labels)

@@ -22,23 +22,9 @@ def crowd() -> Annotations:
     )
 
 
-ids = st.one_of(
-    st.integers(),
-    st.text(min_size=1).filter(str.strip),
-    st.tuples(st.integers(), st.text()),
-    st.dates(),
-)
+ids = st.one_of(st.integers(), st.text(min_size=1).filter(str.strip), st.tuples(st.integers(), st.text()), st.dates())
 homogeneous_labels = st.sampled_from(
-    [
-        [0, 1],
-        [3, 7, 11],
-        ["no", "yes"],
-        [False, True],
-        [0.5, 1.5],
-        [("a", 1), ("b", 2)],
-        [1, "a"],
-        ["a\0", "a"],
-    ]
+    [[0, 1], [3, 7, 11], ["no", "yes"], [False, True], [0.5, 1.5], [("a", 1), ("b", 2)], [1, "a"], ["a\0", "a"]]
 )
 
 
@@ -107,9 +93,7 @@ def test_items_that_are_row_numbers_default_to_their_order(item):
     assert y.to_matrix().tolist() == [["a", None], ["b", None], ["c", "d"]]
 
 
-@pytest.mark.parametrize(
-    "item", [[2, 1], [3, 0, 1], [1, 0, "2"], [True, False], ["1", "0"], [0.5, 0]], ids=str
-)
+@pytest.mark.parametrize("item", [[2, 1], [3, 0, 1], [1, 0, "2"], [True, False], ["1", "0"], [0.5, 0]], ids=str)
 def test_items_that_are_not_exactly_the_row_numbers_stay_in_order_of_appearance(item):
     assert Annotations.from_arrays(item, ["p"] * len(item), [0] * len(item)).items.tolist() == item
 
@@ -179,9 +163,7 @@ def test_very_long_and_nul_ended_strings_are_kept_whole():
 
 
 def test_booleans_and_numbers_do_not_meet_in_one_column():
-    with pytest.raises(
-        ValueError, match=r"label column must hold either booleans or numbers.*True and 1 would"
-    ):
+    with pytest.raises(ValueError, match=r"label column must hold either booleans or numbers.*True and 1 would"):
         Annotations.from_arrays([0, 1], [0, 0], [True, 1])
     with pytest.raises(ValueError, match="True and 1 would become one"):
         Annotations.from_arrays([0, 1], [0, 0], [True, False], labels=[0, 1])
@@ -250,8 +232,7 @@ def test_a_missing_id_is_an_error_that_names_the_row(item, annotator, role):
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
-    [([0, 1], "twice (0 and 1)"), ([1, 1], "twice (1 and 1)"), ([0, 1, 0], "3 times (0, 1 and 0)")],
+    ("said", "shown"), [([0, 1], "twice (0 and 1)"), ([1, 1], "twice (1 and 1)"), ([0, 1, 0], "3 times (0, 1 and 0)")]
 )
 def test_two_labels_of_one_annotator_on_one_item_are_an_error(said, shown):
     n = len(said)
@@ -272,9 +253,7 @@ def test_the_duplicate_error_counts_the_other_pairs():
     ("duplicates", "expected"), [("first", ["p", "r"]), ("last", ["r", "r"]), ("majority", ["q", "r"])]
 )
 def test_duplicates_can_be_resolved(duplicates, expected):
-    y = Annotations.from_arrays(
-        ["a", "a", "b", "a", "a"], ["x"] * 5, ["p", "q", "r", "q", "r"], duplicates=duplicates
-    )
+    y = Annotations.from_arrays(["a", "a", "b", "a", "a"], ["x"] * 5, ["p", "q", "r", "q", "r"], duplicates=duplicates)
     assert y.to_matrix()[:, 0].tolist() == expected
     assert y.labels.tolist() == ["p", "q", "r"]
 
@@ -285,9 +264,7 @@ def test_a_tie_of_the_majority_goes_to_the_label_that_came_first():
 
 
 def test_an_unknown_way_with_duplicates_is_an_error():
-    with pytest.raises(
-        ValueError, match="duplicates= must be one of 'error', 'first', 'last', 'majority'; got 'mean'"
-    ):
+    with pytest.raises(ValueError, match="duplicates= must be one of 'error', 'first', 'last', 'majority'; got 'mean'"):
         Annotations.from_arrays([0], [0], [0], duplicates="mean")
 
 
@@ -295,9 +272,7 @@ def test_an_unknown_way_with_duplicates_is_an_error():
 
 
 def test_items_not_in_items_are_named_and_counted():
-    message = (
-        "6 items are not among the known items: 'b', 'c', 'd', 'e', 'f', …. Add to items=, or drop the rows."
-    )
+    message = "6 items are not among the known items: 'b', 'c', 'd', 'e', 'f', …. Add to items=, or drop the rows."
     with pytest.raises(ValueError, match=exactly(message)):
         Annotations.from_arrays(list("abcdefg"), ["x"] * 7, [0] * 7, items=["a"])
 
@@ -328,9 +303,7 @@ def test_ids_of_another_kind_than_their_vocabulary_are_told_so():
 def test_a_vocabulary_repeats_nothing_and_misses_nothing(name):
     with pytest.raises(ValueError, match=f"{name}= must not repeat ids; 'b' occurs more than once"):
         Annotations.from_arrays(["a"], ["a"], ["a"], **{name: ["a", "b", "b"]})
-    with pytest.raises(
-        ValueError, match=rf"{name}= must not hold missing values; position 1 \(counting from 0\)"
-    ):
+    with pytest.raises(ValueError, match=rf"{name}= must not hold missing values; position 1 \(counting from 0\)"):
         Annotations.from_arrays(["a"], ["a"], ["a"], **{name: ["a", None]})
 
 
@@ -346,9 +319,7 @@ def test_columns_have_one_length():
 
 
 def test_an_empty_table_needs_items():
-    with pytest.raises(
-        ValueError, match=r"at least one row, got an empty table.*pass the ids of the items as items="
-    ):
+    with pytest.raises(ValueError, match=r"at least one row, got an empty table.*pass the ids of the items as items="):
         Annotations.from_arrays([], [], [])
 
 
@@ -468,9 +439,7 @@ def test_recode_to_the_population_gives_minus_one():
 @pytest.mark.parametrize("method", ["to_matrix", "to_frame"])
 def test_annotators_of_the_population_cannot_be_written_down(method):
     y = crowd().recode(["bob"], ["no", "yes"], unknown="population")
-    with pytest.raises(
-        ValueError, match=rf"3 labels are by annotators outside the vocabulary, so {method}\(\) cannot"
-    ):
+    with pytest.raises(ValueError, match=rf"3 labels are by annotators outside the vocabulary, so {method}\(\) cannot"):
         getattr(y, method)()
 
 

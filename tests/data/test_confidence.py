@@ -17,9 +17,7 @@ ANNOTATOR = ["bob", "bob", "anna", "anna", "cleo"]
 LABEL = ["no", "yes", "yes", "no", "no"]
 SURE = [0.1, 0.2, 0.3, 0.4, 0.0]
 TABLE = {"item": ITEM, "annotator": ANNOTATOR, "label": LABEL, "sure": SURE}
-EACH = {
-    (item, who): (label, sure) for item, who, label, sure in zip(ITEM, ANNOTATOR, LABEL, SURE, strict=True)
-}
+EACH = {(item, who): (label, sure) for item, who, label, sure in zip(ITEM, ANNOTATOR, LABEL, SURE, strict=True)}
 
 
 def crowd(**kwargs):
@@ -65,9 +63,7 @@ def test_rows_without_a_label_take_theirs_along():
 
 def test_whoever_gave_no_label_need_not_say_how_sure():
     with pytest.warns(UserWarning, match="Dropped 1 of 6 rows"):
-        Y = Annotations.from_arrays(
-            [*ITEM, "b"], [*ANNOTATOR, "bob"], [*LABEL, None], confidence=[*SURE, np.nan]
-        )
+        Y = Annotations.from_arrays([*ITEM, "b"], [*ANNOTATOR, "bob"], [*LABEL, None], confidence=[*SURE, np.nan])
     assert each(Y) == EACH
 
 
@@ -80,9 +76,7 @@ def test_a_matrix_and_its_confidences_are_read_cell_by_cell():
 
 def test_a_matrix_whose_axes_are_reordered_keeps_them_together():
     frame = pd.DataFrame([[1, 0], [np.nan, 1]], index=["q", "p"], columns=["v", "u"])
-    Y = Annotations.from_matrix(
-        frame, items=["p", "q"], annotators=["u", "v"], confidence=[[0.1, 0.2], [0, 0.3]]
-    )
+    Y = Annotations.from_matrix(frame, items=["p", "q"], annotators=["u", "v"], confidence=[[0.1, 0.2], [0, 0.3]])
     assert each(Y) == {("q", "v"): (1, 0.1), ("q", "u"): (0, 0.2), ("p", "u"): (1, 0.3)}
 
 
@@ -107,9 +101,7 @@ def test_a_column_named_for_confidence_is_no_other_role():
 
 
 def test_whole_numbers_are_confidences_too():
-    Y = Annotations.from_frame(
-        pd.DataFrame({**TABLE, "sure": [1, 2, 3, 4, 0]}), columns={"confidence": "sure"}
-    )
+    Y = Annotations.from_frame(pd.DataFrame({**TABLE, "sure": [1, 2, 3, 4, 0]}), columns={"confidence": "sure"})
     assert Y.confidence.dtype == float
     assert each(Y)["c", "anna"] == ("yes", 3.0)
 
@@ -135,9 +127,7 @@ def test_a_long_table_with_confidences_is_not_taken_for_a_matrix():
 # --- one label an annotator and item --------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("duplicates", "label", "sure"), [("first", 1, 0.1), ("last", 1, 0.4), ("majority", 0, 0.2)]
-)
+@pytest.mark.parametrize(("duplicates", "label", "sure"), [("first", 1, 0.1), ("last", 1, 0.4), ("majority", 0, 0.2)])
 def test_of_duplicates_the_label_kept_keeps_its_own(duplicates, label, sure):
     """Of the most frequent label, that of the row where it came first; confidences are no votes."""
     Y = Annotations.from_arrays(
@@ -211,10 +201,7 @@ def test_equality_asks_how_much_labels_count():
 @pytest.mark.parametrize(
     ("confidence", "message"),
     [
-        (
-            [1, 1, -0.5, 1, 1],
-            r"a number of 0 or more, got -0\.5 .*Use 1 for a label with full weight",
-        ),
+        ([1, 1, -0.5, 1, 1], r"a number of 0 or more, got -0\.5 .*Use 1 for a label with full weight"),
         ([1, 1, 1, np.nan, 1], "number of 0 or more, got nan"),
         ([1, np.inf, 1, 1, 1], "number of 0 or more, got inf"),
         ([1, None, 1, 1, 1], "number of 0 or more, got nan"),
@@ -237,9 +224,7 @@ def test_the_cell_of_a_matrix_is_named_and_the_shape():
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are():
-    with pytest.raises(
-        ValueError, match=r"columns= names 'certain' for the confidence, but the table has 'item'"
-    ):
+    with pytest.raises(ValueError, match=r"columns= names 'certain' for the confidence, but the table has 'item'"):
         Annotations.from_frame(pd.DataFrame(TABLE), columns={"confidence": "certain"})
     with pytest.raises(ValueError, match=r"keys 'item', 'annotator', 'label', 'confidence'; got 'sure'"):
         Annotations.from_frame(pd.DataFrame(TABLE), columns={"sure": "sure"})
@@ -248,6 +233,4 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are():
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
 def test_a_gap_in_the_column_is_refused(table):
     with pytest.raises(ValueError, match="number of 0 or more, got nan"):
-        Annotations.from_frame(
-            table({**TABLE, "sure": [1.0, 1.0, None, 1.0, 1.0]}), columns={"confidence": "sure"}
-        )
+        Annotations.from_frame(table({**TABLE, "sure": [1.0, 1.0, None, 1.0, 1.0]}), columns={"confidence": "sure"})

@@ -47,9 +47,7 @@ def right(labels, truth=animals):
 
 
 @every_kind
-@pytest.mark.parametrize(
-    "classes", [["no", "yes"], [0, 1], [False, True], [-1, 0, 7], list("abcde")], ids=str
-)
+@pytest.mark.parametrize("classes", [["no", "yes"], [0, 1], [False, True], [-1, 0, 7], list("abcde")], ids=str)
 def test_labels_are_classes_of_the_truth_in_its_own_type(kind, classes):
     z = np.array(classes)[np.arange(60) % len(classes)]
     labels = kind(z, 0)
@@ -82,9 +80,7 @@ def test_kinds_with_one_seed_do_not_err_on_the_same_items():
 
 @every_kind
 def test_a_truth_with_gaps_or_one_class_is_refused(kind):
-    with pytest.raises(
-        ValueError, match=r"true label of every item in z, got none in row 1 \(counting from 0; 2 in"
-    ):
+    with pytest.raises(ValueError, match=r"true label of every item in z, got none in row 1 \(counting from 0; 2 in"):
         kind(["a", None, "b", np.nan], 0)
     with pytest.raises(ValueError, match="Expected two classes or more in z, got 'a'"):
         kind(["a", "a"], 0)
@@ -246,18 +242,10 @@ def test_each_item_keeps_so_many_labels_of_annotators_drawn_alike():
     assert both.labels_per_item.max() == 2
 
 
-@given(
-    st.floats(0, 1),
-    st.floats(0, 1),
-    st.integers(1, 5),
-    st.integers(0, 2**32),
-    st.sampled_from(["ids", "plain"]),
-)
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 5), st.integers(0, 2**32), st.sampled_from(["ids", "plain"]))
 def test_hidden_is_a_part_of_what_was_said_with_every_vocabulary_kept(items, seen, per_item, seed, ids):
     labels = constant_accuracies(animals[:40], [0.9, 0.5, 0.2], seed)
-    names = (
-        {"items": [f"i{n}" for n in range(40)], "annotators": ["zoe", "anna", "bob"]} if ids == "ids" else {}
-    )
+    names = {"items": [f"i{n}" for n in range(40)], "annotators": ["zoe", "anna", "bob"]} if ids == "ids" else {}
     whole = Annotations.from_matrix(labels, **names)
     part = hide(whole, items=items, seen=seen, per_item=per_item, random_state=seed)
     for name in ("items", "annotators", "labels"):

@@ -59,9 +59,7 @@ def test_the_name_of_the_role_goes_before_its_aliases():
 
 
 def test_columns_can_be_given_all_or_some():
-    df = pd.DataFrame(
-        {"img": ["b", "b", "a"], "user": LONG["annotator"], "grade": [0, 1, 1], "label": [5, 5, 5]}
-    )
+    df = pd.DataFrame({"img": ["b", "b", "a"], "user": LONG["annotator"], "grade": [0, 1, 1], "label": [5, 5, 5]})
     y = Annotations.from_frame(df, columns={"item": "img", "label": "grade"})
     assert y == Annotations.from_arrays(*LONG.values())
 
@@ -86,9 +84,7 @@ def test_a_role_with_several_columns_is_an_error_that_names_them():
 
 
 def test_columns_that_are_wrong_are_named():
-    with pytest.raises(
-        ValueError, match="columns= names 'imgs' for the item, but the table has 'img', 'who'"
-    ):
+    with pytest.raises(ValueError, match="columns= names 'imgs' for the item, but the table has 'img', 'who'"):
         Annotations.from_frame(pd.DataFrame({"img": [1], "who": [1]}), columns={"item": "imgs"})
     with pytest.raises(
         ValueError, match="columns= expects the keys 'item', 'annotator', 'label', 'confidence'; got 'task'"
@@ -119,18 +115,14 @@ def test_missing_ids_in_a_long_table_are_an_error(table):
 def test_every_column_type_of_pandas_works(dtype):
     text = "str" in dtype
     values = ["0", "1"] if text else [0, 1]
-    df = pd.DataFrame(
-        {"item": pd.Series([7, 8]), "annotator": ["x", "x"], "label": pd.Series(values).astype(dtype)}
-    )
+    df = pd.DataFrame({"item": pd.Series([7, 8]), "annotator": ["x", "x"], "label": pd.Series(values).astype(dtype)})
     y = Annotations.from_frame(df)
     expected = ["0", "1"] if text else [False, True] if dtype in ("boolean", "bool") else [0, 1]
     assert y.labels.tolist() == expected
     assert list(map(type, y.labels.tolist())) == list(map(type, expected))
 
 
-@pytest.mark.parametrize(
-    "dtype", ["category", "Int64", "boolean", "string", "string[pyarrow]", "Float64", "object"]
-)
+@pytest.mark.parametrize("dtype", ["category", "Int64", "boolean", "string", "string[pyarrow]", "Float64", "object"])
 def test_missing_values_of_every_pandas_type_are_missing(dtype):
     values = ["0", None] if "str" in dtype else [False, None] if dtype == "boolean" else [0, None]
     label = pd.Series(values, dtype=object).astype(dtype)
@@ -147,9 +139,7 @@ def test_every_text_column_of_polars_works(dtype):
 
 def test_dictionary_columns_of_arrow_work():
     label = pa.array(["yes", "no"]).dictionary_encode()
-    assert (
-        Annotations.from_frame(pa.table({"item": [1, 2], "annotator": [1, 1], "label": label})).n_classes == 2
-    )
+    assert Annotations.from_frame(pa.table({"item": [1, 2], "annotator": [1, 1], "label": label})).n_classes == 2
 
 
 def test_series_and_arrow_arrays_work_as_columns_and_vocabularies():
@@ -206,9 +196,7 @@ def test_a_frame_reads_back_as_what_was_written(y, backend):
 @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"], [False, True], [0.5, 1.5]])
 @pytest.mark.parametrize("backend", [None, "pandas", "polars", "pyarrow"])
 def test_frames_of_every_library_read_back(labels, backend):
-    y = Annotations.from_arrays(
-        [3, 1, 3], ["x", "y", "y"], [labels[0], labels[1], labels[1]], items=[1, 2, 3]
-    )
+    y = Annotations.from_arrays([3, 1, 3], ["x", "y", "y"], [labels[0], labels[1], labels[1]], items=[1, 2, 3])
     frame = y.to_frame(backend)
     assert type(frame).__module__.startswith(backend or "pandas")
     assert Annotations.from_frame(frame, items=y.items) == y
@@ -221,9 +209,7 @@ def test_arrow_refuses_tuples_and_mixed_ids_with_advice():
 
 
 def test_an_unknown_backend_is_named():
-    with pytest.raises(
-        ValueError, match="backend= must be one of 'pandas', 'polars', 'pyarrow' or None; got 'dask'"
-    ):
+    with pytest.raises(ValueError, match="backend= must be one of 'pandas', 'polars', 'pyarrow' or None; got 'dask'"):
         Annotations.from_arrays([1], [1], [1]).to_frame("dask")
 
 
@@ -231,15 +217,11 @@ def test_a_missing_library_says_what_to_install(monkeypatch):
     y = Annotations.from_arrays([1], [1], [1])
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert isinstance(y.to_frame(), pl.DataFrame)
-    with pytest.raises(
-        ImportError, match=r"to_frame\(backend='pandas'\) needs pandas. Run: pip install pandas"
-    ):
+    with pytest.raises(ImportError, match=r"to_frame\(backend='pandas'\) needs pandas. Run: pip install pandas"):
         y.to_frame("pandas")
     monkeypatch.setitem(sys.modules, "polars", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(
-        ImportError, match=r"needs pandas, polars or pyarrow; none is installed\. Run: pip install"
-    ):
+    with pytest.raises(ImportError, match=r"needs pandas, polars or pyarrow; none is installed\. Run: pip install"):
         y.to_frame()
 
 

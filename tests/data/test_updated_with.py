@@ -133,9 +133,7 @@ def test_confidence_goes_with_its_label():
 @pytest.mark.parametrize("who", ["old", "new"])
 def test_where_only_one_side_has_confidence_the_other_is_sure(who):
     sides = {"old": {}, "new": {}} | {who: {"confidence": [0.5]}}
-    Y = more(["i"], ["bob"], ["no"], **sides["old"]).updated_with(
-        more(["j"], ["bob"], ["yes"], **sides["new"])
-    )
+    Y = more(["i"], ["bob"], ["no"], **sides["old"]).updated_with(more(["j"], ["bob"], ["yes"], **sides["new"]))
     expected = (0.5, 1.0) if who == "old" else (1.0, 0.5)
     assert confidence_of(Y) == dict(zip([("i", "bob"), ("j", "bob")], expected, strict=True))
 

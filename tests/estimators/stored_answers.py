@@ -14,12 +14,7 @@ from sklearn.base import clone
 
 from tests.estimators.store_models import LATER, MODELS, NEW_X, THREE, TWO, X, answers, fitted
 from whoknows import AutoCrowdClassifier, CrowdClassifier
-from whoknows.estimators.baselines import (
-    DawidSkene,
-    MajorityVoteClassifier,
-    SingleAnnotatorClassifier,
-    ml_original,
-)
+from whoknows.estimators.baselines import DawidSkene, MajorityVoteClassifier, SingleAnnotatorClassifier, ml_original
 
 KEPT = Path(__file__).with_name("answers.npz")
 SAMPLE = 7  # numbers kept of each answer
@@ -56,9 +51,7 @@ def sample(told: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def differences(mine: dict[str, np.ndarray], theirs: dict[str, np.ndarray]) -> dict[str, float]:
     """Return the largest difference of each answer; infinite where one is missing or of another shape."""
     return {
-        key: _apart(mine[key].astype(float), theirs[key].astype(float))
-        if key in mine and key in theirs
-        else np.inf
+        key: _apart(mine[key].astype(float), theirs[key].astype(float)) if key in mine and key in theirs else np.inf
         for key in sorted(mine.keys() | theirs.keys())
     }
 

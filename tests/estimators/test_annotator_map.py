@@ -49,9 +49,7 @@ def test_expertise_is_found_cluster_by_cluster():
     expertise = by_clusters().fit(X, y).expertise(X)
     for corner in range(4):
         inside = expertise[cloud == corner]
-        assert (
-            np.ptp(np.sort(inside, axis=0)[3:-3], axis=0).max() < 1e-12
-        )  # the same all over, but for strays
+        assert np.ptp(np.sort(inside, axis=0)[3:-3], axis=0).max() < 1e-12  # the same all over, but for strays
         np.testing.assert_allclose(np.median(inside, axis=0), accuracy(np.array([corner]))[0], atol=0.08)
 
 
@@ -67,9 +65,7 @@ def test_labels_then_tell_more_than_with_expertise_along_a_line():
 @pytest.mark.parametrize("map", ["linear", "rbf", "spectral"])
 def test_the_truth_sees_what_it_saw_before(map):
     X, y, _, _ = world()
-    ours, plain = (
-        model.fit(X, y)._pair.prepared for model in (by_clusters(map), CrowdClassifier("id", map=map))
-    )
+    ours, plain = (model.fit(X, y)._pair.prepared for model in (by_clusters(map), CrowdClassifier("id", map=map)))
     np.testing.assert_array_equal(ours.items(X).X_truth, plain.items(X).X_truth)
     assert ours.items(X).X_annotators.shape == (600, 5)
 
@@ -82,9 +78,7 @@ def test_few_labels_do_not_cut_the_map_short():
 
 def test_the_same_map_twice_is_the_same_model():
     X, y, _, _ = world()
-    once, twice = (
-        CrowdClassifier("id", map="linear", annotator_map=map).fit(X, y) for map in (None, "linear")
-    )
+    once, twice = (CrowdClassifier("id", map="linear", annotator_map=map).fit(X, y) for map in (None, "linear"))
     np.testing.assert_array_equal(once.posterior_, twice.posterior_)
     np.testing.assert_array_equal(once.expertise(X), twice.expertise(X))
 
@@ -93,9 +87,7 @@ def test_of_coefficients_only_the_classifiers_are_left():
     X, y, _, _ = world()
     model = by_clusters().fit(X, y)
     assert np.abs(model.coef_).argmax() == 2
-    with pytest.raises(
-        AttributeError, match=r"annotator_coef_ exists only with map='linear'.*annotator_map="
-    ):
+    with pytest.raises(AttributeError, match=r"annotator_coef_ exists only with map='linear'.*annotator_map="):
         _ = model.annotator_coef_
 
 
@@ -111,9 +103,7 @@ def test_clusters_are_a_setting_that_a_search_can_reach():
 def test_a_graph_of_the_items_alone_knows_no_others():
     X, y, _, _ = world(60)
     near = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
-    model = CrowdClassifier(
-        "id", map="linear", annotator_map=SpectralMap(PrecomputedGraph(near), rank=5)
-    ).fit(X, y)
+    model = CrowdClassifier("id", map="linear", annotator_map=SpectralMap(PrecomputedGraph(near), rank=5)).fit(X, y)
     assert model.expertise(X).shape == (60, 4)
     with pytest.raises(ValueError, match="items"):
         model.expertise(X[:7])
@@ -177,17 +167,11 @@ def test_members_with_one_map_see_alike_whatever_the_seed(seed):
 def test_labels_that_are_not_sure_foretold_one_by_one():
     X, y, _, _ = world(60)
     item, annotator = np.divmod(np.arange(240), 4)
-    said = Annotations.from_arrays(
-        item, annotator, y.ravel(), items=range(60), confidence=np.linspace(0.1, 1, 240)
-    )
+    said = Annotations.from_arrays(item, annotator, y.ravel(), items=range(60), confidence=np.linspace(0.1, 1, 240))
     model = by_clusters().fit(X, said)
     items = model._pair.prepared.items(X, model._training_data)
     each = model._pair.log_each_label(items)
-    np.testing.assert_allclose(
-        each.reshape(60, 4, 2).sum(axis=1),
-        log_labels(model, items),
-        atol=1e-10,
-    )
+    np.testing.assert_allclose(each.reshape(60, 4, 2).sum(axis=1), log_labels(model, items), atol=1e-10)
 
 
 def test_the_graph_of_expertise_is_named():

@@ -112,12 +112,8 @@ class TestContract:
     def test_rows_are_answered_one_by_one(self, name):
         model, X = fitted(name), CASES[name][1]
         some = np.array([3, 230, 7])
-        np.testing.assert_allclose(
-            model.predict_proba(rows(X, some)), model.predict_proba(X)[some], atol=1e-12
-        )
-        np.testing.assert_allclose(
-            model.posterior(rows(X, some), Y[some]), model.posterior_[some], atol=1e-12
-        )
+        np.testing.assert_allclose(model.predict_proba(rows(X, some)), model.predict_proba(X)[some], atol=1e-12)
+        np.testing.assert_allclose(model.posterior(rows(X, some), Y[some]), model.posterior_[some], atol=1e-12)
 
     def test_intervals_hold_the_estimate(self, name):
         model, X = fitted(name), CASES[name][1]
@@ -372,14 +368,11 @@ def test_equal_rows_have_equal_keys_in_every_container():
 
 
 def test_tables_are_encoded_as_numbers():
-    frame = pd.DataFrame(
-        {"n": [1.0, np.nan, 3.0, 9.0], "c": ["b", "a", "b", None], "d": [True, False, True, True]}
-    )
+    frame = pd.DataFrame({"n": [1.0, np.nan, 3.0, 9.0], "c": ["b", "a", "b", None], "d": [True, False, True, True]})
     encoding = fit_encoding(RawRows(frame))
     assert isinstance(encoding, TableEncoding)
     np.testing.assert_array_equal(
-        encoding.transform(RawRows(frame)),
-        [[1, 1, 0, 1], [3, 0, 1, 0], [3, 1, 0, 1], [9, 0, 0, 1]],
+        encoding.transform(RawRows(frame)), [[1, 1, 0, 1], [3, 0, 1, 0], [3, 1, 0, 1], [9, 0, 0, 1]]
     )
     other = pd.DataFrame({"n": [np.inf], "c": ["new"], "d": [False]})
     np.testing.assert_array_equal(encoding.transform(RawRows(other)), [[3, 0, 0, 0]])

@@ -81,9 +81,7 @@ def test_expertise_that_varies_is_seen():
     X = rng.normal(size=(250, 2))
     z = (X @ [1.0, 0.2] > 0).astype(int)
     left = X[:, 1] < 0
-    accuracy = np.column_stack(
-        [np.where(left, 0.97, 0.5), np.where(left, 0.5, 0.97), np.where(left, 0.97, 0.5)]
-    )
+    accuracy = np.column_stack([np.where(left, 0.97, 0.5), np.where(left, 0.5, 0.97), np.where(left, 0.97, 0.5)])
     y = np.where(rng.random((250, 3)) < accuracy, z[:, None], 1 - z[:, None])
     model = AutoCrowdClassifier().fit(X, y)
     assert model.selection_.share(varies_with_x=True) > 0.8
@@ -94,9 +92,7 @@ def test_without_selection_all_members_count_alike():
     X, y, _ = line_world(n_items=40)
     model = AutoCrowdClassifier(selection=False).fit(X, y)
     np.testing.assert_allclose(model.weights_, 1 / len(model.members_))
-    assert "No selection: no label was held out, and all members have the same weight." in str(
-        model.selection_
-    )
+    assert "No selection: no label was held out, and all members have the same weight." in str(model.selection_)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -154,9 +150,7 @@ def test_weights_of_items_reach_the_choice_of_members():
 
 def test_members_without_a_say_are_not_fitted():
     X, y, _ = nothing_to_see(0)
-    model = AutoCrowdClassifier(
-        members=[Member(map, 3.0, True) for map in ("linear", "spectral")], tol=1e-2
-    ).fit(X, y)
+    model = AutoCrowdClassifier(members=[Member(map, 3.0, True) for map in ("linear", "spectral")], tol=1e-2).fit(X, y)
     assert len(model.members_) == len(model.selection_.members) == len(model.weights_)
     assert (model.weights_ > 0).all()
 
@@ -195,9 +189,7 @@ def test_a_member_that_means_nothing_is_refused(settings, message):
 
 def test_items_whose_labels_do_not_count_have_none(line):
     X, y, _, model = line
-    said = Annotations.from_matrix(
-        y, confidence=np.where(np.arange(150) < 75, 1.0, 0.0)[:, None] * np.ones(3)
-    )
+    said = Annotations.from_matrix(y, confidence=np.where(np.arange(150) < 75, 1.0, 0.0)[:, None] * np.ones(3))
     np.testing.assert_array_equal(model.posterior(X, said)[75:], model.predict_proba(X)[75:])
 
 
@@ -216,9 +208,7 @@ def test_three_classes_and_any_labels():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(90, 2))
     z = (X @ rng.normal(size=(2, 3))).argmax(axis=1)
-    said = np.array(["a", "b", "c"], dtype=object)[
-        np.where(rng.random((90, 3)) < 0.8, z[:, None], 2 - z[:, None])
-    ]
+    said = np.array(["a", "b", "c"], dtype=object)[np.where(rng.random((90, 3)) < 0.8, z[:, None], 2 - z[:, None])]
     said[45:] = None
     model = AutoCrowdClassifier(selection=False, tol=1e-3).fit(X, Annotations.from_matrix(said))
     assert model.predict_proba(X).shape == (90, 3)
@@ -246,9 +236,7 @@ def nothing_to_see(seed, n_items=100):
     """Features that say nothing of the truth."""
     rng = np.random.default_rng(seed)
     z, X = rng.integers(0, 2, n_items), rng.normal(size=(n_items, 12))
-    y = np.where(rng.random((n_items, 5)) < [0.9, 0.8, 0.7, 0.65, 0.6], z[:, None], 1 - z[:, None]).astype(
-        float
-    )
+    y = np.where(rng.random((n_items, 5)) < [0.9, 0.8, 0.7, 0.65, 0.6], z[:, None], 1 - z[:, None]).astype(float)
     y[rng.random(y.shape) < 0.4] = np.nan
     return X, y, z
 

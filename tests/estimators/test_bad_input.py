@@ -55,9 +55,7 @@ class TestX:
     def test_nan_beside_infinity_names_both(self, world):
         X, y, _ = world
         X[3, 0], X[4, 1] = np.inf, np.nan
-        with pytest.raises(
-            ValueError, match=r"X contains NaN and infinity in column 0, 1 \(first in row 3\)"
-        ):
+        with pytest.raises(ValueError, match=r"X contains NaN and infinity in column 0, 1 \(first in row 3\)"):
             CrowdClassifier().fit(X, y)
 
     @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
@@ -75,9 +73,7 @@ class TestX:
     def test_long_text_is_cut_and_many_columns_are_counted(self, world):
         _, y, _ = world
         frame = pd.DataFrame({f"c{k}": ["x" * 100] * 40 for k in range(7)})
-        with pytest.raises(
-            ValueError, match=r"got 'x{39}… in column 'c0', .* and in 2 more columns\. Encode"
-        ):
+        with pytest.raises(ValueError, match=r"got 'x{39}… in column 'c0', .* and in 2 more columns\. Encode"):
             CrowdClassifier().fit(frame, y)
 
     @pytest.mark.parametrize("dtype", [object, str])
@@ -134,9 +130,7 @@ class TestY:
     def test_more_classes_than_labels_can_carry_are_refused_at_once(self, estimator):
         X, rng = np.zeros((60, 2)), np.random.default_rng(0)
         started = time.monotonic()
-        with pytest.raises(
-            ValueError, match=r"There are 59 classes \(0, 1, .*\) and only 180 labels; .* 5 labels"
-        ):
+        with pytest.raises(ValueError, match=r"There are 59 classes \(0, 1, .*\) and only 180 labels; .* 5 labels"):
             estimator().fit(X, rng.integers(60, size=(60, 3)))
         y = pd.DataFrame({"id": [f"q{row}" for row in range(60)], "ann": ["yes", "no"] * 30})
         with pytest.raises(ValueError, match=r"62 classes.*another column.*'id' differs in every row"):
@@ -176,15 +170,12 @@ class TestY:
 
     def test_minus_one_may_mean_no_label(self, world):
         X, y, _ = world
-        hint = (
-            r"3 classes: -1, 0, 1\. If -1 means no label, use Annotations\.from_matrix\(y, missing_label=-1"
-        )
+        hint = r"3 classes: -1, 0, 1\. If -1 means no label, use Annotations\.from_matrix\(y, missing_label=-1"
         with pytest.warns(UserWarning, match=hint):
             CrowdClassifier().fit(X, np.where(np.isnan(y), -1, y))
 
     @pytest.mark.parametrize(
-        ("labels", "pair"),
-        [([" yes", "Yes", "yes"], "'yes' and ' yes'"), (["no", "Yes", "yes"], "'yes' and 'Yes'")],
+        ("labels", "pair"), [([" yes", "Yes", "yes"], "'yes' and ' yes'"), (["no", "Yes", "yes"], "'yes' and 'Yes'")]
     )
     def test_labels_that_differ_only_by_spaces_or_case(self, labels, pair):
         said = Annotations.from_arrays(range(3), ["x"] * 3, labels)
@@ -234,9 +225,7 @@ class TestY:
 
     def test_a_long_table(self, world):
         X, y, _ = world
-        message = (
-            r"got a long table with the columns 'item', 'annotator', 'label'\. Use Annotations\.from_frame"
-        )
+        message = r"got a long table with the columns 'item', 'annotator', 'label'\. Use Annotations\.from_frame"
         with pytest.raises(ValueError, match=message):
             CrowdClassifier().fit(X, said_in(y).to_frame())
 
@@ -244,8 +233,7 @@ class TestY:
         X, y, _ = world
         model = CrowdClassifier(map="linear").fit(X, y)
         message = (
-            "y has {}; the model knows 3 annotators. "
-            "Use Annotations or a DataFrame to say whose labels these are."
+            "y has {}; the model knows 3 annotators. Use Annotations or a DataFrame to say whose labels these are."
         )
         for given, width in [(y[:, :2], "2 columns"), (y[:, 0], "one column"), (y[:, :1], "one column")]:
             with pytest.raises(ValueError, match=message.format(width)):
@@ -322,9 +310,7 @@ class TestRowOrder:
     def test_other_ids_are_named(self, wide):
         with pytest.raises(ValueError, match="X and y name different items: 'd' only in X; 'a' only in y"):
             check_annotations(wide, 3, index=["b", "c", "d"])
-        with pytest.raises(
-            ValueError, match=r"'x1', 'x2', 'x3' only in X; 'a', 'b', 'c' only in y.*reset_index"
-        ):
+        with pytest.raises(ValueError, match=r"'x1', 'x2', 'x3' only in X; 'a', 'b', 'c' only in y.*reset_index"):
             check_annotations(wide, 3, index=["x1", "x2", "x3"])
         long = Annotations.from_arrays(list("abcdx"), ["anna"] * 5, [0, 1, 0, 1, 0])
         with pytest.raises(ValueError, match="'f', 'g', 'h', … only in X; 'a', 'b', 'c', … only in y"):
@@ -378,18 +364,13 @@ class TestBeforeFit:
 class TestPieces:
     def test_pieces_that_do_not_fit_each_other(self, world):
         X, y, _ = world
-        message = (
-            r"GraphTruth needs quadratic evidence; BernoulliAnnotators gives a table.*GaussianAnnotators"
-        )
+        message = r"GraphTruth needs quadratic evidence; BernoulliAnnotators gives a table.*GaussianAnnotators"
         with pytest.raises(NotCompatible, match=message):
             CrowdClassifier(truth="gp", annotators="bernoulli").fit(X, y)
 
     @pytest.mark.parametrize(
         ("settings", "named"),
-        [
-            ({"annotators": "gaussian"}, "GaussianAnnotators"),
-            ({"truth": "gp"}, "GaussianAnnotators"),
-        ],
+        [({"annotators": "gaussian"}, "GaussianAnnotators"), ({"truth": "gp"}, "GaussianAnnotators")],
     )
     def test_vb_refuses_pieces_it_has_no_bound_for_by_name(self, settings, named, world):
         X, y, _ = world
@@ -447,14 +428,8 @@ class TestOddButRight:
         worlds = {
             "one item": (np.array([[1.0, 2.0]]), [[0, 1]]),
             "one annotator": (rng.normal(size=(20, 2)), rng.integers(0, 2, 20)),
-            "constant column": (
-                np.column_stack([rng.normal(size=20), np.ones(20)]),
-                rng.integers(0, 2, (20, 3)),
-            ),
-            "duplicate columns": (
-                np.repeat(rng.normal(size=(20, 1)), 3, axis=1),
-                rng.integers(0, 2, (20, 3)),
-            ),
+            "constant column": (np.column_stack([rng.normal(size=20), np.ones(20)]), rng.integers(0, 2, (20, 3))),
+            "duplicate columns": (np.repeat(rng.normal(size=(20, 1)), 3, axis=1), rng.integers(0, 2, (20, 3))),
             "all items alike": (np.ones((20, 2)), rng.integers(0, 2, (20, 3))),
             "more features than items": (wide, np.tile([[0, 1], [1, 0]], (4, 1))),
         }

@@ -18,12 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, BernoulliAnnotators, CrowdClassifier, DidNotConverge, GaussianAnnotators
-from whoknows.estimators.baselines import (
-    DawidSkene,
-    MajorityVoteClassifier,
-    SingleAnnotatorClassifier,
-    ml_original,
-)
+from whoknows.estimators.baselines import DawidSkene, MajorityVoteClassifier, SingleAnnotatorClassifier, ml_original
 from whoknows.estimators.baselines.two_step import dawid_skene, majority, votes
 from whoknows.fit.monitor import Monitor
 
@@ -135,9 +130,7 @@ def test_the_single_annotator_must_have_labels():
     X, y, _ = line_world(n_items=20)
     y[:, 1] = np.nan
     said = said_in(y, annotators=["anna", "bob", "cleo"])
-    with pytest.raises(
-        ValueError, match=r"one of those with labels in y; got 'dan'. Known: .*'anna'.*'cleo'"
-    ):
+    with pytest.raises(ValueError, match=r"one of those with labels in y; got 'dan'. Known: .*'anna'.*'cleo'"):
         SingleAnnotatorClassifier("dan").fit(X, said)
     with pytest.raises(ValueError, match=r"one of those with labels in y; got None. Known: .*'anna'.*'cleo'"):
         SingleAnnotatorClassifier().fit(X, said)
@@ -183,11 +176,7 @@ def test_dawid_skene_equals_crowd_kit():
     np.testing.assert_allclose(prior, [0.321122, 0.378878, 0.3], atol=1e-6)
     anna = [[0.96297, 0.03703, 0], [0.229794, 0.770206, 0], [0, 0, 1]]
     cleo = [[0.060168, 0.939832, 0], [0.757103, 0.242897, 0], [0.5, 0.5, 0]]
-    ella = [
-        [1, 0, 0],
-        [0.465421, 0.534579, 0],
-        [0.5, 0.5, 0],
-    ]  # never used c, and labelled no item of class c
+    ella = [[1, 0, 0], [0.465421, 0.534579, 0], [0.5, 0.5, 0]]  # never used c, and labelled no item of class c
     for position, expected in ((0, anna), (2, cleo), (4, ella)):
         np.testing.assert_allclose(confusion[position], expected, atol=1e-6)
 
@@ -232,9 +221,7 @@ def test_confidence_two_equals_the_label_twice_in_dawid_skene():
     said = Annotations.from_matrix(y)
     counts = rng.integers(1, 4, said.n_annotations)
     sure = replace(said, confidence=counts.astype(float))
-    often = replace(
-        said, **{name: np.repeat(getattr(said, name), counts) for name in ("item", "annotator", "label")}
-    )
+    often = replace(said, **{name: np.repeat(getattr(said, name), counts) for name in ("item", "annotator", "label")})
     for ours, plain in zip(steps(sure, 5), plain_dawid_skene(often, 5), strict=True):
         np.testing.assert_allclose(ours, plain, atol=1e-8)
 
@@ -309,9 +296,7 @@ def test_weights_reach_the_last_step_of_a_pipeline():
     piped = make_pipeline(StandardScaler(), make_pipeline(LogisticRegression()))
     plain = DawidSkene(LogisticRegression()).fit(X, y).predict(X)
     assert np.mean(DawidSkene(piped).fit(X, y).predict(X) == plain) > 0.95
-    with pytest.raises(
-        ValueError, match=r"KNeighborsClassifier.fit takes no sample_weight. Use one that does"
-    ):
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier.fit takes no sample_weight. Use one that does"):
         DawidSkene(make_pipeline(StandardScaler(), KNeighborsClassifier())).fit(X, y)
 
 
@@ -351,9 +336,7 @@ def test_score_is_accuracy_or_agreement_with_the_majority_vote(model):
 
 def test_parameters_can_be_chosen_without_true_labels():
     X, y, z = line_world()
-    search = GridSearchCV(
-        MajorityVoteClassifier(LogisticRegression()), {"estimator__C": [1e-6, 1.0]}, cv=KFold(3)
-    )
+    search = GridSearchCV(MajorityVoteClassifier(LogisticRegression()), {"estimator__C": [1e-6, 1.0]}, cv=KFold(3))
     assert search.fit(X, said_in(y)).best_params_ == {"estimator__C": 1.0}
     assert np.mean(search.predict(X) == z) > 0.8
 
@@ -392,9 +375,7 @@ def test_a_failed_fit_keeps_the_previous_one(model):
     np.testing.assert_array_equal(fitted.predict_proba(X), before)
 
 
-@pytest.mark.parametrize(
-    ("kind", "annotators"), [("bernoulli", BernoulliAnnotators), ("gaussian", GaussianAnnotators)]
-)
+@pytest.mark.parametrize(("kind", "annotators"), [("bernoulli", BernoulliAnnotators), ("gaussian", GaussianAnnotators)])
 def test_ml_original_has_constant_expertise(kind, annotators):
     X, y, z = line_world(accuracies=(0.95, 0.8, 0.55))
     model = ml_original(kind)

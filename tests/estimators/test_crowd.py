@@ -65,16 +65,12 @@ class TestWhatIsLearnt:
         assert roc_auc_score(right.ravel(), expertise.ravel()) >= 0.70
 
     @pytest.mark.parametrize(
-        "settings",
-        [{}, {"map": "linear"}, {"map": "linear", "annotators": "gaussian"}, {"truth": "gp"}],
-        ids=str,
+        "settings", [{}, {"map": "linear"}, {"map": "linear", "annotators": "gaussian"}, {"truth": "gp"}], ids=str
     )
     def test_em_and_lbfgs_reach_the_same_objective(self, tumours, settings):
         X, said, *_ = tumours
         em, lbfgs = (
-            CrowdClassifier(solver=solver, max_iter=3000, tol=1e-9, **settings)
-            .fit(X, said)
-            .bound_history_[-1]
+            CrowdClassifier(solver=solver, max_iter=3000, tol=1e-9, **settings).fit(X, said).bound_history_[-1]
             for solver in ("em", "lbfgs")
         )
         assert em == pytest.approx(lbfgs, rel=1e-5)
@@ -95,9 +91,7 @@ class TestWhatIsLearnt:
         model = CrowdClassifier().fit(X, y)
         unlabelled = np.isnan(y).all(axis=1)
         np.testing.assert_allclose(model.posterior_, model.posterior(X, y))
-        np.testing.assert_allclose(
-            model.posterior_[unlabelled, 1] > 0.5, model.predict_proba(X)[unlabelled, 1] > 0.5
-        )
+        np.testing.assert_allclose(model.posterior_[unlabelled, 1] > 0.5, model.predict_proba(X)[unlabelled, 1] > 0.5)
 
     def test_two_coins_see_an_annotator_who_always_says_one(self):
         X, y, z = line_world(n_items=400, accuracies=(0.9, 0.85, 0.8))
@@ -212,9 +206,7 @@ class TestCoefficients:
 
     def test_annotator_scale_needs_gaussian_annotators(self):
         X, y, _ = line_world()
-        with pytest.raises(
-            NotCompatible, match=r"BernoulliAnnotators does not have scale. Use annotators='gaussian'"
-        ):
+        with pytest.raises(NotCompatible, match=r"BernoulliAnnotators does not have scale. Use annotators='gaussian'"):
             CrowdClassifier().fit(X, y).annotator_scale(X)
 
 
@@ -226,9 +218,9 @@ class TestScore:
 
     def test_on_annotations_it_is_the_mean_log_likelihood_of_a_label(self):
         X, y, _ = line_world()
-        model = CrowdClassifier(
-            annotators=BernoulliAnnotators(varies_with_x=False), map="linear", solver="em"
-        ).fit(X, y)
+        model = CrowdClassifier(annotators=BernoulliAnnotators(varies_with_x=False), map="linear", solver="em").fit(
+            X, y
+        )
         p, accuracy = model.predict_proba(X), model.expertise(X)[0]
         total = 0.0
         for i in np.flatnonzero(~np.isnan(y).all(axis=1)):
@@ -309,9 +301,7 @@ class TestInsideScikitLearn:
     def test_names_of_columns_annotators_and_classes_are_kept(self):
         X, y, _ = line_world()
         frame = pd.DataFrame(X, columns=["age", "dose"])
-        words = pd.DataFrame(
-            np.where(np.isnan(y), None, np.where(y == 1, "ill", "well")), columns=list("abc")
-        )
+        words = pd.DataFrame(np.where(np.isnan(y), None, np.where(y == 1, "ill", "well")), columns=list("abc"))
         model = CrowdClassifier().fit(frame, words)
         assert model.feature_names_in_.tolist() == ["age", "dose"]
         assert model.annotators_.tolist() == ["a", "b", "c"]
@@ -375,8 +365,7 @@ class TestTheFit:
     def test_the_same_seed_gives_the_same_model(self):
         X, y, _ = line_world(n_items=700)
         once, again, other = (
-            CrowdClassifier(map="spectral", random_state=seed).fit(X, y).predict_proba(X)
-            for seed in (1, 1, 2)
+            CrowdClassifier(map="spectral", random_state=seed).fit(X, y).predict_proba(X) for seed in (1, 1, 2)
         )
         np.testing.assert_array_equal(once, again)
         assert np.abs(once - other).max() > 0

@@ -78,14 +78,10 @@ class TestGold:
         far = rng.normal(size=(30, 2)) * 0.5 + [9, 0]
         near = rng.normal(size=(60, 2))
         items, z = np.vstack([near, far]), np.concatenate([near[:, 0] > 0, np.zeros(30)]).astype(int)
-        y = np.vstack(
-            [np.where(rng.random((60, 3)) < 0.85, z[:60, None], 1 - z[:60, None]), np.full((30, 3), np.nan)]
-        )
+        y = np.vstack([np.where(rng.random((60, 3)) < 0.85, z[:60, None], 1 - z[:60, None]), np.full((30, 3), np.nan)])
         known = {60 + i: 0 for i in range(6)}
         without, with_gold = (
-            CrowdClassifier(truth, solver=solver, tol=1e-3)
-            .fit(items, y, gold=gold)
-            .predict_proba(items)[66:, 0]
+            CrowdClassifier(truth, solver=solver, tol=1e-3).fit(items, y, gold=gold).predict_proba(items)[66:, 0]
             for gold in (None, known)
         )
         assert without.mean() < 0.6
@@ -221,9 +217,7 @@ class TestForms:
             np.testing.assert_allclose(model.posterior_, self.expected, atol=1e-12)
 
     @pytest.mark.parametrize("ids", [IDS, np.random.default_rng(0).permutation(N)], ids=["text", "shuffled"])
-    @pytest.mark.parametrize(
-        "some", [slice(None), GOLD_ITEMS, GOLD_ITEMS[::-1]], ids=["all", "some", "turned"]
-    )
+    @pytest.mark.parametrize("some", [slice(None), GOLD_ITEMS, GOLD_ITEMS[::-1]], ids=["all", "some", "turned"])
     def test_ids_that_only_x_knows_are_as_good(self, ids, some):
         frame, series = pd.DataFrame(X, index=ids), pd.Series(GOLD, index=ids)
         for model in (CrowdClassifier("id", **QUICK), AutoCrowdClassifier(members=MEMBERS[:1], tol=1e-3)):

@@ -174,9 +174,7 @@ def test_before_a_fit_there_is_no_interval(estimator):
 
 def test_gp_says_why_it_has_no_interval_and_still_knows_its_annotators():
     model = CrowdClassifier("gp").fit(X, SAID)
-    with pytest.raises(
-        NotCompatible, match=r"interval .*GraphTruth does not have .* Use truth='id' or 'lgp'"
-    ):
+    with pytest.raises(NotCompatible, match=r"interval .*GraphTruth does not have .* Use truth='id' or 'lgp'"):
         model.predict_proba(X, return_interval=True)
     assert_holds(model.expertise(X, return_interval=True), model.expertise(X), (150, 3))
     assert len(model.ranking()) == 3
@@ -299,9 +297,7 @@ def test_one_never_seen_is_one_of_the_crowd(name):
 def test_one_never_seen_is_the_least_known(name):
     model = fitted(name)
     wide = width(
-        model.expertise(
-            X, annotators=["zoe", "anna", "bob", "cleo"], return_interval=True, unknown="population"
-        )
+        model.expertise(X, annotators=["zoe", "anna", "bob", "cleo"], return_interval=True, unknown="population")
     )
     assert (np.median(wide[:, :1] / wide[:, 1:], axis=0) > 1.05).all()
 
@@ -407,12 +403,8 @@ def draw(settings, rng, n_labelled=150, n_annotators=6, per_item=6, n_items=400)
     blank = Annotations.from_matrix(np.where(asked, 0.0, np.nan), labels=[0, 1])
     learnt = prepare_classifier(settings, X, blank)
     items = learnt.items(X, TrainingData(blank))
-    xi = rng.multivariate_normal(
-        np.zeros(items.X_truth.shape[1]), np.linalg.inv(learnt.model.truth.precision)
-    )
-    theta = annotators_of(
-        learnt.model.annotators.population, (n_annotators + 1, items.X_annotators.shape[1]), rng
-    )
+    xi = rng.multivariate_normal(np.zeros(items.X_truth.shape[1]), np.linalg.inv(learnt.model.truth.precision))
+    theta = annotators_of(learnt.model.annotators.population, (n_annotators + 1, items.X_annotators.shape[1]), rng)
     prob, expertise = expit(items.X_truth @ xi), expit(items.X_annotators @ theta.T)
     z = rng.random(n_items) < prob
     y = np.where(rng.random(expertise.shape) < expertise, z[:, None], ~z[:, None])

@@ -41,10 +41,7 @@ def test_a_table_of_labels(world):
     none = Annotations.from_arrays([], [], [], items=[1, 2])
     assert none._repr_html_() == "<div><p>0 labels, 2 items, 0 annotators</p></div>"
     zoe = Annotations.from_arrays(["img 0"], ["zoe"], [1], items=y.items)
-    assert (
-        cells(zoe.recode(y.annotators, y.labels, unknown="population")._repr_html_())["annotator"][0]
-        == "unknown"
-    )
+    assert cells(zoe.recode(y.annotators, y.labels, unknown="population")._repr_html_())["annotator"][0] == "unknown"
 
 
 def test_a_table_of_the_ranking(world):
@@ -54,9 +51,7 @@ def test_a_table_of_the_ranking(world):
     assert table["annotator"] == ranking.annotator.tolist()
     assert table["right"] == [f"{share:.1%}" for share in ranking.expertise]
     rows = zip(*table.values(), strict=True)
-    assert [line.split() for line in repr(ranking).splitlines()[1:]] == [
-        " ".join(row).split() for row in rows
-    ]
+    assert [line.split() for line in repr(ranking).splitlines()[1:]] == [" ".join(row).split() for row in rows]
 
 
 def test_a_table_of_suggestions(world):
@@ -118,9 +113,7 @@ def test_an_ensemble_and_numbers(world):
     found = real.to_frame(X, scores, backend="pandas")
     assert found.columns.tolist() == ["item", "truth", "std"]
     np.testing.assert_array_equal(found["truth"], real.posterior(X, scores)[0])
-    np.testing.assert_array_equal(
-        real.to_frame(X, backend="pandas")["std"], real.predict(X, return_std=True)[1]
-    )
+    np.testing.assert_array_equal(real.to_frame(X, backend="pandas")["std"], real.predict(X, return_std=True)[1])
 
 
 def test_log_probabilities(world):

@@ -14,13 +14,7 @@ from whoknows import (
     PrecomputedGraph,
     SpectralMap,
 )
-from whoknows.estimators.inputs.preprocessing import (
-    fit_preprocessing,
-    fit_scale,
-    scaled,
-    skewed_amounts,
-    with_roots,
-)
+from whoknows.estimators.inputs.preprocessing import fit_preprocessing, fit_scale, scaled, skewed_amounts, with_roots
 from whoknows.estimators.inputs.rows import TransformedRows
 from whoknows.estimators.prepared_model import prepare_classifier
 from whoknows.model import distances
@@ -64,9 +58,7 @@ def test_coefficients_of_roots_are_none_of_x():
     model = CrowdClassifier("id", map="linear", standardize="roots", tol=1e-3).fit(X, Y)
     with pytest.raises(AttributeError, match=r"coef_ exists only with map='linear' and no square roots"):
         _ = model.coef_
-    assert CrowdClassifier("id", map="linear", standardize="roots", tol=1e-3).fit(
-        X[:, 1:5], Y
-    ).coef_.shape == (1, 4)
+    assert CrowdClassifier("id", map="linear", standardize="roots", tol=1e-3).fit(X[:, 1:5], Y).coef_.shape == (1, 4)
 
 
 def test_other_words_are_refused():
@@ -105,9 +97,7 @@ def test_columns_in_one_unit_keep_it_and_are_changed_all_or_none():
 
 def test_columns_are_standardised_as_scikit_learn_does():
     odd = np.column_stack([X, np.full(N, 0.1), 1e9 + RNG.normal(size=N), np.full(N, 1e8 / 3), np.zeros(N)])
-    np.testing.assert_allclose(
-        scaled(fit_scale(odd, True), odd), StandardScaler().fit_transform(odd), atol=1e-7
-    )
+    np.testing.assert_allclose(scaled(fit_scale(odd, True), odd), StandardScaler().fit_transform(odd), atol=1e-7)
 
 
 def test_rows_made_of_others_are_made_when_they_are_taken():
@@ -151,9 +141,7 @@ def test_many_items_are_never_taken_into_memory_at_once(monkeypatch, truth):
     assert max(largest) <= 120
     eager = prepare_classifier(settings, X, said)
     np.testing.assert_allclose(lazy.model.truth.precision, eager.model.truth.precision, rtol=1e-9)
-    np.testing.assert_allclose(
-        lazy.preprocessing.truth_features(X), eager.preprocessing.truth_features(X), rtol=1e-9
-    )
+    np.testing.assert_allclose(lazy.preprocessing.truth_features(X), eager.preprocessing.truth_features(X), rtol=1e-9)
     assert lazy.preprocessing.features.graph.sums.n_items == N
 
 
@@ -173,12 +161,8 @@ def test_constant_columns_change_nothing(settings):
     few, new = X[:, [0, 2, 5]], np.random.default_rng(1).normal(size=(40, 3))
     alone = CrowdClassifier(map="linear", **settings).fit(few, Y)
     beside = CrowdClassifier(map="linear", **settings).fit(with_constants(few), Y)
-    np.testing.assert_allclose(
-        beside.predict_proba(with_constants(new)), alone.predict_proba(new), rtol=0, atol=1e-12
-    )
-    np.testing.assert_allclose(
-        beside.expertise(with_constants(new)), alone.expertise(new), rtol=0, atol=1e-12
-    )
+    np.testing.assert_allclose(beside.predict_proba(with_constants(new)), alone.predict_proba(new), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(beside.expertise(with_constants(new)), alone.expertise(new), rtol=0, atol=1e-12)
     np.testing.assert_allclose(beside.coef_[:, 50:53], alone.coef_, atol=1e-12)
     assert not beside.coef_[:, :50].any()
 

@@ -14,14 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.estimators.worlds import not_ours
-from whoknows import (
-    Annotations,
-    CrowdClassifier,
-    DidNotConverge,
-    GaussianAnnotators,
-    LogisticTruth,
-    NotCompatible,
-)
+from whoknows import Annotations, CrowdClassifier, DidNotConverge, GaussianAnnotators, LogisticTruth, NotCompatible
 from whoknows.estimators.regressor import CrowdRegressor
 from whoknows.model.annotators.gaussian import BiasedAnnotators
 from whoknows.model.truth.linear import LinearTruth
@@ -229,9 +222,7 @@ class TestScore:
     def test_the_score_prefers_the_right_model(self):
         X, y, _ = wave_world()
         said = Annotations.from_matrix(y)
-        rbf, linear = (
-            cross_val_score(CrowdRegressor(map=m), X, said, cv=KFold(3)) for m in ("rbf", "linear")
-        )
+        rbf, linear = (cross_val_score(CrowdRegressor(map=m), X, said, cv=KFold(3)) for m in ("rbf", "linear"))
         assert rbf.mean() > linear.mean()
 
     def test_grid_search_reaches_into_the_pieces(self):

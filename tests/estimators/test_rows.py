@@ -27,9 +27,7 @@ def world(n_items=600, n_labelled=200, seed=0):
     z = cluster % 2
     y = np.full((n_items, 4), np.nan)
     known = rng.permutation(n_items)[:n_labelled]
-    y[known] = np.where(
-        rng.random((n_labelled, 4)) < [0.1, 0.2, 0.3, 0.4], 1 - z[known, None], z[known, None]
-    )
+    y[known] = np.where(rng.random((n_labelled, 4)) < [0.1, 0.2, 0.3, 0.4], 1 - z[known, None], z[known, None])
     return X, y, z
 
 

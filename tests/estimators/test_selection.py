@@ -93,9 +93,7 @@ def test_members_are_told_apart_by_how_far_annotators_are():
 def meaning(log_lik, log_truth=0.0):
     """Members that say this of all labels, whatever the truth, and see the truth so: (n_items, n_members)."""
     shape = (*np.shape(log_lik), 2)
-    log_truth, log_labels = (
-        np.broadcast_to(np.asarray(each)[..., None], shape) for each in (log_truth, log_lik)
-    )
+    log_truth, log_labels = (np.broadcast_to(np.asarray(each)[..., None], shape) for each in (log_truth, log_lik))
     weights = np.ones((2, len(log_labels)))
     return HeldOutScores(log_truth - np.log(2), log_labels, np.zeros(shape[:2]), *weights)
 
@@ -211,14 +209,11 @@ def test_likelihoods_of_labels_are_sums_over_what_the_truth_may_be(n_classes):
     told, weights = foretold(4, 3, n_classes), np.array([0.5, 0.3, 0.2])
     for i, m in product(range(4), range(3)):
         own = sum(np.exp(told.log_truth[i, m, z] + told.log_labels[i, m, z]) for z in range(n_classes))
-        pooled = sum(
-            np.exp(told.log_truth[i, m, z] + weights @ told.log_labels[i, :, z]) for z in range(n_classes)
-        )
+        pooled = sum(np.exp(told.log_truth[i, m, z] + weights @ told.log_labels[i, :, z]) for z in range(n_classes))
         assert told.log_lik[i, m] == pytest.approx(np.log(own))
         assert told.log_lik_of_truth(weights)[i, m] == pytest.approx(np.log(pooled))
         seen = sum(
-            weights @ np.exp(told.log_truth[i, :, z]) * np.exp(told.log_labels[i, m, z])
-            for z in range(n_classes)
+            weights @ np.exp(told.log_truth[i, :, z]) * np.exp(told.log_labels[i, m, z]) for z in range(n_classes)
         )
         assert told.log_lik_of_labels(weights)[i, m] == pytest.approx(np.log(seen))
 
@@ -243,9 +238,7 @@ def test_where_labels_tell_no_difference_straight_boundaries_have_half_of_the_sa
     told = foretold(n_members=4)
     for table in (told.log_truth, told.log_labels, told.log_given):
         table[:] = table[:, :1]
-    members = [Member(name, 3.0, True) for name in ("rbf 0.5", "linear", "rbf 2")] + [
-        Member("none", 3.0, False)
-    ]
+    members = [Member(name, 3.0, True) for name in ("rbf 0.5", "linear", "rbf 2")] + [Member("none", 3.0, False)]
     found = Selection.of(members, told, 2, np.nan)
     assert found.weights == pytest.approx([0.25] * 4)
     assert found.on_truth == pytest.approx([0.25, 0.5, 0.25, 0])

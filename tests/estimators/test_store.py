@@ -121,10 +121,7 @@ def test_what_members_share_is_written_once(tmp_path):
     alone = sum((tmp_path / f"{number}.whoknows").stat().st_size for number in range(len(model.members_)))
     assert (tmp_path / "all.whoknows").stat().st_size < alone
     again = load(tmp_path / "all.whoknows")
-    assert (
-        again.members_[0]._training_data.annotations.items
-        is again.members_[1]._training_data.annotations.items
-    )
+    assert again.members_[0]._training_data.annotations.items is again.members_[1]._training_data.annotations.items
 
 
 def test_arrays_of_a_loaded_model_cannot_be_written_to(tmp_path):
@@ -178,13 +175,9 @@ class OwnAnnotators(BernoulliAnnotators):
 
 def test_only_a_fitted_model_can_be_saved(tmp_path):
     for model in (CrowdClassifier(), CrowdRegressor(), AutoCrowdClassifier()):
-        with pytest.raises(
-            NotFittedError, match=f"This {type(model).__name__} is not fitted yet, so there is"
-        ):
+        with pytest.raises(NotFittedError, match=f"This {type(model).__name__} is not fitted yet, so there is"):
             model.save(tmp_path / "model.whoknows")
-    with pytest.raises(
-        TypeError, match="one of CrowdClassifier, CrowdRegressor, AutoCrowdClassifier; got str"
-    ):
+    with pytest.raises(TypeError, match="one of CrowdClassifier, CrowdRegressor, AutoCrowdClassifier; got str"):
         save("model", tmp_path / "model.whoknows")
     assert list(tmp_path.iterdir()) == []
 

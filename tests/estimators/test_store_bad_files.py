@@ -72,13 +72,7 @@ def test_other_files_are_no_model_files(saved, tmp_path):
     path = tmp_path / "other"
     path.write_bytes(b"")
     refused(path, "is empty")
-    for data in (
-        b"PK",
-        b"item,annotator,label\n",
-        pickle.dumps(fitted()),
-        npy(X),
-        b"PK\x05\x06" + bytes(18),
-    ):
+    for data in (b"PK", b"item,annotator,label\n", pickle.dumps(fitted()), npy(X), b"PK\x05\x06" + bytes(18)):
         path.write_bytes(data)
         refused(path, r"is not a model file. Model files are written by model.save\(path\)")
     path.write_bytes(b"PK\x03\x04" + bytes(1000))
@@ -97,21 +91,15 @@ def test_a_file_cut_off_is_refused(share, saved, tmp_path):
 def test_a_file_that_was_changed_is_refused(saved, tmp_path):
     members, path = members_of(saved), tmp_path / "changed.whoknows"
     other = npy(np.load(io.BytesIO(members["arrays/2.npy"])) + 1)
-    refused(
-        write(path, members | {"arrays/2.npy": other}), "was damaged or changed: arrays/2.npy is not what"
-    )
+    refused(write(path, members | {"arrays/2.npy": other}), "was damaged or changed: arrays/2.npy is not what")
     text = members["model.json"].replace(b'"truth": "id"', b'"truth": "gp"')
     assert text != members["model.json"]
     refused(write(path, members | {"model.json": text}), "was damaged or changed: model.json is not what")
     for lost in ("model.json", "model.sha256", "arrays/0.npy"):
         rest = {name: data for name, data in members.items() if name != lost}
         refused(write(path, rest), f"lacks {lost}")
-    refused(
-        write(path, members | {"arrays/999.npy": other}), "arrays/999.npy, which its model.json does not name"
-    )
-    refused(
-        forge(path, members, lambda content: content | {"arrays": [None] * len(content["arrays"])}), "changed"
-    )
+    refused(write(path, members | {"arrays/999.npy": other}), "arrays/999.npy, which its model.json does not name")
+    refused(forge(path, members, lambda content: content | {"arrays": [None] * len(content["arrays"])}), "changed")
 
 
 def test_a_newer_file_says_who_wrote_it_and_to_upgrade(saved, tmp_path):
@@ -123,9 +111,7 @@ def test_a_newer_file_says_who_wrote_it_and_to_upgrade(saved, tmp_path):
     for version in (0, -1, "1", None, True, 1.0):
         forge(path, members_of(saved), lambda content, version=version: content | {"version": version})
         refused(path, "expected an integer of at least 1")
-    refused(
-        forge(path, members_of(saved), lambda content: content | {"format": "zip"}), "is not a model file"
-    )
+    refused(forge(path, members_of(saved), lambda content: content | {"format": "zip"}), "is not a model file")
 
 
 def test_what_an_older_file_does_not_have_is_the_default(saved, tmp_path):
@@ -171,10 +157,7 @@ def test_zip_bombs_are_refused_before_they_go_off(saved, tmp_path):
     refused(saved, "takes more than 1000 bytes once decompressed or parsed, which is the limit", limit=1000)
     assert load(saved, limit=total).n_features_in_ == 3
     refused(write(path, members, zipfile.ZIP_LZMA), "packs 'model.json' in an unusual way")
-    refused(
-        forge(path, members, lambda content: b" " * (archive.MOST_JSON + 1)),
-        "a model.json of more than 64 MiB",
-    )
+    refused(forge(path, members, lambda content: b" " * (archive.MOST_JSON + 1)), "a model.json of more than 64 MiB")
 
 
 def test_members_that_share_their_bytes_are_refused(saved, tmp_path):
@@ -235,23 +218,11 @@ def with_field(place, name, value):
         (lambda content: content | {"objects": None}, "without its arrays or objects"),
         (lambda content: content | {"objects": []}, "no model"),
         (lambda content: content | {"objects": content["objects"][:-1]}, "the last object is .*, no model"),
-        (
-            lambda content: content | {"objects": [{"class": "os.system", "fields": {}}]},
-            "'os.system' is no class",
-        ),
+        (lambda content: content | {"objects": [{"class": "os.system", "fields": {}}]}, "'os.system' is no class"),
         (lambda content: content | {"objects": [{"class": ["x"], "fields": {}}]}, "does not make sense"),
-        (
-            lambda content: content | {"objects": [{"class": "CrowdClassifier", "fields": {}}]},
-            "lacks '_pair'",
-        ),
-        (
-            lambda content: content | {"objects": [{"class": "Belief", "fields": {}}]},
-            "Belief.*missing.*'mean'",
-        ),
-        (
-            lambda content: content | {"objects": [{"class": "Belief", "fields": {"x": 1}}]},
-            "no place for 'x'",
-        ),
+        (lambda content: content | {"objects": [{"class": "CrowdClassifier", "fields": {}}]}, "lacks '_pair'"),
+        (lambda content: content | {"objects": [{"class": "Belief", "fields": {}}]}, "Belief.*missing.*'mean'"),
+        (lambda content: content | {"objects": [{"class": "Belief", "fields": {"x": 1}}]}, "no place for 'x'"),
         (with_field(-1, "predict", None), "CrowdClassifier has no place for 'predict'"),
         (with_field(-1, "__class__", None), "CrowdClassifier has no place for '__class__'"),
         (with_field(-1, "x", {"object": 10**6}), "1000000 refers to nothing"),
@@ -348,12 +319,8 @@ def test_arrays_that_were_swapped_are_refused(saved, tmp_path):
 def test_json_that_would_fill_the_memory_is_refused_before_it_is_parsed(saved, tmp_path):
     members, path = members_of(saved), tmp_path / "model.whoknows"
     inside = members["model.json"][:-1] + b', "x": [' + b"[]," * 3_000_000 + b"0]}"
-    refused(
-        forge(path, members, lambda content: inside), "takes more than 512 MiB once decompressed or parsed"
-    )
-    refused(
-        forge(path, members, lambda content: content | {"x": []}), "model.json with 'x', which has no place"
-    )
+    refused(forge(path, members, lambda content: inside), "takes more than 512 MiB once decompressed or parsed")
+    refused(forge(path, members, lambda content: content | {"x": []}), "model.json with 'x', which has no place")
 
 
 def test_ids_made_to_share_a_hash_are_refused(saved, tmp_path):
@@ -430,9 +397,7 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["object", "array", "turned", "ids", "numpy", "tuple", "dict"]), inner
-        )
+        | st.dictionaries(st.sampled_from(["object", "array", "turned", "ids", "numpy", "tuple", "dict"]), inner)
         | st.dictionaries(st.text(max_size=3), inner, max_size=2)
     ),
 )

@@ -8,13 +8,7 @@ import pytest
 from scipy.special import entr
 
 from tests.estimators.worlds import line_world, said_in
-from whoknows import (
-    Annotations,
-    AutoCrowdClassifier,
-    BernoulliAnnotators,
-    ConfusionAnnotators,
-    CrowdClassifier,
-)
+from whoknows import Annotations, AutoCrowdClassifier, BernoulliAnnotators, ConfusionAnnotators, CrowdClassifier
 from whoknows.estimators.ask import batch as module
 from whoknows.estimators.ask.batch import information, suggest
 from whoknows.estimators.auto.members import Member
@@ -56,9 +50,7 @@ def speech(model, X, said):
     """p(y | z) of every pair, from expertise on items whose truth is told: (n_items, T, K, K)."""
     items, K = model._voices(X, said)[0].items, len(model.classes_)
     pieces, belief = model._pair.prepared.model.annotators, model._pair.solution.annotators
-    told = [
-        pieces.expertise(belief, items.X_annotators, np.tile(row, (len(X), 1)))[:, :-1] for row in np.eye(K)
-    ]
+    told = [pieces.expertise(belief, items.X_annotators, np.tile(row, (len(X), 1)))[:, :-1] for row in np.eye(K)]
     right = np.stack(told, axis=2)
     off = pieces.confusion(belief, items.X_annotators)[:-1] * (1 - np.eye(K))
     mistakes = off / off.sum(axis=2, keepdims=True)
@@ -300,9 +292,7 @@ class TestTable:
         X, said, model = world
         names = [f"tumour {i}" for i in range(len(X))]
         named = said_in(said.to_matrix(), items=names, annotators=NAMES)
-        assert pairs(suggest(model, X, named, 9)) == [
-            (names[i], name) for i, name in pairs(suggest(model, X, said, 9))
-        ]
+        assert pairs(suggest(model, X, named, 9)) == [(names[i], name) for i, name in pairs(suggest(model, X, said, 9))]
 
     def test_ids_are_those_of_x_if_labels_have_none(self):
         X, said, _ = sparse_world()
@@ -349,16 +339,12 @@ class TestWhatIsRefused:
     @pytest.mark.parametrize("price", [0, -1.0, np.inf, np.nan, "cheap", None])
     def test_prices(self, world, price):
         X, said, model = world
-        with pytest.raises(
-            ValueError, match=r"finite numbers above 0; got .* for annotator 'bob'\. To leave"
-        ):
+        with pytest.raises(ValueError, match=r"finite numbers above 0; got .* for annotator 'bob'\. To leave"):
             suggest(model, X, said, 3, costs={"anna": 1, "bob": price, "cleo": 1})
 
     def test_missing_prices(self, world):
         X, said, model = world
-        with pytest.raises(
-            ValueError, match=r"costs names 'ana', who is not an annotator.*closest are 'anna'"
-        ):
+        with pytest.raises(ValueError, match=r"costs names 'ana', who is not an annotator.*closest are 'anna'"):
             suggest(model, X, said, 3, costs={"ana": 1})
 
     @pytest.mark.parametrize("costs", [2.0, "cheap", [1, 2], [[1, 2, 3]]])
@@ -394,9 +380,7 @@ class TestWhatIsRefused:
             suggest(CrowdClassifier(), X, said, 3)
 
 
-@pytest.mark.parametrize(
-    "settings", [{"truth": "gp"}, {"map": "spectral"}, {"annotators": "gaussian"}], ids=str
-)
+@pytest.mark.parametrize("settings", [{"truth": "gp"}, {"map": "spectral"}, {"annotators": "gaussian"}], ids=str)
 def test_every_kind_of_model_can_say_whom_to_ask(settings):
     X, said, _ = sparse_world()
     found = suggest(CrowdClassifier(**settings).fit(X, said), X, said, 10)
@@ -407,9 +391,7 @@ def test_every_kind_of_model_can_say_whom_to_ask(settings):
 def test_what_is_known_of_the_truth_is_what_auto_answers(monkeypatch):
     """Members that see nothing of x have no say on items without labels, nor on whom to ask there."""
     X, y, _ = line_world(60, share_labelled=0.5)
-    model = AutoCrowdClassifier(members=[Member("linear", 10.0, False), Member("none", 10.0, False)]).fit(
-        X, y
-    )
+    model = AutoCrowdClassifier(members=[Member("linear", 10.0, False), Member("none", 10.0, False)]).fit(X, y)
     assert model.weights_[1] > 0 == model.selection_.on_truth[1]
     seen = []
     best_gain = module._Crowd.best_gain

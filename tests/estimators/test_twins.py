@@ -25,9 +25,7 @@ def test_of_twins_each_is_known_by_its_own_labels(map):
     joint = (
         known.held_out
         + model._pair.prepared.model.annotators.evidence_at(
-            model._pair.solution.annotators,
-            model._pair.prepared.items(X).X_annotators,
-            Annotations.from_matrix(y),
+            model._pair.solution.annotators, model._pair.prepared.items(X).X_annotators, Annotations.from_matrix(y)
         ).table
     )
     own = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
@@ -46,8 +44,7 @@ def test_what_a_graph_says_of_twins_does_not_hang_on_their_order():
     X = np.array([[0.0], [0.0], [1.0], [1.0], [5.0], [6.0]])
     y = np.repeat([[0.0], [1.0], [0.0], [0.0], [1.0], [1.0]], 3, axis=1)
     found = [
-        CrowdClassifier("gp").fit(X[o], y[o]).predict_proba([[0.0]])
-        for o in ([0, 1, 2, 3, 4, 5], [1, 0, 2, 3, 4, 5])
+        CrowdClassifier("gp").fit(X[o], y[o]).predict_proba([[0.0]]) for o in ([0, 1, 2, 3, 4, 5], [1, 0, 2, 3, 4, 5])
     ]
     np.testing.assert_allclose(*found, atol=1e-6)
     known = CrowdClassifier("gp").fit(X, y)._pair.solution.truth.posterior

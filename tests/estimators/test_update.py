@@ -339,11 +339,7 @@ def test_a_model_can_be_stored_between_updates(name):
 
 # --- AutoCrowdClassifier ------------------------------------------------------------------------------------
 
-MEMBERS = [
-    Member("linear", 10.0, True, two_coin=False),
-    Member("rbf 2", 3.0, True),
-    Member("linear", 3.0, False),
-]
+MEMBERS = [Member("linear", 10.0, True, two_coin=False), Member("rbf 2", 3.0, True), Member("linear", 3.0, False)]
 
 
 def auto(**settings):
@@ -382,9 +378,7 @@ def test_auto_members_see_of_x_what_all_labels_allow():
     few = np.cumsum(~np.isnan(Y).any(axis=1))[:, None] <= 16
     model = auto().fit(X, some(few))
     learnt = [member._pair.prepared for member in model.members_]
-    assert {seen.preprocessing.directions for seen in learnt} == {
-        directions_of(BernoulliAnnotators(), some(few))
-    }
+    assert {seen.preprocessing.directions for seen in learnt} == {directions_of(BernoulliAnnotators(), some(few))}
     one = np.cumsum(~np.isnan(Y).any(axis=1))[:, None] <= 17
     model.update(X, some(one & ~few))
     for member, before in zip(model.members_, learnt, strict=True):
@@ -424,9 +418,7 @@ def labels_each(*n_labels):
 
 
 def test_few_labels_few_directions():
-    chosen = [
-        directions_of(BernoulliAnnotators(), labels_each(n)) for n in (1, 5, 6, 14, 15, 30, 60, 120, 999)
-    ]
+    chosen = [directions_of(BernoulliAnnotators(), labels_each(n)) for n in (1, 5, 6, 14, 15, 30, 60, 120, 999)]
     assert chosen == [2, 2, 2, 2, 5, 10, 20, 20, 20]
     assert set(chosen) == set(DIRECTIONS)
 
@@ -472,9 +464,7 @@ def test_who_turns_out_to_say_one_thing_always_is_modelled_as_in_a_new_fit():
     later[8:, -1] = True
     first, rest = (np.where(part, always, np.nan) for part in (~later, later))
     updated, anew = CrowdClassifier(**LINEAR).fit(X, first).update(X, rest), CrowdClassifier(**LINEAR)
-    assert (
-        type(CrowdClassifier(**LINEAR).fit(X, first)._pair.prepared.model.annotators) is BernoulliAnnotators
-    )
+    assert type(CrowdClassifier(**LINEAR).fit(X, first)._pair.prepared.model.annotators) is BernoulliAnnotators
     np.testing.assert_allclose(updated.posterior_, anew.fit(X, always).posterior_)
 
 

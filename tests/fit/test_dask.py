@@ -247,9 +247,7 @@ def test_a_client_that_is_closed_is_refused():
 
 def test_workers_with_another_whoknows_are_refused(client, monkeypatch):
     monkeypatch.setattr("importlib.metadata.version", lambda name: "9.9")
-    with pytest.raises(
-        RuntimeError, match=r"need the same version of whoknows as this process, 9\.9; tcp.* has 0\."
-    ):
+    with pytest.raises(RuntimeError, match=r"need the same version of whoknows as this process, 9\.9; tcp.* has 0\."):
         DaskEngine(client)
 
 

@@ -91,16 +91,9 @@ def test_an_engine_of_ones_own_is_used_and_stays_open():
 
 
 def test_every_file_of_the_room_but_one_is_kept_from_dask():
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"][
-        "contracts"
-    ]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     (contract,) = [c for c in contracts if c["name"] == "Only fit/dask.py knows Dask"]
     files = {path.stem for path in (ROOT / "src/whoknows/fit").glob("*.py")} - {"__init__", "dask"}
     assert {f"whoknows.fit.{name}" for name in files} <= set(contract["source_modules"])
-    rooms = {path.stem for path in (ROOT / "src/whoknows").iterdir()} - {
-        "__init__",
-        "__pycache__",
-        "fit",
-        "py",
-    }
+    rooms = {path.stem for path in (ROOT / "src/whoknows").iterdir()} - {"__init__", "__pycache__", "fit", "py"}
     assert {f"whoknows.{room}" for room in rooms if room.isidentifier()} <= set(contract["source_modules"])

@@ -67,9 +67,7 @@ def test_an_adversary_is_evidence_to_bernoulli_annotators_and_not_to_gaussian_on
         CrowdClassifier(**LINEAR, annotators=pieces).fit(X, y)
         for pieces in (BernoulliAnnotators(varies_with_x=False), GaussianAnnotators(varies_with_x=False))
     )
-    right = {
-        m: np.mean(m.posterior_.argmax(axis=1)[both_liars] == z[both_liars]) for m in (bernoulli, gaussian)
-    }
+    right = {m: np.mean(m.posterior_.argmax(axis=1)[both_liars] == z[both_liars]) for m in (bernoulli, gaussian)}
     assert wrong > 0.95
     assert right[bernoulli] > 0.95
     assert right[gaussian] < 0.5
@@ -103,9 +101,7 @@ def test_two_coins_see_a_bias_that_one_coin_cannot():
     y = crowd(z, [0.85, 0.85, 0.85], rng)
     y = np.column_stack([y, np.where(rng.random(400) < 0.95, 1.0, 0.0)])
     one, two = (
-        CrowdClassifier(**LINEAR, annotators=BernoulliAnnotators(varies_with_x=False, two_coin=coins)).fit(
-            X, y
-        )
+        CrowdClassifier(**LINEAR, annotators=BernoulliAnnotators(varies_with_x=False, two_coin=coins)).fit(X, y)
         for coins in (False, True)
     )
     where = np.array([[-4.0, -1.2], [4.0, 1.2]])  # surely 0, surely 1
@@ -155,8 +151,7 @@ def half_labelled():
 def test_unlabelled_items_change_what_a_graph_or_a_learnt_map_gives(settings):
     X, y, _ = half_labelled()
     seen, every = (
-        CrowdClassifier(**settings, standardize=False).fit(X[:n], y[:n]).predict_proba(X[:40])
-        for n in (40, 120)
+        CrowdClassifier(**settings, standardize=False).fit(X[:n], y[:n]).predict_proba(X[:40]) for n in (40, 120)
     )
     assert np.abs(seen - every).max() > 1e-3
 

@@ -16,12 +16,7 @@ from whoknows.fit.items import Items
 from whoknows.fit.laplace import _prior_precisions, _with_population, information, laplace_covariances
 from whoknows.fit.objective import Model, Parameters
 from whoknows.fit.solve import covariances_of, parameters_of
-from whoknows.model.annotators import (
-    BernoulliAnnotators,
-    ConfusionAnnotators,
-    GaussianAnnotators,
-    Population,
-)
+from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, GaussianAnnotators, Population
 from whoknows.model.annotators.ordered import OrderedAnnotators
 from whoknows.model.truth import GraphTruth, LogisticTruth
 
@@ -80,9 +75,7 @@ def small_world(kind, seed=0, n_items=9, **besides):
     y = rng.integers(0, K, size=(n_items, T)).astype(float)
     y[rng.random(y.shape) < 0.3] = np.nan
     features = with_ones(rng.normal(size=(n_items, D)))
-    model = Model(
-        annotators.for_classes(K), LogisticTruth().for_classes(K).prepare(features[:, :-1], features)
-    )
+    model = Model(annotators.for_classes(K), LogisticTruth().for_classes(K).prepare(features[:, :-1], features))
     theta = model.annotators.init(D + 1, T)
     theta = theta + 0.5 * rng.normal(size=theta.shape)
     xi = rng.normal(size=model.truth.init(D + 1).shape)
@@ -98,8 +91,7 @@ def log_lik(kind, items, i, theta, xi):
     classes = range(K) if np.isnan(gold) else [int(gold)]
     mine = np.flatnonzero(Y.item == i)
     joint = [
-        log_class(xi, x, z)
-        + sum(Y.counts[n] * log_label(theta[Y.annotator[n]], x, z, Y.label[n]) for n in mine)
+        log_class(xi, x, z) + sum(Y.counts[n] * log_label(theta[Y.annotator[n]], x, z, Y.label[n]) for n in mine)
         for z in classes
     ]
     return log_sum(joint)

@@ -51,8 +51,7 @@ def test_running_out_of_iterations_warns_with_what_to_do():
     ends = [monitor.add(bound, HERE) for bound in (-10.0, -8.0, -7.5)]
     assert ends == [False, False, True]
     with pytest.warns(
-        DidNotConverge,
-        match=r"did not converge in max_iter=3 .* increased by 0\.5 .*Raise max_iter, or tol=1e-06",
+        DidNotConverge, match=r"did not converge in max_iter=3 .* increased by 0\.5 .*Raise max_iter, or tol=1e-06"
     ):
         monitor.finish()
 
@@ -68,9 +67,7 @@ def test_every_solver_warns_when_it_ran_out_of_iterations(solver):
 def test_a_falling_bound_is_not_passed_over():
     monitor = Monitor(10, tol=1e-6)
     monitor.add(-10.0, HERE)
-    with pytest.warns(
-        DidNotConverge, match=r"bound decreased by 1 at iteration 2.*gradient or an expectation"
-    ):
+    with pytest.warns(DidNotConverge, match=r"bound decreased by 1 at iteration 2.*gradient or an expectation"):
         monitor.add(-11.0, HERE)
 
 
@@ -124,10 +121,7 @@ def test_a_tighter_tolerance_goes_on_longer_and_higher(solver):
     np.testing.assert_allclose(tight.history[: loose.n_iter], loose.history)
 
 
-@pytest.mark.parametrize(
-    "solver",
-    ["em", "vb", "lbfgs"],
-)
+@pytest.mark.parametrize("solver", ["em", "vb", "lbfgs"])
 def test_a_fit_can_be_stopped_at_its_first_iteration(solver):
     assert watched(solver, callback=lambda iteration, bound, seconds: iteration == 1).n_iter == 1
 

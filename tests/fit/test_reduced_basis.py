@@ -43,9 +43,7 @@ def test_nothing_is_approximated(wide, n_classes, truth):
     narrowed = CrowdClassifier(**settings).fit(X, said)
     plain = wide(CrowdClassifier(**settings).fit, X, said)
     close = {"rtol": 0, "atol": 1e-6 if n_classes == 2 else 2e-2}
-    assert narrowed.bound_history_[-1] == pytest.approx(
-        plain.bound_history_[-1], rel=1e-9 if n_classes == 2 else 1e-3
-    )
+    assert narrowed.bound_history_[-1] == pytest.approx(plain.bound_history_[-1], rel=1e-9 if n_classes == 2 else 1e-3)
     np.testing.assert_allclose(narrowed.posterior_, plain.posterior_, **close)
     new = RNG.normal(size=(20, D))
     np.testing.assert_allclose(narrowed.predict_proba(new), plain.predict_proba(new), **close)

@@ -58,9 +58,7 @@ def test_gradient_of_the_marginal_and_the_priors_matches_differences(annotators,
     model, items = prepare(annotators, truth)
     theta = annotators.init(3, 4)
     rng = np.random.default_rng(0)
-    at = Parameters(
-        theta + rng.normal(size=theta.shape), truth.init(3) + rng.normal(size=truth.init(3).shape)
-    )
+    at = Parameters(theta + rng.normal(size=theta.shape), truth.init(3) + rng.normal(size=truth.init(3).shape))
     _, d_theta, d_xi = marginal(items, model, at)
     _, prior_theta, prior_xi = log_prior(model, at)
 
@@ -140,9 +138,7 @@ def test_the_vote_is_soft_never_certain_and_even_where_nobody_spoke():
     ],
 )
 def test_vb_refuses_pieces_without_a_bound_by_name(annotators, truth, named):
-    with pytest.raises(
-        NotCompatible, match=rf"'vb' needs {named} does not have .*\. Use solver='em' or 'lbfgs'"
-    ):
+    with pytest.raises(NotCompatible, match=rf"'vb' needs {named} does not have .*\. Use solver='em' or 'lbfgs'"):
         fit(annotators, truth, "vb")
 
 

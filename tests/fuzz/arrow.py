@@ -15,15 +15,7 @@ import pyarrow as pa
 from pyarrow import ipc, parquet
 
 from tests.fuzz.mutations import mutate_bytes
-from whoknows.io import (
-    FORMATS,
-    ParquetFeatures,
-    impute_median,
-    read_features,
-    read_gold,
-    read_labels,
-    read_texts,
-)
+from whoknows.io import FORMATS, ParquetFeatures, impute_median, read_features, read_gold, read_labels, read_texts
 from whoknows.io.features import read_ids
 
 ROLES = ("item", "annotator", "label")
@@ -47,22 +39,14 @@ COLUMNS: tuple[Callable[[int, random.Random], Any], ...] = (
     lambda n, rng: pa.array([f"i{row}" for row in range(n)]),
     lambda n, rng: pa.array(range(n), pa.int64()),
     lambda n, rng: pa.array([rng.choice("xy") for _ in range(n)]).dictionary_encode(),
-    lambda n, rng: pa.array([rng.choice("xy") for _ in range(n)]).cast(
-        pa.dictionary(pa.uint32(), pa.string())
-    ),
+    lambda n, rng: pa.array([rng.choice("xy") for _ in range(n)]).cast(pa.dictionary(pa.uint32(), pa.string())),
     lambda n, rng: pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array([None, "b"])),
     lambda n, rng: pa.array([0] * n, pa.int8()).dictionary_encode(),
     lambda n, rng: pa.array(np.ones(n, np.float16)),
     lambda n, rng: pa.RunEndEncodedArray.from_arrays([n], ["x"]) if n else pa.array([], pa.string()),
     lambda n, rng: pa.array([None] * n),
-    *map(
-        _repeat,
-        (True, decimal.Decimal("1.50"), DAY, DAY.date(), datetime.timedelta(1), b"\xff\0", [1.0, 2.0]),
-    ),
-    *map(
-        _repeat,
-        ([1.0, None], [[1.0]], {"a": 1, "label": "x"}, datetime.time(1, 2), float("nan"), float("inf")),
-    ),
+    *map(_repeat, (True, decimal.Decimal("1.50"), DAY, DAY.date(), datetime.timedelta(1), b"\xff\0", [1.0, 2.0])),
+    *map(_repeat, ([1.0, None], [[1.0]], {"a": 1, "label": "x"}, datetime.time(1, 2), float("nan"), float("inf"))),
     *map(_repeat, (1e300, "\u202e", ["p", "n"], "x" * 100_000)),
     _repeat([1.0, 2.0], pa.large_list(pa.float32())),
     _repeat([1.0, 2.0], pa.list_(pa.float32(), 2)),
@@ -102,9 +86,7 @@ def _write(table: Any, file: io.BytesIO, rng: random.Random) -> None:
         parquet.write_table(table, file)
         return
     options = ipc.IpcWriteOptions(compression=rng.choice([None, "zstd", "lz4"]))
-    with (ipc.new_stream if kind == "stream" else ipc.new_file)(
-        file, table.schema, options=options
-    ) as writer:
+    with (ipc.new_stream if kind == "stream" else ipc.new_file)(file, table.schema, options=options) as writer:
         writer.write_table(table)
 
 

@@ -28,9 +28,7 @@ def lying_zip(name: str, blocks: int, claim: int) -> bytes:
     checksum, path = zlib.crc32(b"\0" * claim), name.encode()
     sizes = checksum, len(data), claim, len(path), 0
     local = struct.pack("<4sHHHHHIIIHH", b"PK\x03\x04", 20, 0, 8, 0, 0x21, *sizes) + path + data
-    entry = (
-        struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\x01\x02", 20, 20, 0, 8, 0, 0x21, *sizes, 0, 0, 0, 0, 0) + path
-    )
+    entry = struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\x01\x02", 20, 20, 0, 8, 0, 0x21, *sizes, 0, 0, 0, 0, 0) + path
     return local + entry + struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 1, 1, len(entry), len(local), 0)
 
 
@@ -100,9 +98,7 @@ def long_csv(*cells: str) -> bytes:
 
 def objects(n: int) -> bytes:
     """Return objects each of which has a key of its own."""
-    return "\n".join(
-        json.dumps({"item": i, "annotator": "a", "label": 1, f"k{i}": 1}) for i in range(n)
-    ).encode()
+    return "\n".join(json.dumps({"item": i, "annotator": "a", "label": 1, f"k{i}": 1}) for i in range(n)).encode()
 
 
 def sessions(n: int) -> bytes:

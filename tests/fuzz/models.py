@@ -21,19 +21,7 @@ from whoknows import CrowdRegressor, load
 NAMES = ("id, linear", "lgp, rbf", "gp, linear", "three classes", "ordered", "auto", "real", "id, spectral")
 CANARY = "canary"
 FIELDS = ("__dict__", "__class__", "__setstate__", "fit", "engine", "device", "n_jobs", "x")
-VALUES = (
-    None,
-    0,
-    -1,
-    2**40,
-    "x",
-    [],
-    True,
-    {"float": "inf"},
-    {"tuple": []},
-    {"object": 0},
-    {"ids": [1, "a"]},
-)
+VALUES = (None, 0, -1, 2**40, "x", [], True, {"float": "inf"}, {"tuple": []}, {"object": 0}, {"ids": [1, "a"]})
 
 
 class Evil:
@@ -91,9 +79,7 @@ def other_array(array: Any, rng: random.Random) -> bytes:
             lambda: npy(np.ascontiguousarray(array.T)),
             lambda: npy(spoilt),
             lambda: npy(np.full(array.shape, odd)),
-            lambda: npy(
-                array.astype(rng.choice(["f2", "f4", "i8", "?"] if array.dtype.kind != "U" else ["U5"]))
-            ),
+            lambda: npy(array.astype(rng.choice(["f2", "f4", "i8", "?"] if array.dtype.kind != "U" else ["U5"]))),
             lambda: npy(array).replace(b"'shape': (", b"'shape': (-"),
             lambda: npy(np.array([Evil()], dtype=object), allow_pickle=True),
             lambda: npy(np.zeros(10**7)),

@@ -15,89 +15,23 @@ from typing import Any
 ODD_VALUES = (
     *(None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63) - 1, 2**64, 10**30, 10**400),
     *(1.5, -0.0, 1e308, 1e-320, float("inf"), float("-inf"), float("nan")),
-    *(
-        "",
-        " ",
-        "a",
-        "=1+1",
-        "\0",
-        "\ufeff",
-        "\ud800",
-        "x" * 5000,
-        "é",
-        "\u202e",
-        "0",
-        "01",
-        "1.0",
-        "nan",
-        "NA",
-    ),
+    *("", " ", "a", "=1+1", "\0", "\ufeff", "\ud800", "x" * 5000, "é", "\u202e", "0", "01", "1.0", "nan", "NA"),
     *("true", "\n", "'", "''=1", "2021_05", "1,5"),
 )
-ODD_KEYS = (
-    "id",
-    "item",
-    "label",
-    "annotator",
-    "data",
-    "responses",
-    "vectors",
-    "text",
-    "",
-    "\ud800",
-    "choices",
-)
+ODD_KEYS = ("id", "item", "label", "annotator", "data", "responses", "vectors", "text", "", "\ud800", "choices")
 ODD_CELLS = (
     *("", "  ", "a", "0", "1", "-1", "01", "1.0", "1e5", "1e999", "nan", "NA", "inf", "-inf", "=1+1", "+1"),
     *("-x", "@x", "\t=x", "'=x", "'", '"', '""', 'a"b', "x" * 3000, "9" * 400, "1_000", "2,5", "\ufeff"),
     *("\u202e", "é", "True", "False", "true", "٣", "0x10", "1;2", "a\nb", "a\rb", "\x0b", "\x1c", "\u2028"),
     *("\x85", "null", "None", "<script>", "x" * 200_000, "2021-03-04", "04.03.2021", "1.234,5"),
 )
-ODD_NAMES = (
-    "item",
-    "label",
-    "annotator",
-    "id",
-    "task",
-    "worker",
-    "text",
-    "truth",
-    "is_gold",
-    "image",
-    "",
-    "sure",
-)
+ODD_NAMES = ("item", "label", "annotator", "id", "task", "worker", "text", "truth", "is_gold", "image", "", "sure")
 ODD_BYTES = (
-    *(
-        b"\0",
-        b"\xff\xfe",
-        b"\xef\xbb\xbf",
-        b"\xfe\xff",
-        b'"',
-        b"'",
-        b"\r",
-        b"\n",
-        b",",
-        b";",
-        b"{",
-        b"}",
-        b"[",
-    ),
+    *(b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xfe\xff", b'"', b"'", b"\r", b"\n", b",", b";", b"{", b"}", b"["),
     *(b"]", b"\\u0000", b"\\ud800", b"1e999", b"NaN", b"-Infinity", b"9" * 500, b"\x1f\x8b", b"PK\x03\x04"),
     *(b"PAR1", b"\x93NUMPY", b"%PDF", b"<html>", b"\xc3\x28", b"\xed\xa0\x80", b"\x80" * 10, b"A" * 70_000),
 )
-MEMBERS = (
-    "../../x.jsonl",
-    "/x",
-    "a/",
-    "\u202ee.jsonl",
-    "x" * 300,
-    "all.jsonl",
-    "unknown.jsonl",
-    "C:\\x",
-    ".h",
-    "",
-)
+MEMBERS = ("../../x.jsonl", "/x", "a/", "\u202ee.jsonl", "x" * 300, "all.jsonl", "unknown.jsonl", "C:\\x", ".h", "")
 ENCODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "utf-32", "latin-1", "cp1252", "utf-7", "cp037")
 
 
@@ -152,9 +86,7 @@ def mutate_json(data: bytes, rng: random.Random) -> bytes:
     """Replace, drop, copy and rename entries at any depth."""
     text = data.decode()
     in_lines = not text.lstrip().startswith("[")
-    content = (
-        [json.loads(line) for line in text.splitlines() if line.strip()] if in_lines else json.loads(text)
-    )
+    content = [json.loads(line) for line in text.splitlines() if line.strip()] if in_lines else json.loads(text)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         change_entry(content, rng)
     out = "\n".join(map(json.dumps, content)) if in_lines else json.dumps(content)
@@ -232,9 +164,7 @@ def _write_csv(rows: list[list[str]], rng: random.Random) -> bytes:
     quotes = rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
     csv.writer(out, delimiter=rng.choice(",,,;\t|"), lineterminator=ends, quoting=quotes).writerows(rows)
     text = out.getvalue().replace('"', "") if rng.random() < 0.1 else out.getvalue()
-    before = (
-        rng.choice(["\n\n", "sep=;\n", "# comment\n", "\ufeff\ufeff", " "]) if rng.random() < 0.05 else ""
-    )
+    before = rng.choice(["\n\n", "sep=;\n", "# comment\n", "\ufeff\ufeff", " "]) if rng.random() < 0.05 else ""
     return (before + text).encode("utf-8", "surrogatepass")
 
 

@@ -46,14 +46,7 @@ def tasks(kind: str, *values: object) -> bytes:
     return json.dumps([{"id": i, "data": {"text": "t"}, "annotations": entries} for i in (1, 2)]).encode()
 
 
-BINARY = {
-    "text": "a",
-    "_input_hash": 1,
-    "label": "SPAM",
-    "answer": "accept",
-    "_session_id": "ds-x",
-    "_timestamp": 1,
-}
+BINARY = {"text": "a", "_input_hash": 1, "label": "SPAM", "answer": "accept", "_session_id": "ds-x", "_timestamp": 1}
 RESPONSES = [
     {"user_id": who, "status": status, "values": {"label": {"value": "yes"}}}
     for who, status in (("u1", "submitted"), ("u2", "draft"))
@@ -67,12 +60,8 @@ LABEL_FILES = {
         b'2,11,2026,"{""choices"":[""bad""]}",1,1.5,2026\n'
     ),
     "binary.jsonl": jsonl(BINARY, {**BINARY, "answer": "reject", "_session_id": "ds-y"}),
-    "old.jsonl": jsonl(
-        {"id": 1, "text": "x", "annotations": [{"label": 1, "user": 3}, {"label": 2, "user": 4}]}
-    ),
-    "doccano2.zip": zipped(
-        {"anna.csv": b"id,text,label\n1,one,pos\n", "bob.csv": b"id,text,label\n1,one,neg\n"}
-    ),
+    "old.jsonl": jsonl({"id": 1, "text": "x", "annotations": [{"label": 1, "user": 3}, {"label": 2, "user": 4}]}),
+    "doccano2.zip": zipped({"anna.csv": b"id,text,label\n1,one,pos\n", "bob.csv": b"id,text,label\n1,one,neg\n"}),
     "server.json": json.dumps([{"id": "1", "fields": {"text": "t"}, "responses": RESPONSES}]).encode(),
     "flat.parquet": parquet({"id": ["r1"], "l.responses": [["p", "n"]], "l.responses.users": [["u1", "u2"]]}),
     "taxonomy.json": tasks("taxonomy", [["a", "b"]], [["a"]]),
@@ -110,18 +99,7 @@ OPTIONS = (
     {"duplicates": "last", "predictions": True},
 )
 SETTINGS = b'labels = "l.csv"\nfeatures = "f.csv"\nseed = 3\ncolumn = ["label=x"]\n\n[found]\nitems = 3\n'
-VALUES = (
-    "[[[[",
-    "1" * 5000,
-    "inf",
-    "1979-05-27",
-    "{a=1}",
-    '"a\\u0000b"',
-    "0x10",
-    "1e400",
-    '"""x"""',
-    '"\\ud800"',
-)
+VALUES = ("[[[[", "1" * 5000, "inf", "1979-05-27", "{a=1}", '"a\\u0000b"', "0x10", "1e400", '"""x"""', '"\\ud800"')
 DEEP = ("[" * 3000 + "]" * 3000, "{a=" * 2000 + "1" + "}" * 2000, "[" * 100_000)
 
 

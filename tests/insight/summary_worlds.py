@@ -17,13 +17,9 @@ def split_crowd(n=240, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     truth = X[:, 1] + 0.5 * X[:, 0] > 0
-    right = np.column_stack(
-        [np.where(X[:, 0] > 0, 0.97, 0.55), np.where(X[:, 0] > 0, 0.55, 0.97), np.full(n, 0.9)]
-    )
+    right = np.column_stack([np.where(X[:, 0] > 0, 0.97, 0.55), np.where(X[:, 0] > 0, 0.55, 0.97), np.full(n, 0.9)])
     said = (rng.random(right.shape) < right) == truth[:, None]
-    return X, hide(
-        Annotations.from_matrix(np.where(said, "yes", "no"), annotators=NAMES), items=0.8, seen=0.85
-    )
+    return X, hide(Annotations.from_matrix(np.where(said, "yes", "no"), annotators=NAMES), items=0.8, seen=0.85)
 
 
 @cache

@@ -55,9 +55,7 @@ KRIPPENDORFF_WIKIPEDIA = """
 
 def by_coder(text):
     """Read a page's table: a line a coder, a column a unit."""
-    rows = [
-        [None if cell == "." else int(cell) for cell in line.split()] for line in text.split("\n") if line
-    ]
+    rows = [[None if cell == "." else int(cell) for cell in line.split()] for line in text.split("\n") if line]
     return Annotations.from_matrix(np.array(rows, dtype=object).T)
 
 
@@ -246,9 +244,7 @@ def test_the_same_items_again_change_alpha_only_by_its_correction_for_few_labels
 @pytest.mark.parametrize("shift", [0, 1e6])
 def test_interval_alpha_does_not_depend_on_unit_or_origin(shift):
     said = random_crowd(8)
-    moved = Annotations(
-        said.item, said.annotator, said.label, said.items, said.annotators, said.labels * 0.25 + shift
-    )
+    moved = Annotations(said.item, said.annotator, said.label, said.items, said.annotators, said.labels * 0.25 + shift)
     assert krippendorff_alpha(moved, "interval") == pytest.approx(krippendorff_alpha(said, "interval"))
 
 
@@ -304,9 +300,7 @@ def test_annotators_without_common_items_have_no_kappa():
     assert len(pairwise_agreement(said)) == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"), [("ana", "The closest are 'anna'."), ("zoe", "There are 'anna', 'bob'.")]
-)
+@pytest.mark.parametrize(("name", "hint"), [("ana", "The closest are 'anna'."), ("zoe", "There are 'anna', 'bob'.")])
 def test_an_unknown_annotator_is_told_the_nearest_names(name, hint):
     with pytest.raises(ValueError, match=re.escape(f"one of the 2 annotators, got {name!r}. {hint}")):
         cohen_kappa(two([0, 1], [0, 0]), name, "bob")
@@ -473,9 +467,7 @@ def test_the_table_bundles_the_single_numbers():
     assert table.label_shares.sum() == pytest.approx(1)
     pairs = table.pairwise
     mine = (pairs.first == 2) | (pairs.second == 2)
-    assert table.with_others[2] == pytest.approx(
-        np.average(pairs.agreement[mine], weights=pairs.n_items[mine])
-    )
+    assert table.with_others[2] == pytest.approx(np.average(pairs.agreement[mine], weights=pairs.n_items[mine]))
 
 
 def test_the_printed_table_names_who_stands_out():
@@ -490,9 +482,7 @@ def test_the_printed_table_names_who_stands_out():
 
 
 def test_an_annotator_without_common_items_is_not_listed():
-    said = Annotations.from_matrix(
-        [[0, 0, None], [1, 1, None], [None, None, 1]], annotators=["anna", "bob", "cleo"]
-    )
+    said = Annotations.from_matrix([[0, 0, None], [1, 1, None], [None, None, 1]], annotators=["anna", "bob", "cleo"])
     table = agreement(said)
     assert np.isnan(table.with_others[2])
     assert "cleo" not in str(table)
@@ -504,7 +494,6 @@ def test_a_large_crowd_needs_no_table_of_items_by_annotators():
     item, annotator = np.divmod(np.unique(rng.integers(40_000 * 2_000, size=200_000)), 2_000)
     label = rng.integers(3, size=len(item))
     said = Annotations(
-        *(codes.astype(np.int32) for codes in (item, annotator, label)),
-        *(np.arange(n) for n in (40_000, 2_000, 3)),
+        *(codes.astype(np.int32) for codes in (item, annotator, label)), *(np.arange(n) for n in (40_000, 2_000, 3))
     )
     assert len(agreement(said).pairwise) > 100_000

@@ -16,12 +16,7 @@ from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, BernoulliAnnotators, CrowdClassifier, LogisticTruth
 from whoknows.data.simulate import cluster_experts
 from whoknows.insight import model_selection as select
-from whoknows.insight.model_selection import (
-    AnnotationFolds,
-    ItemFolds,
-    label_log_lik,
-    label_log_lik_given_others,
-)
+from whoknows.insight.model_selection import AnnotationFolds, ItemFolds, label_log_lik, label_log_lik_given_others
 
 pytestmark = pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")
 
@@ -107,9 +102,7 @@ class TestItemFolds:
 
     def test_groups_pass_through_a_search(self, sparse):
         X, said = sparse
-        search = GridSearchCV(Spy(), {"shift": [0, 1]}, cv=ItemFolds()).fit(
-            X, said, groups=np.arange(60) // 2
-        )
+        search = GridSearchCV(Spy(), {"shift": [0, 1]}, cv=ItemFolds()).fit(X, said, groups=np.arange(60) // 2)
         np.testing.assert_array_equal(search.cv_results_["mean_test_score"], [0, 1])
 
 
@@ -220,9 +213,7 @@ class TestNothingHeldOutIsLearntFrom:
 
         monkeypatch.setattr(select, "cross_val_score", casting)
         select._check_labels_survive.cache_clear()
-        with pytest.raises(
-            RuntimeError, match=r"held-out labels would be used in training\. Use ItemFolds\."
-        ):
+        with pytest.raises(RuntimeError, match=r"held-out labels would be used in training\. Use ItemFolds\."):
             next(AnnotationFolds().split(*sparse))
 
 
@@ -364,8 +355,7 @@ class TestChoosing:
         model = CrowdClassifier(LogisticTruth())
         grid = {"truth__variance": [0.01, 10.0]}
         alone, together = (
-            GridSearchCV(model, grid, cv=cv, n_jobs=n_jobs, error_score="raise").fit(X, said)
-            for n_jobs in (1, 2)
+            GridSearchCV(model, grid, cv=cv, n_jobs=n_jobs, error_score="raise").fit(X, said) for n_jobs in (1, 2)
         )
         scores = alone.cv_results_["mean_test_score"]
         np.testing.assert_allclose(together.cv_results_["mean_test_score"], scores)
@@ -390,9 +380,7 @@ class TestChoosing:
 
 class TestErrors:
     @both_splitters
-    @pytest.mark.parametrize(
-        ("y", "got"), [(np.zeros((60, 3)), "ndarray"), ([[0, 1]] * 60, "list"), (None, "None")]
-    )
+    @pytest.mark.parametrize(("y", "got"), [(np.zeros((60, 3)), "ndarray"), ([[0, 1]] * 60, "list"), (None, "None")])
     def test_a_matrix_is_refused(self, sparse, cv, y, got):
         message = (
             f"Expected y to be Annotations, got {got}. Only these can be split by label, and a "
@@ -431,21 +419,14 @@ class TestErrors:
         few = "(3 labels of 3 items). Use fewer folds, or more labels."
         with refused(ValueError, f"ItemFolds(n_splits=3) needs as many labelled items; there are 2 {few}"):
             next(ItemFolds(3).split(None, said))
-        with refused(
-            ValueError, f"ItemFolds(n_splits=2) needs as many groups of labelled items; there are 1 {few}"
-        ):
+        with refused(ValueError, f"ItemFolds(n_splits=2) needs as many groups of labelled items; there are 1 {few}"):
             next(ItemFolds(2).split(None, said, groups=["a", "a", "b"]))
-        few = (
-            "AnnotationFolds(n_splits=4) needs as many labels; there are 3. Use fewer folds, or more labels."
-        )
+        few = "AnnotationFolds(n_splits=4) needs as many labels; there are 3. Use fewer folds, or more labels."
         with refused(ValueError, few):
             next(AnnotationFolds(4).split(None, said))
 
     def test_groups_of_items_cannot_be_held_out_by_label(self, sparse):
-        message = (
-            "AnnotationFolds has every item in training, so it cannot hold out groups of items. Use "
-            "ItemFolds."
-        )
+        message = "AnnotationFolds has every item in training, so it cannot hold out groups of items. Use ItemFolds."
         with refused(ValueError, message):
             next(AnnotationFolds().split(*sparse, groups=np.arange(60)))
 

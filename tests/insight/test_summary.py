@@ -97,9 +97,7 @@ def test_consensus_of_numbers_is_mean_and_deviation():
     mean = said.labels[said.label[said.item == item]].mean()
     assert table["vote"][item] == pytest.approx(mean, rel=1e-5)
     assert table["vote"][int(np.flatnonzero(~said.labelled)[0])] is None
-    assert table["overruled"][item] == bool(
-        abs(mean - model.posterior_mean_[item]) > 2 * model.posterior_std_[item]
-    )
+    assert table["overruled"][item] == bool(abs(mean - model.posterior_mean_[item]) > 2 * model.posterior_std_[item])
 
 
 def test_cases_say_who_is_trusted_and_what_the_features_say():
@@ -183,9 +181,7 @@ def test_confusion_is_whole_if_it_can_be_read():
     matrix, worst = model.confusion(profile["annotator"]), profile["mistakes"][0]
     place = [model.classes_.tolist().index(worst[side]) for side in ("truth", "says")]
     off = matrix[~np.eye(len(matrix), dtype=bool)]
-    assert (
-        worst["share"] == pytest.approx(off.max(), abs=1e-5) == pytest.approx(matrix[tuple(place)], abs=1e-5)
-    )
+    assert worst["share"] == pytest.approx(off.max(), abs=1e-5) == pytest.approx(matrix[tuple(place)], abs=1e-5)
 
 
 def test_gold_measures_annotators():
@@ -310,9 +306,7 @@ def test_ids_features_and_progress():
     model, X, said = fitted("classes")
     steps = []
     ids = [f"slide {i}" for i in range(len(X))]
-    summary = summarize(
-        model, X, said, ids=ids, notes=["read as CSV"], progress=lambda *step: steps.append(step)
-    )
+    summary = summarize(model, X, said, ids=ids, notes=["read as CSV"], progress=lambda *step: steps.append(step))
     assert summary.consensus["item"] == ids
     assert summary.given["notes"] == ["read as CSV"]
     assert [done for done, _ in steps] == list(range(1, steps[-1][1] + 1))

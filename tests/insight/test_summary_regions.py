@@ -109,9 +109,7 @@ def test_numbered_features_of_an_embedding_are_not_named():
     assert regions
     for region in regions:
         assert region["where"] == []
-        assert (
-            region_name(region) == f"on items such as {', '.join(str(c['item']) for c in region['examples'])}"
-        )
+        assert region_name(region) == f"on items such as {', '.join(str(c['item']) for c in region['examples'])}"
     assert [axis["features"] for axis in summary.map["axes"]] == [[], []]
 
 
@@ -213,9 +211,7 @@ def test_small_pictures_are_taken_in(tmp_path):
     assert embed(str(tmp_path / "a.png")) == f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
 
 
-@pytest.mark.parametrize(
-    "content", [b"\x89PNG" + bytes(50_000), b"root:x:0:0", b""], ids=["large", "text", "empty"]
-)
+@pytest.mark.parametrize("content", [b"\x89PNG" + bytes(50_000), b"root:x:0:0", b""], ids=["large", "text", "empty"])
 def test_other_files_are_only_named(tmp_path, content):
     path = str(tmp_path / "a.png")
     (tmp_path / "a.png").write_bytes(content)
@@ -227,10 +223,7 @@ def test_other_files_are_only_named(tmp_path, content):
 def test_files_are_read_for_paths_and_never_for_strings(tmp_path):
     model, X, said = fitted("classes")
     (tmp_path / "a.png").write_bytes(PNG)
-    for image, shown in (
-        (tmp_path / "a.png", embed(str(tmp_path / "a.png"))),
-        (str(tmp_path / "a.png"),) * 2,
-    ):
+    for image, shown in ((tmp_path / "a.png", embed(str(tmp_path / "a.png"))), (str(tmp_path / "a.png"),) * 2):
         cases = summarize(model, X, said, images=[image] * len(X)).adjudicate["least_sure"]
         assert {case["image"] for case in cases} == {shown}
 

@@ -74,9 +74,7 @@ def why(labels, skill, consensus):
     """Explain an overruled vote: labels of one item as class codes, and how skilled each annotator is."""
     labels, skill, annotators = np.array(labels), np.array(skill), np.arange(len(labels))
     classes = np.array(["A", "B", "C"])
-    said = Annotations.from_matrix(
-        [classes[labels]], annotators=[f"w{t}" for t in annotators], labels=["A", "B", "C"]
-    )
+    said = Annotations.from_matrix([classes[labels]], annotators=[f"w{t}" for t in annotators], labels=["A", "B", "C"])
     model = SimpleNamespace(posterior_=np.eye(3)[[consensus]], annotators_=said.annotators, classes_=classes)
     fit = CategoricalFit(model, np.zeros((1, 1)), said)
     case = {name: column[0] for name, column in fit.consensus_columns().items()}

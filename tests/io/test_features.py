@@ -139,19 +139,13 @@ def test_a_comma_between_thousands_is_no_decimal_comma(tmp_path):
 
 
 def test_the_first_sheet_of_a_workbook_holds_features(tmp_path):
-    rows = [
-        ["item", "f", "city", "day"],
-        ["a", 1.5, "Rome", date(2026, 1, 2)],
-        ["b", None, "Oslo", date(2026, 1, 3)],
-    ]
+    rows = [["item", "f", "city", "day"], ["a", 1.5, "Rome", date(2026, 1, 2)], ["b", None, "Oslo", date(2026, 1, 3)]]
     found = read_features(
         written(tmp_path, "X.xlsx", workbook(S=[*rows, ["c", 2, "Oslo", None], ["d", 3, "Rome", None]]))
     )
     assert found.names == ("f", "city=Oslo", "city=Rome")
     np.testing.assert_array_equal(found.X, [[1.5, 0, 1], [np.nan, 1, 0], [2, 1, 0], [3, 0, 1]])
-    assert found.notes[0].startswith(
-        "columns left out, as they hold no numbers: 'day' (such as '2026-01-02')"
-    )
+    assert found.notes[0].startswith("columns left out, as they hold no numbers: 'day' (such as '2026-01-02')")
 
 
 # --- columns of texts -----------------------------------------------------------------------------------
@@ -164,9 +158,7 @@ def test_few_texts_are_encoded_with_one_feature_each(tmp_path, kind):
     if kind == "csv":
         content = "item,f,city\n" + "".join(f"{place},1,{city}\n" for place, city in enumerate(CITIES))
     elif kind == "jsonl":
-        content = "\n".join(
-            json.dumps({"item": n, "f": 1, "city": city or None}) for n, city in enumerate(CITIES)
-        )
+        content = "\n".join(json.dumps({"item": n, "f": 1, "city": city or None}) for n, city in enumerate(CITIES))
     else:
         texts = pa.array([city or None for city in CITIES])
         texts = texts.cast(pa.dictionary(pa.uint32(), pa.string())) if kind == "categorical" else texts
@@ -177,9 +169,7 @@ def test_few_texts_are_encoded_with_one_feature_each(tmp_path, kind):
     assert found.X[:, 1:].argmax(axis=1).tolist() == [2, 1, 0, 2, 1, 0, 0, 2]
     assert found.X[:, 1:].sum(axis=1).tolist() == [1, 1, 0, 1, 1, 1, 1, 1]
     assert found.categories == {"city": ("Kiel", "Oslo", "Rome")}
-    assert found.notes == (
-        "columns of texts encoded with one feature per text: 'city' ('Kiel', 'Oslo', 'Rome')",
-    )
+    assert found.notes == ("columns of texts encoded with one feature per text: 'city' ('Kiel', 'Oslo', 'Rome')",)
     other = read_features(path, categories={"city": ("Rome", "Bonn")})
     assert other.names == ("f", "city=Rome", "city=Bonn")
     assert other.X[:, 1].tolist() == [1, 0, 0, 1, 0, 0, 0, 1]
@@ -217,9 +207,7 @@ def test_tables_that_cannot_be_features_say_why(tmp_path):
     assert problem(written(tmp_path, "X.csv", "item,f\na,1\n,2\n")) == (
         "has no id in row 2, not counting a header; expected one in every row."
     )
-    assert problem(written(tmp_path, "X.csv", "item,f\na\n")).startswith(
-        "has 1 cell in the row that ends at line 2"
-    )
+    assert problem(written(tmp_path, "X.csv", "item,f\na\n")).startswith("has 1 cell in the row that ends at line 2")
     assert problem(tmp_path / "no.csv") == "there is no such file."
 
 
@@ -232,9 +220,7 @@ def test_parquet_with_columns_of_numbers(tmp_path):
     assert read_features(written(tmp_path, "X.parquet", single)).X.dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    "kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 2), pa.list_(pa.float64())], ids=str
-)
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 2), pa.list_(pa.float64())], ids=str)
 def test_parquet_with_a_column_of_lists(tmp_path, kind):
     columns = {"item": ["a", "b", "c"], "emb": pa.array(X.tolist(), kind), "n": [1, 2, 3]}
     found = read_features(written(tmp_path, "X.parquet", columns))
@@ -242,9 +228,7 @@ def test_parquet_with_a_column_of_lists(tmp_path, kind):
     assert found.X.dtype == (np.float64 if "double" in str(kind) else np.float32)
     assert (found.names, found.notes) == (("emb0", "emb1"), ("columns left out: 'n'",))
     path = written(tmp_path, "X.parquet", {"item": ["a", "b"], "emb": [[0.5], [2]], "city": ["Rome", "Oslo"]})
-    assert (
-        read_features(path).notes[0].startswith("columns left out, as they hold no numbers: 'city' (such as")
-    )
+    assert read_features(path).notes[0].startswith("columns left out, as they hold no numbers: 'city' (such as")
 
 
 def test_lists_of_several_lengths_and_several_lists(tmp_path):
@@ -268,15 +252,9 @@ def test_json_with_numbers_or_lists(tmp_path):
     lists = [{"id": "a", "emb": [1, 2]}, {"id": "b", "emb": [3, 4]}]
     assert read_features(written(tmp_path, "X.json", json.dumps(lists))).X.tolist() == [[1, 2], [3, 4]]
     lists[1]["emb"] = [3]
-    assert (
-        problem(written(tmp_path, "X.json", json.dumps(lists)))
-        == "expected 2 numbers in 'emb' of record 2, got 1."
-    )
+    assert problem(written(tmp_path, "X.json", json.dumps(lists))) == "expected 2 numbers in 'emb' of record 2, got 1."
     lists[1]["emb"] = [3, "x"]
-    assert (
-        problem(written(tmp_path, "X.json", json.dumps(lists)))
-        == "expected numbers in 'emb' of record 2, got 'x'."
-    )
+    assert problem(written(tmp_path, "X.json", json.dumps(lists))) == "expected numbers in 'emb' of record 2, got 'x'."
 
 
 # --- arrays ---------------------------------------------------------------------------------------------
@@ -342,9 +320,7 @@ def test_pickles_are_never_loaded(tmp_path):
     np.float64(3),
 ], ids=lambda a: f"{a.shape}{a.dtype}")  # fmt: skip
 def test_arrays_that_are_no_matrix_of_numbers_are_refused(tmp_path, array):
-    assert problem(written(tmp_path, "X.npy", np.asarray(array))).startswith(
-        f"holds an array of shape {array.shape}"
-    )
+    assert problem(written(tmp_path, "X.npy", np.asarray(array))).startswith(f"holds an array of shape {array.shape}")
 
 
 def test_an_array_that_claims_to_be_larger_than_its_file_takes_no_memory(tmp_path):
@@ -385,10 +361,7 @@ def test_every_item_with_features_is_kept_in_their_order():
 def test_labels_without_features_are_counted_and_named():
     joined = join(said("a", "b", "c"), features("a", "d"))
     assert joined.annotations.n_annotations == 1
-    assert (
-        joined.notes[0]
-        == "2 of 3 items with labels (67%) have no features; their labels are left out: 'b', 'c'"
-    )
+    assert joined.notes[0] == "2 of 3 items with labels (67%) have no features; their labels are left out: 'b', 'c'"
     assert joined.lost == pytest.approx(2 / 3)
     assert join(said("a"), features("a", "d")).lost == 0
 
@@ -397,9 +370,7 @@ def test_items_without_a_label_are_not_lost():
     labels = Annotations.from_arrays(["a", "b"], ["x", "x"], [0, 1], items=["a", "b", "c", "d"])
     joined = join(labels, features("a", "e"))
     assert joined.lost == 0.5
-    assert (
-        joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: 'b'"
-    )
+    assert joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: 'b'"
 
 
 @pytest.mark.parametrize(("mine", "theirs", "how", "items"), [
@@ -424,9 +395,7 @@ def test_ids_meet_as_they_are_then_as_text_then_as_numbers(mine, theirs, how, it
 def test_an_exact_match_is_not_mixed_with_any_other():
     joined = join(said("1", "01"), features("01", "2"))
     assert joined.annotations.n_annotations == 1
-    assert (
-        joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: '1'"
-    )
+    assert joined.notes[0] == "1 of 2 items with labels (50%) have no features; their labels are left out: '1'"
 
 
 def test_ids_with_leading_zeros_meet_numbers_though_some_are_the_same_as_text():
@@ -497,14 +466,12 @@ def test_what_no_median_can_mend_is_refused():
     for X, words in (
         (
             [[1, np.inf], [NAN, 2]],
-            "expected numbers up to 1e+150, got inf in 'g' of item 0. Leave such cells blank, or use "
-            "another unit.",
+            "expected numbers up to 1e+150, got inf in 'g' of item 0. Leave such cells blank, or use another unit.",
         ),
         ([[NAN, NAN]], "holds no numbers; expected some for each item."),
         (
             [[1, 2], [NAN, -1e308]],
-            "expected numbers up to 1e+150, got -1e+308 in 'g' of item 1. Leave such cells blank, or use "
-            "another unit.",
+            "expected numbers up to 1e+150, got -1e+308 in 'g' of item 1. Leave such cells blank, or use another unit.",
         ),
     ):
         with pytest.raises(FileError, match=rf"^X\.csv: {re.escape(words)}$"):

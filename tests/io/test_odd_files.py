@@ -115,10 +115,7 @@ def test_thousands_of_columns_are_read_in_seconds(tmp_path):
 
 def test_thousands_of_annotators_are_read_in_seconds(tmp_path):
     people = [f"w{place}" for place in range(20_000)]
-    lines = [
-        ",".join(["ab"[(row + t) % 2] if (row * t) % 7 == 1 else "" for t in range(20_000)])
-        for row in range(9)
-    ]
+    lines = [",".join(["ab"[(row + t) % 2] if (row * t) % 7 == 1 else "" for t in range(20_000)]) for row in range(9)]
     text = f"item,{','.join(people)}\n" + "".join(f"{row},{line}\n" for row, line in enumerate(lines))
     path = written(tmp_path, "w.csv", text)
     assert seconds(lambda: read_labels(path)) < 15

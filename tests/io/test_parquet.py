@@ -227,9 +227,7 @@ def test_large_whole_numbers_stay_what_they_are(tmp_path):
     assert features[:].ravel().tolist() == [2**24 + 1, -3]
 
 
-@pytest.mark.parametrize(
-    "kind", [pa.list_(pa.float32(), D), pa.list_(pa.float32()), pa.large_list(pa.float32())]
-)
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32(), D), pa.list_(pa.float32()), pa.large_list(pa.float32())])
 def test_lists_of_equal_length_are_features(tmp_path, kind):
     lists = pa.array(X.tolist(), kind)
     path = save(tmp_path / "X.parquet", pa.table({"item": IDS, "emb": lists, "size": X[:, 0]}))
@@ -362,9 +360,7 @@ def test_lists_of_other_lengths_are_refused(tmp_path, odd):
             f"expected 3 numbers in every list, got {len(odd or ())} in column 'v', row 2 of the file "
             "(counting from 0; row group 0), item 'c'. Write lists of one length in 'v'."
         )
-    _, message = problem(
-        save(tmp_path / "X.parquet", pa.table({"v": pa.array([[]], pa.list_(pa.float32()))}))
-    )
+    _, message = problem(save(tmp_path / "X.parquet", pa.table({"v": pa.array([[]], pa.list_(pa.float32()))})))
     assert message == "expected lists of numbers in 'v', got an empty one in row 0."
 
 
@@ -379,25 +375,17 @@ def test_a_file_with_other_columns_is_named_with_them(folder):
         "leave this one out."
     )
     save(other, table(slice(3), g=["x"] * 3))
-    np.testing.assert_array_equal(
-        ParquetFeatures(folder, columns=["f0"])[18:23].ravel(), X[[18, 19, 0, 1, 2], 0]
-    )
+    np.testing.assert_array_equal(ParquetFeatures(folder, columns=["f0"])[18:23].ravel(), X[[18, 19, 0, 1, 2], 0])
 
 
 def test_text_is_named_and_refused(tmp_path):
-    path = save(
-        tmp_path / "X.parquet", table(slice(2), city=["Rome", "Oslo"], day=pa.array([1, 2], pa.date32()))
-    )
+    path = save(tmp_path / "X.parquet", table(slice(2), city=["Rome", "Oslo"], day=pa.array([1, 2], pa.date32())))
     assert problem(path)[1] == (
         "expected numbers, or lists of numbers, in every column of features, got 'city' (string), 'day' "
         "(date32[day]). Name the columns of features: columns=[...]."
     )
-    assert problem(path, columns=["f0", "city"])[1].startswith(
-        "expected numbers, or lists of numbers, in every"
-    )
-    assert problem(path, columns=["f7"])[1].startswith(
-        "has no column of features 'f7'. There are 'item', 'f0'"
-    )
+    assert problem(path, columns=["f0", "city"])[1].startswith("expected numbers, or lists of numbers, in every")
+    assert problem(path, columns=["f7"])[1].startswith("has no column of features 'f7'. There are 'item', 'f0'")
     assert problem(path, columns=[])[1].startswith("has no column of features; there are 'item', 'f0'")
 
 
@@ -479,9 +467,7 @@ def test_what_is_opened_is_what_is_read(tmp_path):
     assert (small.in_memory, large.in_memory) == (True, False)
     np.testing.assert_array_equal(large.X[:], small.X)
     assert (large.names, large.ids.tolist()) == (small.names, small.ids.tolist())
-    assert large.notes == (
-        "columns left out, as they hold no numbers: 'city' (string). For text, see TextFeatures.",
-    )
+    assert large.notes == ("columns left out, as they hold no numbers: 'city' (string). For text, see TextFeatures.",)
     save(path, table(v=lists))
     small, large = read_features(path), out_of_core(path)
     np.testing.assert_array_equal(large.X[:], small.X)
@@ -651,9 +637,7 @@ def test_a_file_is_streamed_in_little_memory(tmp_path, group):
     content = pa.table({f"f{j}": column for j, column in enumerate(values)})
     path = tmp_path / "X.parquet"
     pq.write_table(content, path, row_group_size=group, data_page_size=1 << 16, use_dictionary=False)
-    result = subprocess.run(
-        [sys.executable, "-c", STREAM, path], capture_output=True, text=True, check=True, env=QUIET
-    )
+    result = subprocess.run([sys.executable, "-c", STREAM, path], capture_output=True, text=True, check=True, env=QUIET)
     found, peak = map(float, result.stdout.split())
     assert found == pytest.approx(total)
     assert peak < 16 << 20

@@ -12,10 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from whoknows.io import FileError
 from whoknows.io.texts import TextFeatures, read_texts
 
-TEXTS = {
-    f"t{i}": " ".join((["cat", "dog", "fish"][i % 3], ["red", "blue"][i % 2], f"word{i % 7}"))
-    for i in range(40)
-}
+TEXTS = {f"t{i}": " ".join((["cat", "dog", "fish"][i % 3], ["red", "blue"][i % 2], f"word{i % 7}")) for i in range(40)}
 
 
 # --- reading --------------------------------------------------------------------------------------------

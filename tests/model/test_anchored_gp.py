@@ -36,9 +36,7 @@ def labels_on(rows, n=N, seed=1):
     rng = np.random.default_rng(seed)
     precision, label = np.zeros(n), np.zeros(n)
     precision[rows], label[rows] = rng.uniform(0.5, 20, len(rows)), rng.integers(2, size=len(rows))
-    return QuadraticEvidence(
-        precision, precision * label, -0.5 * precision * label**2 - 0.1 * (precision > 0)
-    )
+    return QuadraticEvidence(precision, precision * label, -0.5 * precision * label**2 - 0.1 * (precision > 0))
 
 
 def some(evidence, rows):
@@ -74,10 +72,7 @@ def normal(mean, variance):
 
 EVIDENCE = labels_on(LABELLED)
 KNOWN = TRUTH.state(
-    NO_XI,
-    TRUTH.posterior(NO_XI, X[LABELLED], some(EVIDENCE, LABELLED)),
-    some(EVIDENCE, LABELLED),
-    X[LABELLED],
+    NO_XI, TRUTH.posterior(NO_XI, X[LABELLED], some(EVIDENCE, LABELLED)), some(EVIDENCE, LABELLED), X[LABELLED]
 )
 
 
@@ -103,12 +98,7 @@ class TestAlgebra:
 
 
 class TestPosterior:
-    CASES = (
-        ("labels", EVIDENCE),
-        ("none", labels_on([])),
-        ("all", labels_on(np.arange(N))),
-        ("one", labels_on([7])),
-    )
+    CASES = (("labels", EVIDENCE), ("none", labels_on([])), ("all", labels_on(np.arange(N))), ("one", labels_on([7])))
 
     @pytest.mark.parametrize(("name", "evidence"), CASES)
     def test_it_is_that_of_matrices_over_all_items(self, name, evidence):
@@ -152,9 +142,7 @@ class TestNewItems:
             *(np.append(getattr(EVIDENCE, name), np.zeros(80)) for name in ("precision", "pull", "constant"))
         )
         mean, variance, _ = dense(with_new(everything[N:]), joined)
-        np.testing.assert_allclose(
-            np.exp(TRUTH.log_predict(KNOWN, everything)), normal(mean, variance), atol=1e-9
-        )
+        np.testing.assert_allclose(np.exp(TRUTH.log_predict(KNOWN, everything)), normal(mean, variance), atol=1e-9)
 
     def test_far_from_every_anchor_nothing_is_known(self):
         np.testing.assert_allclose(np.exp(TRUTH.log_predict(KNOWN, NEW + 1e6)), 0.5, atol=1e-6)
@@ -230,9 +218,7 @@ def test_a_fit_to_labelled_items_is_the_fit_to_all():
     features = np.column_stack([items, np.ones(150)])
     model = Model(GaussianAnnotators(), PIECE.prepare(items))
     everything = Items(items, features, said)
-    whole, few = (
-        solve(model, part, None, Monitor(300, 1e-10), "em") for part in (everything, everything.labelled())
-    )
+    whole, few = (solve(model, part, None, Monitor(300, 1e-10), "em") for part in (everything, everything.labelled()))
     np.testing.assert_allclose(few.annotators.mean, whole.annotators.mean, atol=1e-6)
     informed = everything.informed
     np.testing.assert_allclose(few.truth.posterior.mean, whole.truth.posterior.mean[informed], atol=1e-6)

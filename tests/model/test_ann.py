@@ -23,9 +23,7 @@ CLOUD = RNG.normal(size=(1500, 20))  # no clumps: neighbours lie in many lists
 
 def found(X, index, k=10):
     """Share of the true neighbours that are among those found."""
-    return np.mean(
-        [len(set(mine) & set(theirs)) / k for mine, theirs in zip(index, neighbors(X, k)[0], strict=True)]
-    )
+    return np.mean([len(set(mine) & set(theirs)) / k for mine, theirs in zip(index, neighbors(X, k)[0], strict=True)])
 
 
 @pytest.mark.parametrize("X", [CLUMPS, CLOUD], ids=["clumps", "cloud"])
@@ -85,9 +83,7 @@ print(hashlib.sha256(built.Phi.indices.tobytes() + built.Phi.data.tobytes()).hex
 
 def test_the_number_of_threads_does_not_matter():
     said = [
-        subprocess.run(
-            [sys.executable, "-c", HASH.format(threads=n)], capture_output=True, text=True, check=True
-        )
+        subprocess.run([sys.executable, "-c", HASH.format(threads=n)], capture_output=True, text=True, check=True)
         for n in (1, 3)
     ]
     assert said[0].stdout == said[1].stdout != ""

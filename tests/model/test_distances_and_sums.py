@@ -64,11 +64,7 @@ def test_segment_sum_of_vectors_tables_and_nothing():
 
 def test_groups_are_the_positions_of_each_code_but_of_codes_nobody_has():
     found = _array.group_by(np.array([3, 0, 3, 2, 3]), 5)
-    assert {code: found.order[rows].tolist() for code, rows in _array.spans(found)} == {
-        0: [1],
-        2: [3],
-        3: [0, 2, 4],
-    }
+    assert {code: found.order[rows].tolist() for code, rows in _array.spans(found)} == {0: [1], 2: [3], 3: [0, 2, 4]}
     assert list(_array.spans(_array.group_by(np.zeros(0, int), 2))) == []
 
 

@@ -192,9 +192,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("items", HOSTILE.values(), ids=HOSTILE.keys())
-@pytest.mark.parametrize(
-    "graph", [GaussianGraph(), KnnGraph(), AnchorGraph()], ids=lambda g: type(g).__name__
-)
+@pytest.mark.parametrize("graph", [GaussianGraph(), KnnGraph(), AnchorGraph()], ids=lambda g: type(g).__name__)
 def test_odd_items_make_a_sound_graph(graph, items):
     built = graph.build(items)
     Delta, A = laplacian(built, items), built.smoothness(items, items)

@@ -27,9 +27,7 @@ from whoknows.model.truth import graph as truth_on_graph
 RNG = np.random.default_rng(0)
 X = np.vstack([RNG.normal(size=(60, 3)), RNG.normal(size=(60, 3)) + 3])
 Z = np.repeat([0, 1], 60)
-Y = np.where(
-    RNG.random((120, 4)) < 0.3, np.where(RNG.random((120, 4)) < 0.8, Z[:, None], 1 - Z[:, None]), np.nan
-)
+Y = np.where(RNG.random((120, 4)) < 0.3, np.where(RNG.random((120, 4)) < 0.8, Z[:, None], 1 - Z[:, None]), np.nan)
 EXACT = "10 nearest neighbours of 120 items"
 
 
@@ -100,9 +98,7 @@ class TestWord:
         assert mine.graph_ == f"truth on {EXACT}"
 
     def test_other_words_are_refused(self):
-        with pytest.raises(
-            ValueError, match=r"graph must be 'auto' or a piece such as AutoGraph\(\); got 'knn'"
-        ):
+        with pytest.raises(ValueError, match=r"graph must be 'auto' or a piece such as AutoGraph\(\); got 'knn'"):
             CrowdClassifier("id", map=SpectralMap("knn")).fit(X, Y)
 
     def test_an_object_has_its_way(self):

@@ -103,15 +103,11 @@ class TestAnnotators:
         confusion, bernoulli = ConfusionAnnotators(), BernoulliAnnotators(two_coin=True)
         theta = bernoulli.init(3, T) + RNG.normal(size=(T + 1, 4))
         for method in ("evidence",):
-            one, other = (
-                getattr(piece, method)(theta, FEATURES, two).table for piece in (confusion, bernoulli)
-            )
+            one, other = (getattr(piece, method)(theta, FEATURES, two).table for piece in (confusion, bernoulli))
             np.testing.assert_allclose(one, other)
 
     def test_numbers_for_labels_are_refused(self):
-        with pytest.raises(
-            NotCompatible, match=r"GaussianAnnotators .* 3 classes. Use annotators='confusion'"
-        ):
+        with pytest.raises(NotCompatible, match=r"GaussianAnnotators .* 3 classes. Use annotators='confusion'"):
             GaussianAnnotators().for_classes(3)
         with pytest.raises(NotCompatible, match=r"GraphTruth .* there are 3.*map='spectral'"):
             GraphTruth().for_classes(3)
@@ -123,9 +119,7 @@ class TestTruth:
 
     def test_gradients_are_those_of_the_value(self):
         _, gradient = self.truth.expected_log_truth(self.xi, FEATURES, Q)
-        by_differences = numerical_gradient(
-            lambda xi: self.truth.expected_log_truth(xi, FEATURES, Q)[0], self.xi
-        )
+        by_differences = numerical_gradient(lambda xi: self.truth.expected_log_truth(xi, FEATURES, Q)[0], self.xi)
         np.testing.assert_allclose(gradient, by_differences, atol=1e-5)
         np.testing.assert_allclose(
             self.truth.log_prior(self.xi)[1],
@@ -141,9 +135,7 @@ class TestTruth:
         table = model.annotators.evidence(parameters.theta, FEATURES, Y).table
         by_hand = np.log((softmax(FEATURES @ self.xi, axis=1) * np.exp(table)).sum(axis=1)).sum()
         assert value == pytest.approx(by_hand)
-        flat = numerical_gradient(
-            lambda f: marginal(items, model, parameters.unflatten(f))[0], parameters.flatten()
-        )
+        flat = numerical_gradient(lambda f: marginal(items, model, parameters.unflatten(f))[0], parameters.flatten())
         np.testing.assert_allclose(np.concatenate([d_theta.ravel(), d_xi.ravel()]), flat, atol=1e-5)
 
     def test_two_classes_as_softmax_and_as_logistic_predict_the_same(self):
@@ -160,9 +152,7 @@ class TestTruth:
         truth = LogisticTruth(variance=2.0).for_classes(n_classes).prepare(X, FEATURES)
         xi = fitted(truth, prob, np.ones(N))
         covariance = truth.laplace_covariance(truth.curvature(xi, FEATURES, CategoricalPosterior(prob)))
-        found = truth.leave_one_out(
-            xi, FEATURES, CategoricalPosterior(prob), truth.variances(FEATURES, covariance)
-        )
+        found = truth.leave_one_out(xi, FEATURES, CategoricalPosterior(prob), truth.variances(FEATURES, covariance))
         with_item, gaps = truth.log_predict(Belief(xi), FEATURES), []
         for i in range(0, N, 5):
             without = truth.log_predict(Belief(fitted(truth, prob, np.arange(N) != i)), FEATURES[[i]])[0]
@@ -189,9 +179,7 @@ def fitted(truth, prob, kept):
 class TestTheClassics:
     """Dawid and Skene, Raykar and one coin are settings: held against plain implementations of their own."""
 
-    FLAT = Population(
-        centre=1.0, centre_variance=1e6, slope_variance=1e6, deviation_variance=1e6, precision_shape=1e-6
-    )
+    FLAT = Population(centre=1.0, centre_variance=1e6, slope_variance=1e6, deviation_variance=1e6, precision_shape=1e-6)
 
     @staticmethod
     def plain_em(prior_of, n_rounds=3000, one_coin=False):
@@ -229,17 +217,13 @@ class TestTheClassics:
 
     def test_dawid_and_skene_are_constant_confusion_without_features(self):
         truth = LogisticTruth(intercept_variance=1e6)
-        ours = self.ours(
-            ConfusionAnnotators(varies_with_x=False, population=self.FLAT), truth, np.ones((N, 1))
-        )
+        ours = self.ours(ConfusionAnnotators(varies_with_x=False, population=self.FLAT), truth, np.ones((N, 1)))
         theirs = self.plain_em(lambda q: np.tile(q[Y.labelled].mean(axis=0), (N, 1)))[Y.labelled]
         np.testing.assert_allclose(ours, theirs, atol=2e-2)
 
     def test_one_coin_is_bernoulli_without_features(self):
         truth = LogisticTruth(intercept_variance=1e6)
-        ours = self.ours(
-            BernoulliAnnotators(varies_with_x=False, population=self.FLAT), truth, np.ones((N, 1))
-        )
+        ours = self.ours(BernoulliAnnotators(varies_with_x=False, population=self.FLAT), truth, np.ones((N, 1)))
         theirs = self.plain_em(lambda q: np.tile(q[Y.labelled].mean(axis=0), (N, 1)), one_coin=True)
         np.testing.assert_allclose(ours, theirs[Y.labelled], atol=2e-2)
 
@@ -299,7 +283,6 @@ def test_cross_fitting_needs_a_classifier():
     model = Model(GaussianAnnotators(), GraphTruth().prepare(X, FEATURES))
     two = Annotations.from_matrix(np.where(SAID == 2, np.nan, SAID), labels=[0, 1])
     with pytest.raises(
-        NotCompatible,
-        match=r"'crossfit' needs LeaveOneOutTruth.*GraphTruth does not have.*leave_one_out.*'em'",
+        NotCompatible, match=r"'crossfit' needs LeaveOneOutTruth.*GraphTruth does not have.*leave_one_out.*'em'"
     ):
         solve(model, Items(X, FEATURES, two), None, Monitor(5, 1e-3), "crossfit")

@@ -141,9 +141,7 @@ def test_the_tightest_of_several_tries_is_taken():
     rng = np.random.default_rng(2)
     centres = np.arange(8)[:, None] * 10.0
     items = np.repeat(centres, 40, axis=0) + rng.normal(size=(320, 1))
-    found = [
-        len(np.unique(ClusterMap(8).prepare(items, seed).transform(centres), axis=0)) for seed in range(6)
-    ]
+    found = [len(np.unique(ClusterMap(8).prepare(items, seed).transform(centres), axis=0)) for seed in range(6)]
     assert np.mean(found) > 7
 
 
@@ -188,9 +186,7 @@ def test_spectral_features_tell_far_groups_apart():
     within = sum(((features[clump == c] - features[clump == c].mean(axis=0)) ** 2).sum() for c in range(3))
     assert within / (features**2).sum() < 0.5
     shuffled = np.random.default_rng(1).permutation(clump)
-    by_chance = sum(
-        ((features[shuffled == c] - features[shuffled == c].mean(axis=0)) ** 2).sum() for c in range(3)
-    )
+    by_chance = sum(((features[shuffled == c] - features[shuffled == c].mean(axis=0)) ** 2).sum() for c in range(3))
     assert by_chance / (features**2).sum() > 0.9
 
 

@@ -85,9 +85,7 @@ def some_xi(truth, seed=4):
     return start + np.random.default_rng(seed).normal(size=start.shape)
 
 
-@pytest.mark.parametrize(
-    "piece", [OrderedAnnotators(), OrderedAnnotators(False)], ids=["varying", "constant"]
-)
+@pytest.mark.parametrize("piece", [OrderedAnnotators(), OrderedAnnotators(False)], ids=["varying", "constant"])
 class TestTwoLevelsKeepTheAnnotatorContract(AnnotatorContract, ClassAnnotatorContract):
     @pytest.fixture
     def case(self, piece):
@@ -404,9 +402,7 @@ def scores():
         evidence = model.annotators.evidence_at(known.annotators, features, Y)
         prob = model.truth.posterior_at(known.truth, features, evidence)
         found.append((model, known, (prob.cumsum(axis=1) < 0.5).sum(axis=1)))  # the posterior median
-    return SimpleNamespace(
-        x=x, z=z, severity=severity, said=said, features=features, ordered=found[0], plain=found[1]
-    )
+    return SimpleNamespace(x=x, z=z, severity=severity, said=said, features=features, ordered=found[0], plain=found[1])
 
 
 class TestRecovery:

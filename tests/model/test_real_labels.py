@@ -256,9 +256,7 @@ class TestTruth:
         prior = np.einsum("ij,ij->i", new @ R_inverse, new) + np.exp(xi[0])
         predicted = truth.predict(known, new)
         np.testing.assert_allclose(predicted.mean, gain @ dense.surprise, atol=1e-8)
-        np.testing.assert_allclose(
-            predicted.variance, prior - np.einsum("ij,ij->i", gain, cross), rtol=1e-7, atol=1e-9
-        )
+        np.testing.assert_allclose(predicted.variance, prior - np.einsum("ij,ij->i", gain, cross), rtol=1e-7, atol=1e-9)
 
     def test_the_posterior_of_the_items_of_the_fit_is_that_of_the_fit(self, truth):
         """Their labels are in the weights already and must not count twice."""
@@ -283,9 +281,7 @@ class TestTruth:
         assert found.variance[0] == pytest.approx(exact.variance[3], abs=1e-8)
         without = with_row(old, 3, QuadraticEvidence(*np.zeros((3, 1))))
         others = truth.posterior(xi, FEATURES, without).log_marginal
-        assert truth.log_density(known, FEATURES[3:4], fresh)[0] == pytest.approx(
-            exact.log_marginal - others, abs=1e-8
-        )
+        assert truth.log_density(known, FEATURES[3:4], fresh)[0] == pytest.approx(exact.log_marginal - others, abs=1e-8)
 
     def test_twins_keep_their_own_labels(self, truth):
         twice = np.vstack([FEATURES[:5], FEATURES[:5]])
@@ -354,9 +350,7 @@ class TestFit:
 def test_a_bias_of_everybody_is_the_truths_intercept():
     model = Model(BiasedAnnotators(), prepared(LinearTruth(intercept_variance=1e6)))
     shifted = replace(Y, labels=Y.labels + 5)
-    here, there = (
-        fit("lbfgs", model, replace(ITEMS, Y=said))[0] for said in (replace(Y, labels=Y.labels), shifted)
-    )
+    here, there = (fit("lbfgs", model, replace(ITEMS, Y=said))[0] for said in (replace(Y, labels=Y.labels), shifted))
     np.testing.assert_allclose(there.theta, here.theta, atol=0.02)
 
 
@@ -436,9 +430,7 @@ def test_biases_are_integrated_out_exactly(truth):
         found = truth.posterior_at(state, features[[i]], own)
         assert found.mean[0] == pytest.approx(after[0][p + T + i], abs=1e-9)
         assert found.variance[0] == pytest.approx(after[1][p + T + i, p + T + i], abs=1e-9)
-        assert truth.log_density(state, features[[i]], own)[0] == pytest.approx(
-            after[2] - before[2], abs=1e-9
-        )
+        assert truth.log_density(state, features[[i]], own)[0] == pytest.approx(after[2] - before[2], abs=1e-9)
 
 
 def test_of_very_many_annotators_biases_are_taken_as_estimated(monkeypatch):

@@ -14,12 +14,7 @@ def test_get_params_reaches_into_nested_pieces():
     assert params["graph"] == KnnGraph(k=7)
     assert params["graph__k"] == 7
     assert "_precision" not in params
-    assert set(LogisticTruth().get_params(deep=False)) == {
-        "graph",
-        "strength",
-        "variance",
-        "intercept_variance",
-    }
+    assert set(LogisticTruth().get_params(deep=False)) == {"graph", "strength", "variance", "intercept_variance"}
 
 
 def test_set_params_reaches_into_nested_pieces_and_returns_the_piece():

@@ -330,9 +330,7 @@ class TestWholeFit:
 
 
 class TestLeftOut:
-    @pytest.mark.parametrize(
-        ("kind", "n_classes"), [(LogisticTruth, 2), (LogisticTruth, 4), (OrderedTruth, 4)]
-    )
+    @pytest.mark.parametrize(("kind", "n_classes"), [(LogisticTruth, 2), (LogisticTruth, 4), (OrderedTruth, 4)])
     def test_an_item_of_weight_two_is_left_out_with_both_copies(self, kind, n_classes):
         truth = kind(variance=2.0).for_classes(n_classes).prepare(X, FEATURES)
         prob, weight = some_posterior(n_classes).prob, np.where(np.arange(N) % 3, 1.0, 2.0)
@@ -340,9 +338,7 @@ class TestLeftOut:
 
         def fitted(weight):
             def height(xi):
-                value, gradient = truth.expected_log_truth(
-                    xi, FEATURES, CategoricalPosterior(prob, 0, weight)
-                )
+                value, gradient = truth.expected_log_truth(xi, FEATURES, CategoricalPosterior(prob, 0, weight))
                 prior, prior_gradient = truth.log_prior(xi)
                 return value + prior, gradient + prior_gradient
 
@@ -350,8 +346,7 @@ class TestLeftOut:
 
         xi, copies = fitted(weight), np.repeat(np.arange(N), weight.astype(int))
         np.testing.assert_allclose(
-            truth.curvature(xi, FEATURES, q),
-            truth.curvature(xi, FEATURES[copies], CategoricalPosterior(prob[copies])),
+            truth.curvature(xi, FEATURES, q), truth.curvature(xi, FEATURES[copies], CategoricalPosterior(prob[copies]))
         )
         covariance = truth.laplace_covariance(truth.curvature(xi, FEATURES, q))
         found = truth.leave_one_out(xi, FEATURES, q, truth.variances(FEATURES, covariance))
@@ -429,9 +424,7 @@ class TestGold:
         mean, covariance, log_marginal = models.gp(prior, FEATURES, labels, theta)
         np.testing.assert_allclose(found.mean, mean, atol=1e-6)
         np.testing.assert_allclose(found.variance, np.diag(covariance), atol=1e-6)
-        density = len(GOLD_ITEMS) * np.log(
-            np.sqrt(2 * np.pi) * sure
-        )  # which gold, being no label, leaves out
+        density = len(GOLD_ITEMS) * np.log(np.sqrt(2 * np.pi) * sure)  # which gold, being no label, leaves out
         assert found.log_marginal == pytest.approx(log_marginal + density, abs=1e-5)
 
     def test_of_a_real_truth_gold_is_conditioned_on(self):

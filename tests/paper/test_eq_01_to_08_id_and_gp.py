@@ -26,24 +26,16 @@ REAL = RNG.normal(size=(3, 6))  # three truths of model GP
 ANNOTATORS = {
     "gaussian": (GaussianAnnotators(sigma_floor=FLOOR), THETA, models.gaussian(THETA, FLOOR)),
     "one coin": (BernoulliAnnotators(), THETA, models.bernoulli(THETA)),
-    "two coins": (
-        BernoulliAnnotators(two_coin=True),
-        np.column_stack([THETA, BIAS]),
-        models.bernoulli(THETA, BIAS),
-    ),
+    "two coins": (BernoulliAnnotators(two_coin=True), np.column_stack([THETA, BIAS]), models.bernoulli(THETA, BIAS)),
 }
-every_annotator = pytest.mark.parametrize(
-    ("annotators", "theta", "say"), ANNOTATORS.values(), ids=ANNOTATORS.keys()
-)
+every_annotator = pytest.mark.parametrize(("annotators", "theta", "say"), ANNOTATORS.values(), ids=ANNOTATORS.keys())
 
 
 def log_joint(w, annotators, theta, Z):
     """Eqs. (1), (2) from whoknows' pieces: truth's log p(z|x) and the table of evidence, read at Z."""
     certain = CategoricalPosterior(np.eye(2)[Z])
     evidence = annotators.evidence(theta, w.features, w.Y).table
-    return (
-        LogisticTruth().expected_log_truth(COLUMN, w.features, certain)[0] + evidence[range(len(Z)), Z].sum()
-    )
+    return LogisticTruth().expected_log_truth(COLUMN, w.features, certain)[0] + evidence[range(len(Z)), Z].sum()
 
 
 @every_annotator
@@ -70,9 +62,7 @@ def test_eq_02_an_item_without_labels_is_ignored(annotators, theta, say):
     seen = whole.labelled()
     assert seen.Y.n_items == 5
     for ours, theirs in zip(
-        marginal(whole, model, Parameters(theta, COLUMN)),
-        marginal(seen, model, Parameters(theta, COLUMN)),
-        strict=True,
+        marginal(whole, model, Parameters(theta, COLUMN)), marginal(seen, model, Parameters(theta, COLUMN)), strict=True
     ):
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
 

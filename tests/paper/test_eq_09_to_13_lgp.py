@@ -9,15 +9,7 @@ from tests.reference.graphs import laplacian
 from tests.reference.worlds import slope, with_ones, world
 from whoknows.fit.em import m_step
 from whoknows.fit.engines import Serial
-from whoknows.fit.objective import (
-    Model,
-    Parameters,
-    e_step,
-    expected_log_lik,
-    expected_log_truth,
-    log_prior,
-    marginal,
-)
+from whoknows.fit.objective import Model, Parameters, e_step, expected_log_lik, expected_log_truth, log_prior, marginal
 from whoknows.model.annotators import BernoulliAnnotators, GaussianAnnotators
 from whoknows.model.evidence import TableEvidence
 from whoknows.model.graph import AnchorGraph, GaussianGraph, KnnGraph
@@ -150,10 +142,7 @@ def test_eq_13_the_m_step_raises_q(annotators, say):
 
     def q_and_gradient(p):
         prior, prior_theta, prior_xi = log_prior(model, p)
-        (lik, d_theta), (tru, d_xi) = (
-            expected_log_lik(work, model, p.theta),
-            expected_log_truth(work, model, p.xi),
-        )
+        (lik, d_theta), (tru, d_xi) = (expected_log_lik(work, model, p.theta), expected_log_truth(work, model, p.xi))
         return lik + tru + prior, d_theta + prior_theta, d_xi + prior_xi
 
     new = m_step(model, [items], [work[1]], at, Serial())

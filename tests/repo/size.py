@@ -25,18 +25,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "whoknows"
 QUIET = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 ASKING = {"isinstance", "hasattr", "getattr"}
-PIECES = {
-    "truth",
-    "annotators",
-    "map",
-    "graph",
-    "features",
-    "evidence",
-    "posterior",
-    "belief",
-    "state",
-    "piece",
-}
+PIECES = {"truth", "annotators", "map", "graph", "features", "evidence", "posterior", "belief", "state", "piece"}
 
 
 def modules() -> list[Path]:
@@ -179,9 +168,7 @@ def main() -> None:
     fits = fits_of_both_classifiers()
     for name, calls in fits.items():
         checks = calls.counts["check_features"]
-        print(
-            f"{name}().fit: {len(calls.classes)} classes, {len(calls.modules)} modules, {checks} checks of X"
-        )
+        print(f"{name}().fit: {len(calls.classes)} classes, {len(calls.modules)} modules, {checks} checks of X")
         print("   " + ", ".join(sorted(calls.classes)))
     print(f"model + fit + functions that run in both fits: {lines_of_path(fits)} lines")
     with tempfile.TemporaryDirectory() as folder:
@@ -193,10 +180,7 @@ def fits_of_both_classifiers() -> dict[str, Calls]:
     from whoknows import AutoCrowdClassifier, CrowdClassifier
 
     X, y = small_crowd()
-    return {
-        cls.__name__: calls_in(lambda cls=cls: cls().fit(X, y))
-        for cls in (CrowdClassifier, AutoCrowdClassifier)
-    }
+    return {cls.__name__: calls_in(lambda cls=cls: cls().fit(X, y)) for cls in (CrowdClassifier, AutoCrowdClassifier)}
 
 
 def calls_of_whoknows_fit(folder: Path) -> Calls:

@@ -28,9 +28,7 @@ def names_of_modules(text: str) -> set[str]:
     return {
         name
         for name in names
-        if name.partition(".")[0] in BY_LAST_PART
-        and name.rpartition(".")[2] not in ENDS
-        and not name.endswith("_")
+        if name.partition(".")[0] in BY_LAST_PART and name.rpartition(".")[2] not in ENDS and not name.endswith("_")
     }
 
 
@@ -60,19 +58,14 @@ def test_files_of_the_repository_named_in_docs_exist(page):
     rooms = [path.name for path in (ROOT / "src/whoknows").iterdir() if path.is_dir()]
     own = ("src/", "tests/", "benchmarks/", "docs/", "examples/", *(f"{room}/" for room in rooms))
     named = {path for path in FILE.findall(page.read_text("utf-8")) if path.startswith(own)} - TO_BE_WRITTEN
-    wrong = [
-        path for path in named if not any((base / path).is_file() for base in (ROOT, ROOT / "src/whoknows"))
-    ]
+    wrong = [path for path in named if not any((base / path).is_file() for base in (ROOT, ROOT / "src/whoknows"))]
     assert not wrong, f"{page.name} names {', '.join(sorted(wrong))}"
 
 
 def test_the_check_finds_names_that_do_not_exist():
     text = "`fit.solve.vote`, `auto.stacking`, `io.consensus`, `model.posterior_` and `data.csv`"
     assert names_of_modules(text) == {"fit.solve.vote", "auto.stacking", "io.consensus"}
-    assert [name for name in sorted(names_of_modules(text)) if not exists(name)] == [
-        "auto.stacking",
-        "io.consensus",
-    ]
+    assert [name for name in sorted(names_of_modules(text)) if not exists(name)] == ["auto.stacking", "io.consensus"]
 
 
 def test_the_drawing_of_the_rooms_names_modules():

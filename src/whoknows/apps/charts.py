@@ -174,8 +174,7 @@ def histogram(counts: Sequence[Sequence[int]], labels: Sequence[str], names: Seq
 
     totals = [f"{sum(stack):,}".replace(",", "\u202f") if any(stack) else "" for stack in stacks]
     columns = [
-        el("div", *starmap(part, enumerate(stack)), el("b", total))
-        for stack, total in zip(stacks, totals, strict=True)
+        el("div", *starmap(part, enumerate(stack)), el("b", total)) for stack, total in zip(stacks, totals, strict=True)
     ]
     series = [f"{name} {', '.join(map(str, row))}" for name, row in zip(names, counts, strict=True)]
     drawn = el("div", columns, cls="histogram", role="img", aria_label=f"Histogram: {'; '.join(series)}")
@@ -184,12 +183,7 @@ def histogram(counts: Sequence[Sequence[int]], labels: Sequence[str], names: Seq
     return el("div", drawn, ticks(labels), el("p", legend, cls="legend"), cls="chart")
 
 
-def small_map(
-    cells: Sequence[int],
-    values: Sequence[float],
-    grid: tuple[int, int],
-    domain: Sequence[float],
-) -> Html:
+def small_map(cells: Sequence[int], values: Sequence[float], grid: tuple[int, int], domain: Sequence[float]) -> Html:
     """Map of squares coloured by their values, with one path per colour to keep the file small.
 
     Parameters

@@ -210,9 +210,7 @@ class Annotations:
         """
         self._refuse_unknown_annotators("to_matrix")
         if missing is not None and missing in elements(self.labels):
-            raise InputError(
-                f"missing= must not be a label; {missing!r} is one of {show(elements(self.labels))}."
-            )
+            raise InputError(f"missing= must not be a label; {missing!r} is one of {show(elements(self.labels))}.")
         labels, fill = with_room_for_missing(self.labels, missing)
         matrix = np.full(self.shape, fill, dtype=labels.dtype)
         matrix[self.item, self.annotator] = labels[self.label]
@@ -289,9 +287,7 @@ class Annotations:
         bounds = np.linspace(0, self.n_items, min(n_chunks, self.n_items) + 1).astype(int).tolist()
         return (slice(start, stop) for start, stop in pairwise(bounds))
 
-    def recode(
-        self, annotators: Any, labels: Any, *, unknown: Literal["error", "population"] = "error"
-    ) -> Annotations:
+    def recode(self, annotators: Any, labels: Any, *, unknown: Literal["error", "population"] = "error") -> Annotations:
         """Encode the same triples by other vocabularies, such as those of a fitted model.
 
         Parameters
@@ -311,9 +307,7 @@ class Annotations:
         label = Factor(self.label, elements(self.labels))
         label_codes = look_up(label, classes, "label", "Drop or rename such labels.")
         order = np.lexsort((annotator_codes, self.item))
-        recoded = replace(
-            self, annotator=annotator_codes, label=label_codes, annotators=people, labels=classes
-        )
+        recoded = replace(self, annotator=annotator_codes, label=label_codes, annotators=people, labels=classes)
         return recoded._take(order, self.item, self.items)
 
     def updated_with(self, new: Annotations) -> Annotations:
@@ -326,9 +320,7 @@ class Annotations:
         labels = _both(self.labels, new.labels)
         old, new = self.recode(annotators, labels), new.recode(annotators, labels)
         columns = ("item", "annotator", "label", "counts")
-        item, annotator, label, counts = (
-            np.concatenate([getattr(old, name), getattr(new, name)]) for name in columns
-        )
+        item, annotator, label, counts = (np.concatenate([getattr(old, name), getattr(new, name)]) for name in columns)
         pair = item.astype(np.int64) * len(annotators) + annotator
         last = len(pair) - 1 - np.unique(pair[::-1], return_index=True)[1]
         confidence = None if old.confidence is None and new.confidence is None else counts[last]

@@ -13,16 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whoknows.data.errors import Advice, InputError
-from whoknows.data.vocabulary import (
-    Codes,
-    Factor,
-    Ids,
-    as_column,
-    elements,
-    factorize,
-    make_vocabulary,
-    show,
-)
+from whoknows.data.vocabulary import Codes, Factor, Ids, as_column, elements, factorize, make_vocabulary, show
 
 ALIASES = {
     "item": ("task", "example", "id", "item_id", "task_id", "example_id"),
@@ -68,9 +59,7 @@ def match_columns(present: Sequence[Any], given: Mapping[str, str]) -> dict[str,
         if role not in (*ALIASES, CONFIDENCE):
             raise InputError(f"columns= expects the keys {show((*ALIASES, CONFIDENCE))}; got {role!r}.")
         if name not in present:
-            raise InputError(
-                f"columns= names {name!r} for the {role}, but the table has {show(present, 20)}."
-            )
+            raise InputError(f"columns= names {name!r} for the {role}, but the table has {show(present, 20)}.")
     free = [name for name in present if name not in given.values()]
     return {role: given[role] if role in given else _match(role, free, present) for role in ALIASES}
 
@@ -228,9 +217,7 @@ def _library(backend: str | None) -> ModuleType:
             return import_module(name)
     if backend:
         raise ImportError(f"to_frame(backend={backend!r}) needs {backend}. Run: pip install {backend}")
-    raise ImportError(
-        "to_frame() needs pandas, polars or pyarrow; none is installed. Run: pip install pandas"
-    )
+    raise ImportError("to_frame() needs pandas, polars or pyarrow; none is installed. Run: pip install pandas")
 
 
 def _polars_series(polars: ModuleType, name: str, ids: Ids) -> Any:
@@ -255,9 +242,7 @@ def _open(frame: Any) -> Any:
     import narwhals.stable.v2 as nw
 
     if hasattr(frame, "collect") and hasattr(frame, "lazy"):
-        raise TypeError(
-            f"Expected a dataframe in memory, got a {type(frame).__name__}. Call .collect() first."
-        )
+        raise TypeError(f"Expected a dataframe in memory, got a {type(frame).__name__}. Call .collect() first.")
     try:
         return nw.from_native(frame, eager_only=True)
     except TypeError:

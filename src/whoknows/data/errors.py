@@ -46,9 +46,7 @@ class Message(str):
     def reworded(self, wordings: Mapping[str, str]) -> str:
         """Return the text with every advice replaced by its wording in a table, if it is there."""
         return "".join(
-            wordings[part.name].format(**part.values)
-            if isinstance(part, Advice) and part.name in wordings
-            else part
+            wordings[part.name].format(**part.values) if isinstance(part, Advice) and part.name in wordings else part
             for part in self.parts
         )
 

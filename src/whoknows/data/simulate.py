@@ -24,9 +24,7 @@ Codes = NDArray[np.intp]
 Kind = Literal["uniform", "prior", "constant"]
 
 
-def cluster_experts(
-    X: Any, z: Any, n_annotators: int = 5, error: float = 0.35, random_state: Any = 0
-) -> Labels:
+def cluster_experts(X: Any, z: Any, n_annotators: int = 5, error: float = 0.35, random_state: Any = 0) -> Labels:
     """Simulate the labelers of Sec. 4.1 of the paper: each is an expert on one cluster of items.
 
     K-means puts the items into as many clusters as there are annotators. Annotator t makes no errors in
@@ -63,9 +61,7 @@ def cluster_experts(
         )
     rng = _stream("", random_state)
     seed = int(rng.integers(2**31 - 1))
-    cluster = KMeans(n_annotators, n_init=10, random_state=seed).fit_predict(
-        StandardScaler().fit_transform(X)
-    )
+    cluster = KMeans(n_annotators, n_init=10, random_state=seed).fit_predict(StandardScaler().fit_transform(X))
     elsewhere = cluster[:, None] != np.arange(n_annotators)
     wrong = elsewhere & (rng.random(elsewhere.shape) < error)
     return _with_errors(classes, codes, wrong, rng)
@@ -360,9 +356,7 @@ def _shares(seen: Any, n_annotators: int) -> Floats:
     """Return one share per annotator, from one for all or one for each."""
     shares = _one_each(np.atleast_1d(seen), "seen=")
     if len(shares) not in (1, n_annotators):
-        raise InputError(
-            f"seen= must be one share, or one for each of {n_annotators} annotators; got {len(shares)}."
-        )
+        raise InputError(f"seen= must be one share, or one for each of {n_annotators} annotators; got {len(shares)}.")
     _refuse_unless_share(shares, "seen=")
     return np.broadcast_to(shares, n_annotators)
 
@@ -389,8 +383,7 @@ def _stream(kind: str, random_state: Any) -> np.random.Generator:
         return np.random.default_rng()
     if not isinstance(random_state, (int, np.integer)) or random_state < 0:
         raise InputError(
-            f"random_state must be an integer of 0 or more, a Generator, a RandomState or None; got "
-            f"{random_state!r}."
+            f"random_state must be an integer of 0 or more, a Generator, a RandomState or None; got {random_state!r}."
         )
     return np.random.default_rng([int(random_state), *kind.encode()])
 

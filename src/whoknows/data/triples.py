@@ -30,10 +30,7 @@ DUPLICATES = ("error", "first", "last", "majority")
 
 
 def triples(
-    columns: tuple[Factor, Factor, Factor],
-    vocabularies: tuple[Any, Any, Any],
-    duplicates: str,
-    confidence: Any = None,
+    columns: tuple[Factor, Factor, Factor], vocabularies: tuple[Any, Any, Any], duplicates: str, confidence: Any = None
 ) -> tuple[Codes, Codes, Codes, Ids, Ids, Ids, Array | None]:
     """Encode item, annotator and label columns, drop rows without a label, sort by (item, annotator).
 
@@ -88,8 +85,7 @@ def _confidence_of_labels(confidence: Any, columns: Sequence[Factor]) -> Array |
         raise InputError(f"Expected confidence to be numbers: {error}. {CONFIDENCE_ADVICE}") from None
     if floats.shape != label.codes.shape:
         raise InputError(
-            f"Expected a confidence for each of the {len(label.codes)} labels, got an array of shape "
-            f"{floats.shape}."
+            f"Expected a confidence for each of the {len(label.codes)} labels, got an array of shape {floats.shape}."
         )
     bad = np.flatnonzero((label.codes >= 0) & ~(np.isfinite(floats) & (floats >= 0)))
     if bad.size:
@@ -121,12 +117,9 @@ def _labelled_rows(item: Factor, annotator: Factor, label: Factor) -> list[Facto
     keep = label.codes >= 0
     if not keep.all():
         first = int(np.argmin(keep))
-        who, what = (
-            show([None if c.codes[first] < 0 else c.values[c.codes[first]]]) for c in (annotator, item)
-        )
+        who, what = (show([None if c.codes[first] < 0 else c.values[c.codes[first]]]) for c in (annotator, item))
         warnings.warn(
-            f"Dropped {np.sum(~keep)} of {len(keep)} rows without a label "
-            f"(first: item {what}, annotator {who}).",
+            f"Dropped {np.sum(~keep)} of {len(keep)} rows without a label (first: item {what}, annotator {who}).",
             stacklevel=4,
         )
     for column, role in ((item, "item"), (annotator, "annotator")):
@@ -139,9 +132,7 @@ def _labelled_rows(item: Factor, annotator: Factor, label: Factor) -> list[Facto
     return [Factor(column.codes[keep], column.values) for column in (item, annotator, label)]
 
 
-def _one_label_per_pair(
-    codes: Sequence[Codes], vocabularies: Sequence[Ids], duplicates: str
-) -> NDArray[np.intp]:
+def _one_label_per_pair(codes: Sequence[Codes], vocabularies: Sequence[Ids], duplicates: str) -> NDArray[np.intp]:
     """Return the rows to keep, sorted by (item, annotator), one per pair."""
     item, annotator, label = codes
     pair = item.astype(np.int64) * len(vocabularies[1]) + annotator
@@ -164,9 +155,7 @@ def _duplicate_error(
 ) -> InputError:
     """Return the error for the first annotator who labelled an item more than once."""
     rows = np.flatnonzero(pair == pair[repeats.min()])
-    item, annotator, label = (
-        elements(ids[code[rows]]) for ids, code in zip(vocabularies, codes, strict=True)
-    )
+    item, annotator, label = (elements(ids[code[rows]]) for ids, code in zip(vocabularies, codes, strict=True))
     times = "twice" if len(rows) == 2 else f"{len(rows)} times"
     others = len(np.unique(pair[repeats])) - 1
     also = f" Further such pairs: {others}." if others else ""

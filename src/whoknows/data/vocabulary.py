@@ -117,9 +117,7 @@ def row_numbers(rows: Any, n_items: int) -> NDArray[np.intp]:
 def as_column(values: Any, role: str) -> Ids:
     """Return values as a 1-d array of numbers, or of Python objects exactly as they were given."""
     if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(
-            f"Expected plain values for {role}, got a masked array. Pass values.filled(...) instead."
-        )
+        raise TypeError(f"Expected plain values for {role}, got a masked array. Pass values.filled(...) instead.")
     if isinstance(values, (str, bytes, set, frozenset, dict)) or not hasattr(values, "__iter__"):
         raise TypeError(f"Expected a list or array for {role}, got {type(values).__name__}. Pass a list.")
     if not isinstance(values, np.ndarray):

@@ -141,9 +141,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         """
         X = self._checked(X)
         if return_interval:
-            return self._interval(
-                partial(intervals.prob_interval, level=level), X, self._truth_weights, level
-            )
+            return self._interval(partial(intervals.prob_interval, level=level), X, self._truth_weights, level)
         return self._average(FittedPair.prob, X, self._truth_weights)
 
     def predict_log_proba(self, X: Features) -> Array:
@@ -221,9 +219,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         check_is_fitted(self)
         X = None if X is None else self._checked(X)
         answers = [
-            intervals.average_expertise(
-                pair, pair.typical if X is None else pair.prepared.items(X).on_host, level
-            )
+            intervals.average_expertise(pair, pair.typical if X is None else pair.prepared.items(X).on_host, level)
             for pair in self.pairs_
         ]
         n_labels = self._training_data.annotations.labels_per_annotator

@@ -29,11 +29,7 @@ from whoknows.estimators.inputs.raw_rows import RawRows
 from whoknows.estimators.inputs.requirements import is_classifier
 from whoknows.estimators.inputs.training_data import TrainingData, check_labels, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing
-from whoknows.estimators.prepared_model import (
-    PreparedModel,
-    is_still_valid,
-    prepare_classifier,
-)
+from whoknows.estimators.prepared_model import PreparedModel, is_still_valid, prepare_classifier
 from whoknows.estimators.with_classifier import fit_with_classifier, fitted_classifier
 from whoknows.fit.engines import Engine, opened
 from whoknows.fit.monitor import Callback
@@ -214,9 +210,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         with opened(self.engine) as engine:
             return self._fit(X, data, engine, callback, prepared=prepared, before=before)
 
-    def _fit(
-        self, X: Array, data: TrainingData, engine: Engine, callback: Callback | None, **start: Any
-    ) -> Self:
+    def _fit(self, X: Array, data: TrainingData, engine: Engine, callback: Callback | None, **start: Any) -> Self:
         """Fit to validated input; ``start`` as in `_fit_pair`."""
         data = data.without_zero_weights()
         pair = self._fit_pair(X, data, engine, callback, **start)

@@ -81,9 +81,7 @@ class FittedPair:
         """log p(labels | x) of each item, truth and annotators integrated out: (n_items,)."""
         if self.prepared.units is not None:
             return self._log_density(items)
-        log_labels = self.prepared.model.annotators.predictive(
-            self.solution.annotators, items.X_annotators, items.Y
-        )
+        log_labels = self.prepared.model.annotators.predictive(self.solution.annotators, items.X_annotators, items.Y)
         log_joint = self.log_prob(items) + to_numpy(log_labels.table)
         return np.asarray(np.logaddexp.reduce(log_joint, axis=1))
 
@@ -120,16 +118,12 @@ class FittedPair:
     def log_each_label(self, items: Items) -> Array:
         """log p(label | x, z) of each label by itself: (n_labels, n_classes)."""
         X_annotators = items.X_annotators[rows_like(items.Y.item.astype(np.intp), items.X_annotators)]
-        each = self.prepared.model.annotators.predictive(
-            self.solution.annotators, X_annotators, items.Y.one_by_one()
-        )
+        each = self.prepared.model.annotators.predictive(self.solution.annotators, X_annotators, items.Y.one_by_one())
         return to_numpy(each.table)
 
     def expertise(self, items: Items, rows: Rows) -> Array:
         """Probability that each annotator is right; ``rows`` of θ, −1 for one not seen in training."""
-        right = self.prepared.model.annotators.expertise(
-            self.solution.annotators, items.X_annotators, self.prob(items)
-        )
+        right = self.prepared.model.annotators.expertise(self.solution.annotators, items.X_annotators, self.prob(items))
         return to_numpy(right[:, rows])
 
     def confusion(self, row: int) -> Array:

@@ -43,13 +43,7 @@ def prob_interval(pair: FittedPair, items: Items, level: float) -> Interval:
 
 
 def class_interval(
-    truth: Any,
-    xi: Array,
-    spread: Covariances,
-    X: Array,
-    prob: Array,
-    level: float,
-    of_features: Array | float = 0.0,
+    truth: Any, xi: Array, spread: Covariances, X: Array, prob: Array, level: float, of_features: Array | float = 0.0
 ) -> Interval:
     """p(z | x) with limits: three (n_items, n_classes).
 
@@ -113,9 +107,7 @@ def average_expertise(pair: FittedPair, items: Items, level: float) -> Interval:
     return _around(value, expit(centre - reach * sd), expit(centre + reach * sd))
 
 
-def sigma_points(
-    probability: Callable[[Array], Array], mean: Array, covariance: Array
-) -> tuple[Array, Array]:
+def sigma_points(probability: Callable[[Array], Array], mean: Array, covariance: Array) -> tuple[Array, Array]:
     """Return log-odds of a probability that depends on θ ~ N(mean, covariance), and their standard deviation.
 
     ``probability`` takes points (n_points, n_columns) and returns (…, n_points). It is evaluated one standard

@@ -149,9 +149,7 @@ def _prepare(
         else:
             preprocessing = fit_preprocessing(settings, X, directions)
     lazy = preprocessing.features.places_new
-    features = (
-        TransformedRows(X, preprocessing.truth_features) if lazy else preprocessing.truth_features(X[:])
-    )
+    features = TransformedRows(X, preprocessing.truth_features) if lazy else preprocessing.truth_features(X[:])
     truth = model.truth.prepare(TransformedRows(X, preprocessing.scaled), features, preprocessing.seed)
     return PreparedModel(preprocessing, replace(model, truth=truth))
 

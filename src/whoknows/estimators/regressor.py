@@ -13,14 +13,7 @@ from sklearn.metrics import r2_score
 
 from whoknows._array import Array
 from whoknows.data.errors import InputError
-from whoknows.estimators.base import (
-    CrowdEstimator,
-    Features,
-    Labels,
-    Unknown,
-    frame_of_items,
-    is_truth_vector,
-)
+from whoknows.estimators.base import CrowdEstimator, Features, Labels, Unknown, frame_of_items, is_truth_vector
 from whoknows.estimators.fitted_pair import attributes_of, consensus, fit_pair, typical_rows
 from whoknows.estimators.inputs.training_data import TrainingData, check_numbers, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing

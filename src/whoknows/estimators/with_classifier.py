@@ -56,9 +56,7 @@ def fit_with_classifier(
     rows = np.flatnonzero(data.informed)
     keys = row_keys(X[rows])
     if len(np.unique(keys)) < 2:
-        raise InputError(
-            "A classifier as truth needs labels of two different items or more, to hold some out."
-        )
+        raise InputError("A classifier as truth needs labels of two different items or more, to hold some out.")
     order = np.argsort(keys, kind="stable")  # the fit does not depend on the order of the rows
     items = prepared.items(X[rows[order]], data[rows[order]])
     settings = replace(settings, tol=max(settings.tol, ROUGH))

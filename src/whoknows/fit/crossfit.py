@@ -64,9 +64,7 @@ def _paired(*parts: Sequence[Any]) -> list[tuple[Any, ...]]:
     return list(zip(*parts, strict=True))
 
 
-def _expectation(
-    work: tuple[Items, Posterior, Array], model: Any, parameters: Parameters
-) -> CategoricalPosterior:
+def _expectation(work: tuple[Items, Posterior, Array], model: Any, parameters: Parameters) -> CategoricalPosterior:
     """E-step of one chunk with leave-one-out p(z | x), averaged with the previous posterior.
 
     A full step would let items that depend on each other oscillate. The log marginal is that of the full

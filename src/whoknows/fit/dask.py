@@ -134,10 +134,7 @@ class DaskEngine:
         import dask
 
         self._check_open()
-        with (
-            dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}),
-            self._clear_errors(),
-        ):
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}), self._clear_errors():
             try:
                 yield
             except ConnectionError:  # has a clear message already
@@ -213,16 +210,13 @@ class DaskEngine:
 
     def _gather(self, futures: list[Any]) -> list[Any]:
         with self._clear_errors():
-            found = self.client.sync(
-                partial(self.client.gather, asynchronous=True), futures, callback_timeout=TRANSFER
-            )
+            found = self.client.sync(partial(self.client.gather, asynchronous=True), futures, callback_timeout=TRANSFER)
         return list(found)
 
     def _check_open(self) -> None:
         if self.client.status != "running":
             raise ConnectionError(
-                f"The Dask client is {self.client.status}. Pass one that is connected, or the address of its "
-                "scheduler."
+                f"The Dask client is {self.client.status}. Pass one that is connected, or the address of its scheduler."
             )
 
     def _check_workers(self) -> None:
@@ -350,7 +344,5 @@ def _distributed() -> Any:
     try:
         import distributed
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "An engine on a cluster needs Dask. Run: pip install 'whoknows[dask]'"
-        ) from None
+        raise ModuleNotFoundError("An engine on a cluster needs Dask. Run: pip install 'whoknows[dask]'") from None
     return distributed

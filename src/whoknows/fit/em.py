@@ -12,22 +12,13 @@ from whoknows.fit.engines import Engine
 from whoknows.fit.items import Items
 from whoknows.fit.lbfgs import maximize
 from whoknows.fit.monitor import Monitor
-from whoknows.fit.objective import (
-    Model,
-    Parameters,
-    e_step,
-    expected_log_lik_of_theta,
-    expected_log_truth,
-    log_prior,
-)
+from whoknows.fit.objective import Model, Parameters, e_step, expected_log_lik_of_theta, expected_log_truth, log_prior
 from whoknows.model.posterior import Posterior
 
 INNER_ITERATIONS = 20  # of L-BFGS per M-step; a partial M-step still increases the bound
 
 
-def fit_em(
-    model: Model, chunks: Sequence[Items], start: Parameters, monitor: Monitor, engine: Engine
-) -> Parameters:
+def fit_em(model: Model, chunks: Sequence[Items], start: Parameters, monitor: Monitor, engine: Engine) -> Parameters:
     """Maximise log p(Y_L | X; θ, ξ) + log priors by EM, from ``start``."""
     parameters = start
     while True:

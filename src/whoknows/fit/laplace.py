@@ -47,11 +47,7 @@ class Covariances:
 
 
 def laplace_covariances(
-    model: Model,
-    chunks: Sequence[Items],
-    parameters: Parameters,
-    population: Population | None,
-    engine: Engine,
+    model: Model, chunks: Sequence[Items], parameters: Parameters, population: Population | None, engine: Engine
 ) -> Covariances:
     """Return the covariances of the parameters at the end of a fit.
 
@@ -64,9 +60,7 @@ def laplace_covariances(
         annotators.population = population
     return Covariances(
         np.linalg.inv(of_truth + truth.precision) if supports(truth, IntervalTruth) else None,
-        _with_population(
-            of_annotators, *_prior_precisions(annotators, parameters.theta, of_annotators.shape[1])
-        ),
+        _with_population(of_annotators, *_prior_precisions(annotators, parameters.theta, of_annotators.shape[1])),
     )
 
 
@@ -90,9 +84,7 @@ def _truth_information(X: Array, truth: Any, xi: Array, posterior: Posterior, co
     return np.stack([X.T @ (X * (counts * r**2)[:, None]) for r in residual.T])
 
 
-def _annotator_information(
-    items: Items, model: Model, theta: Array, posterior: Posterior, counts: Array
-) -> Array:
+def _annotator_information(items: Items, model: Model, theta: Array, posterior: Posterior, counts: Array) -> Array:
     Y, n_columns = items.Y, _n_columns(model.annotators, theta)
     total = np.zeros((Y.n_annotators, n_columns, n_columns))
     order = Y.by_annotator.order
@@ -125,9 +117,7 @@ def _label_gradients(items: Items, model: Model, theta: Array, posterior: Poster
     return model.annotators.expected_log_lik(rows, items.X_annotators, alone, posterior)[1][:-1]
 
 
-def _prior_precisions(
-    annotators: Any, theta: Array, n_columns: int | None = None
-) -> tuple[Array, Array, Array]:
+def _prior_precisions(annotators: Any, theta: Array, n_columns: int | None = None) -> tuple[Array, Array, Array]:
     """Curvature of log p(θ) by column: of an annotator's row, between it and the population, of the latter.
 
     log p(θ) is quadratic and the same for all annotators, so one step in one row is enough.

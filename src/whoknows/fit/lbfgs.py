@@ -43,9 +43,7 @@ def maximize(
     return np.asarray(found.x).reshape(start.shape)
 
 
-def fit_lbfgs(
-    model: Model, chunks: Sequence[Items], start: Parameters, monitor: Monitor, engine: Engine
-) -> Parameters:
+def fit_lbfgs(model: Model, chunks: Sequence[Items], start: Parameters, monitor: Monitor, engine: Engine) -> Parameters:
     """Maximise log p(Y_L | X; θ, ξ) + log priors in θ and ξ together, with the paper's last gradients.
 
     By Fisher's identity they equal EM's gradients at the current posterior, so the functions are the same.

@@ -78,9 +78,7 @@ def expected_log_lik(work: tuple[Items, Posterior], model: Model, theta: Array) 
     return model.annotators.expected_log_lik(theta, items.X_annotators, items.Y, posterior)
 
 
-def expected_log_lik_of_theta(
-    work: tuple[Items, Posterior], model: Model
-) -> Callable[[Array], tuple[float, Array]]:
+def expected_log_lik_of_theta(work: tuple[Items, Posterior], model: Model) -> Callable[[Array], tuple[float, Array]]:
     """Return `expected_log_lik` as a function of θ alone, with everything else precomputed if possible."""
     items, posterior = work
     annotators: Any = model.annotators

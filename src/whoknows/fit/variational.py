@@ -100,9 +100,7 @@ def _initial(
     return engine.sum(_start, work, model, crowd.belief(), model.truth.prior_belief()), crowd
 
 
-def _iterate(
-    sums: Sums, crowd: CrowdBelief, model: Any, chunks: Sequence[Items], engine: Engine
-) -> _Iteration:
+def _iterate(sums: Sums, crowd: CrowdBelief, model: Any, chunks: Sequence[Items], engine: Engine) -> _Iteration:
     crowd, xi = crowd.update(*sums[:2]), model.truth.update(*sums[2:])
     local, *after = engine.sum(expectation, chunks, model, crowd.belief(), xi)
     return _Iteration(crowd, xi, local - crowd.divergence() - model.truth.divergence(xi), tuple(after))

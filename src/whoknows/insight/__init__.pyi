@@ -1,17 +1,5 @@
-from .coefficients import (
-    Agreement,
-    agreement,
-    cohen_kappa,
-    fleiss_kappa,
-    krippendorff_alpha,
-    percent_agreement,
-)
-from .model_selection import (
-    AnnotationFolds,
-    ItemFolds,
-    label_log_lik,
-    label_log_lik_given_others,
-)
+from .coefficients import Agreement, agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha, percent_agreement
+from .model_selection import AnnotationFolds, ItemFolds, label_log_lik, label_log_lik_given_others
 from .pairwise import CopyingSuspects, PairwiseAgreement, copying_suspects, pairwise_agreement
 
 __all__ = [

@@ -355,8 +355,7 @@ class Agreement:
         many = len(order) > 2 * _SHOWN
         shown = np.concatenate([order[:_SHOWN], order[-_SHOWN:]]) if many else order
         texts = [
-            f"kappa {pairs.kappa[j]:5.2f}, agree on {pairs.agreement[j]:.2f} of {pairs.n_items[j]} items"
-            for j in shown
+            f"kappa {pairs.kappa[j]:5.2f}, agree on {pairs.agreement[j]:.2f} of {pairs.n_items[j]} items" for j in shown
         ]
         lines = _aligned(pair_names(pairs.first[shown], pairs.second[shown]), texts)
         yield from [*lines[:_SHOWN], "  …", *lines[_SHOWN:]] if many else lines

@@ -14,12 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
-from whoknows.estimators.baselines import (
-    DawidSkene,
-    MajorityVoteClassifier,
-    SingleAnnotatorClassifier,
-    ml_original,
-)
+from whoknows.estimators.baselines import DawidSkene, MajorityVoteClassifier, SingleAnnotatorClassifier, ml_original
 from whoknows.estimators.baselines.two_step import majority, votes
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.fit.monitor import DidNotConverge
@@ -119,13 +114,7 @@ def _difference(accuracy: HeldOutAccuracy, method: int) -> str:
 
 
 def compare(
-    model: Any,
-    X: Any,
-    y: Annotations,
-    *,
-    folds: int = 3,
-    random_state: int = 0,
-    progress: Progress | None = None,
+    model: Any, X: Any, y: Annotations, *, folds: int = 3, random_state: int = 0, progress: Progress | None = None
 ) -> Comparison:
     """Compare a model with simpler methods by cross-validation on the labels; no truth is needed.
 

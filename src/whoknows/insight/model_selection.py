@@ -154,8 +154,7 @@ class AnnotationFolds(_Folds):
         check_consistent_length(X, annotations)
         if groups is not None:
             raise InputError(
-                "AnnotationFolds has every item in training, so it cannot hold out groups of items. Use "
-                "ItemFolds."
+                "AnnotationFolds has every item in training, so it cannot hold out groups of items. Use ItemFolds."
             )
         self._check_enough(annotations.n_annotations, "labels")
         _check_labels_survive()
@@ -194,9 +193,7 @@ def _check_labels_survive() -> None:
     first_label = _rows_of_labels(np.array([True, False]), np.arange(1))
     rows = pickle.loads(pickle.dumps(first_label))  # as on the way to another process
     y = Annotations.from_matrix([[0, 1]])
-    n_labels = cross_val_score(
-        FunctionTransformer(), np.zeros((1, 1)), y, cv=[(rows, rows)], scoring=_count_labels
-    )
+    n_labels = cross_val_score(FunctionTransformer(), np.zeros((1, 1)), y, cv=[(rows, rows)], scoring=_count_labels)
     if n_labels[0] != 1:
         raise RuntimeError(
             f"AnnotationFolds does not work with scikit-learn {sklearn.__version__} and numpy "

@@ -130,9 +130,7 @@ class AnnotatorPairs:
         common = sp.triu(self._product(1.0, 1.0, annotations.item), k=1).tocsr().sorted_indices().tocoo()
         self.n_items, (self.first, self.second) = common.data, common.coords
 
-    def sum(
-        self, left: Array | float = 1.0, right: Array | float = 1.0, *, same_label: bool = False
-    ) -> Array:
+    def sum(self, left: Array | float = 1.0, right: Array | float = 1.0, *, same_label: bool = False) -> Array:
         """Σ of left · right over the common items of each pair, or those on which it agrees: (n_pairs,).
 
         ``left`` and ``right`` are (n_annotations,), of the pair's first and second annotator.
@@ -149,9 +147,7 @@ class AnnotatorPairs:
         values = np.broadcast_to(values, group.shape)
         nonzero = values != 0
         shape = self.annotations.n_annotators, int(group.max(initial=-1)) + 1
-        return sp.csr_array(
-            (values[nonzero], (self.annotations.annotator[nonzero], group[nonzero])), shape=shape
-        )
+        return sp.csr_array((values[nonzero], (self.annotations.annotator[nonzero], group[nonzero])), shape=shape)
 
 
 def item_label_counts(annotations: Annotations) -> tuple[NDArray[np.int64], Array, NDArray[Any]]:
@@ -242,9 +238,7 @@ class CopyingSuspects(_PairTable):
         return "\n".join([*lines, self.caveat])
 
 
-def copying_suspects(
-    annotations: Annotations, posterior: Any, expertise: Any, level: float = 0.01
-) -> CopyingSuspects:
+def copying_suspects(annotations: Annotations, posterior: Any, expertise: Any, level: float = 0.01) -> CopyingSuspects:
     """Find pairs of annotators that agree more than a model expects: one may have copied from the other.
 
     If s and t are correct on item i with probabilities a_s and a_t, make independent errors and spread these
@@ -343,9 +337,7 @@ def _label_expertise(annotations: Annotations, expertise: Any) -> Array:
 def _probabilities_at(cells: Any, table: Any, name: str, shape: tuple[int, ...], columns: str) -> Array:
     """Cells of a table; raise unless it has this shape and they lie between 0 and 1, up to rounding."""
     if np.shape(table) != shape:
-        raise InputError(
-            f"Expected {name} of shape {shape}, one row per item and {columns}; got {np.shape(table)}."
-        )
+        raise InputError(f"Expected {name} of shape {shape}, one row per item and {columns}; got {np.shape(table)}.")
     values = np.asarray(table, dtype=float)[cells]
     wrong = values[~((values >= -1e-9) & (values <= 1 + 1e-9))]
     if wrong.size:

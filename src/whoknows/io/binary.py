@@ -49,9 +49,7 @@ def read_npy(data: bytes, path: Path, name: str = "the array") -> NDArray[Any]:
             raise ValueError(f"version {version} of the format")
         shape, _, dtype = _HEADERS[version](source)
         if dtype.hasobject:
-            raise FileError(
-                path, f"holds {name} as Python objects, which are not loaded. Save it as numbers or text."
-            )
+            raise FileError(path, f"holds {name} as Python objects, which are not loaded. Save it as numbers or text.")
         n_values: int = math.prod(shape)
         if dtype.itemsize == 0 and n_values:  # any number of them fits into no bytes at all
             raise ValueError(f"{n_values:,} values of {dtype}, which have no bytes")
@@ -70,9 +68,7 @@ def read_npz(data: bytes, path: Path) -> dict[str, NDArray[Any]]:
     """Read the arrays of a .npz file by name."""
     limit = allowed_size(len(data))
     members = unzip(data, path, limit, lambda name: name.endswith(".npy"))
-    found = {
-        name.removesuffix(".npy"): read_npy(member, path, repr(name)) for name, member in members.items()
-    }
+    found = {name.removesuffix(".npy"): read_npy(member, path, repr(name)) for name, member in members.items()}
     refuse_expansion(CELL * sum(array.size for array in found.values()), limit, path)  # as float64
     return found
 

@@ -363,9 +363,7 @@ class Record(dict[str, Any]):
         return kind() if value is None else value
 
     def _unexpected(self, expected: str, value: Any, what: str) -> FileError:
-        return FileError(
-            self.path, f"expected {what} of record {self.number} to be {expected}, got {kind_of(value)}."
-        )
+        return FileError(self.path, f"expected {what} of record {self.number} to be {expected}, got {kind_of(value)}.")
 
 
 def kind_of(value: Any) -> str:
@@ -390,9 +388,7 @@ def _parse(text: str, path: Path, line: int | None = None) -> Any:
         return json.loads(text, object_pairs_hook=_object)
     except _RepeatedKey as error:
         where = "" if line is None else f" in line {line}"
-        raise FileError(
-            path, f"has the key {error.args[0]!r} twice in one object{where}. Keep one."
-        ) from None
+        raise FileError(path, f"has the key {error.args[0]!r} twice in one object{where}. Keep one.") from None
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
         raise FileError(

@@ -81,10 +81,7 @@ class Dataset:
         labelled = self.annotations.labelled
         drawn = [
             rows if len(rows) <= most else rng.choice(rows, most, replace=False)
-            for rows, most in (
-                (np.flatnonzero(labelled), n_labelled),
-                (np.flatnonzero(~labelled), n_unlabelled),
-            )
+            for rows, most in ((np.flatnonzero(labelled), n_labelled), (np.flatnonzero(~labelled), n_unlabelled))
         ]
         rows = np.sort(np.concatenate(drawn))
         features = self.features.take(rows)
@@ -134,9 +131,7 @@ def join(labels: LabelFile | Annotations, features: Any, *, allow_missing: bool 
     return Dataset(annotations, features, tuple(notes), lost)
 
 
-def _lost_labels(
-    Y: Annotations, rows: Rows, features: Features, allow_missing: bool
-) -> tuple[float, list[str]]:
+def _lost_labels(Y: Annotations, rows: Rows, features: Features, allow_missing: bool) -> tuple[float, list[str]]:
     """Return the share of labelled items without features, with a note; an error if they are not allowed."""
     labelled = Y.labelled
     lost = Y.items[labelled & (rows < 0)].tolist()

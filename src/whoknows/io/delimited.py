@@ -24,9 +24,7 @@ MAX_COLUMNS = 100_000
 _WHOLE = re.compile(r" *(0|-?[1-9]\d{0,17})(?:\.0+)? *", re.ASCII)  # fits 64 bits; 007 is text
 _REAL = re.compile(r" *[+-]?(?:(?:0|[1-9]\d{0,15})(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})? *", re.ASCII)
 _COMMA = re.compile(r" *[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+ *", re.ASCII)  # 2,5 or 1.234,5
-_DATE = re.compile(
-    r"(\d{4}-\d\d-\d\d|\d{4}/\d\d?/\d\d?|\d\d?([./-])\d\d?\2\d{4})([ T]\d\d?:\d\d\S*)?$", re.ASCII
-)
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d|\d{4}/\d\d?/\d\d?|\d\d?([./-])\d\d?\2\d{4})([ T]\d\d?:\d\d\S*)?$", re.ASCII)
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _MISSING = {"", "nan", "na", "n/a", "<na>", "null", "none"}
 _BLOCK = 8192  # rows
@@ -91,9 +89,7 @@ def _ragged(text: str, delimiter: str, path: Path) -> FileError:
         row = next(row for row in reader if row and not _fitted(row, header))
     cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
     return FileError(
-        path,
-        f"has {cells} in the row that ends at line {reader.line_num}; expected {len(header)}."
-        f"{later_header(text)}",
+        path, f"has {cells} in the row that ends at line {reader.line_num}; expected {len(header)}.{later_header(text)}"
     )
 
 
@@ -114,9 +110,7 @@ def read_columns(text: str, path: Path) -> tuple[dict[str, Factor], list[str]]:
     """
     delimiter, header = read_header(text, path)
     columns = factorize_cells(text, delimiter, range(len(header)), path)
-    kept = [
-        (header[place], column) for place, column in columns.items() if header[place] or not is_blank(column)
-    ]
+    kept = [(header[place], column) for place, column in columns.items() if header[place] or not is_blank(column)]
     if sum(not name for name, _ in kept) > 1:
         raise FileError(
             path, f"has several columns without a name. Give them names in the first row.{later_header(text)}"
@@ -247,9 +241,7 @@ def has_comma(value: Any) -> bool:
 
 def is_date(value: Any) -> bool:
     """Whether a value is a date or a time, or text that holds one, such as 2021-03-04 or 4.3.2021 12:30."""
-    return isinstance(value, date | time) or (
-        isinstance(value, str) and _DATE.match(value.strip()) is not None
-    )
+    return isinstance(value, date | time) or (isinstance(value, str) and _DATE.match(value.strip()) is not None)
 
 
 def is_missing_text(value: Any) -> bool:

@@ -155,9 +155,7 @@ def decode(data: bytes, path: Path, encoding: str | None = None) -> tuple[str, l
     try:
         text = data[start:].decode(name)
     except LookupError:
-        raise InputError(
-            f"encoding= must be one that Python knows, such as 'cp1252'; got {name!r}."
-        ) from None
+        raise InputError(f"encoding= must be one that Python knows, such as 'cp1252'; got {name!r}.") from None
     except UnicodeError as error:
         western = None if encoding or name != "utf-8" else _western(data)
         if western is None:
@@ -172,15 +170,11 @@ def decode(data: bytes, path: Path, encoding: str | None = None) -> tuple[str, l
         )
     if "\0" in text:
         offset = start + len(text[: text.index("\0")].encode(name))
-        raise FileError(
-            path, f"is binary (a zero byte at offset {offset}). Expected CSV, JSON, JSONL or Parquet."
-        )
+        raise FileError(path, f"is binary (a zero byte at offset {offset}). Expected CSV, JSON, JSONL or Parquet.")
     if not text or text.isspace():
         raise FileError(path, "is empty.")
     if text[:1000].lstrip()[:9].lower().startswith(("<!doctype", "<html")):
-        raise FileError(
-            path, "is a web page, perhaps a login page, and not a table. Download the file itself."
-        )
+        raise FileError(path, "is a web page, perhaps a login page, and not a table. Download the file itself.")
     return text, notes
 
 
@@ -224,10 +218,7 @@ def _encoding(data: bytes) -> tuple[str, int]:
         if data.startswith(mark):
             return encoding, len(mark)
     head = data[:1000]
-    for encoding, zeros, others in (
-        ("utf-16-le", head[1::2], head[::2]),
-        ("utf-16-be", head[::2], head[1::2]),
-    ):
+    for encoding, zeros, others in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
         if zeros.count(0) > 0.7 * len(others) > 0 and not others.count(0):
             return encoding, 0
     return "utf-8", 0

@@ -12,25 +12,8 @@ from numpy.typing import NDArray
 
 from whoknows.data.errors import Advice, Message
 from whoknows.data.vocabulary import Factor, factorize, show
-from whoknows.io.binary import (
-    ARROW,
-    NUMPY,
-    factorize_column,
-    is_list,
-    is_number,
-    read_arrow,
-    read_npy,
-    read_npz,
-)
-from whoknows.io.containers import (
-    TRUTH,
-    Record,
-    find_id,
-    kind_of,
-    looks_like_json,
-    must_have,
-    read_records,
-)
+from whoknows.io.binary import ARROW, NUMPY, factorize_column, is_list, is_number, read_arrow, read_npy, read_npz
+from whoknows.io.containers import TRUTH, Record, find_id, kind_of, looks_like_json, must_have, read_records
 from whoknows.io.delimited import (
     blocks,
     factorize_cells,
@@ -214,9 +197,7 @@ def _why_not(left_out: Mapping[str, Any]) -> tuple[str, ...]:
     if not left_out:
         return ()
     name, value = next(iter(left_out.items()))
-    return f" Column {name!r} holds {str(value)[:40]!r}. ", (
-        "Use a decimal point." if has_comma(value) else OF_TEXT
-    )
+    return f" Column {name!r} holds {str(value)[:40]!r}. ", ("Use a decimal point." if has_comma(value) else OF_TEXT)
 
 
 def check_matrix(X: NDArray[Any], path: Path) -> None:

@@ -17,13 +17,7 @@ from whoknows.io.containers import by_row, find_id, open_content, refuse_repeate
 from whoknows.io.delimited import parse_ids, unescaped
 from whoknows.io.encoding import MAX_FEATURES, decode, read_bytes
 from whoknows.io.errors import FileError, Path, reading
-from whoknows.io.feature_files import (
-    Categories,
-    Numbers,
-    check_matrix,
-    choose_columns,
-    read_numbers,
-)
+from whoknows.io.feature_files import Categories, Numbers, check_matrix, choose_columns, read_numbers
 from whoknows.io.parquet import MEMORY, ParquetFeatures
 from whoknows.io.parquet_files import find_files, open_file
 
@@ -169,9 +163,7 @@ def bytes_needed(path: Path) -> int:
     return max(metadata.num_rows * metadata.num_columns * 8, 2 * sum(groups))  # float32 becomes float64
 
 
-def impute_median(
-    features: Features, medians: Mapping[str, float] | None = None
-) -> tuple[Features, dict[str, float]]:
+def impute_median(features: Features, medians: Mapping[str, float] | None = None) -> tuple[Features, dict[str, float]]:
     """Replace missing numbers by the median of their column, of an earlier fit or of these items.
 
     Parameters

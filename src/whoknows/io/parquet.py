@@ -149,9 +149,7 @@ class ParquetFeatures:
     def part(self, start: int, stop: int) -> ParquetFeatures:
         """Return the rows from start up to stop, for another process: it opens only their files."""
         if not 0 <= start < stop <= len(self):
-            raise InputError(
-                f"Expected a part of at least one row between 0 and {len(self)}, got {start} to {stop}."
-            )
+            raise InputError(f"Expected a part of at least one row between 0 and {len(self)}, got {start} to {stop}.")
         part = copy.copy(self)
         part._use(self._layout.part(start, stop))
         return part
@@ -236,9 +234,7 @@ class Cursor:
             with readable(self._file[0]):
                 batch = next(self._batches, None)
             if batch is None:
-                raise FileError(
-                    self._file[0], "is cut off: it has fewer rows than it declares. Write it again."
-                )
+                raise FileError(self._file[0], "is cut off: it has fewer rows than it declares. Write it again.")
             self._next += batch.num_rows
         return self._next - len(batch), batch  # type: ignore[arg-type]
 
@@ -321,8 +317,7 @@ def _problem(what: str, column: str, row: int, layout: Layout, advice: str) -> F
     item = "" if layout.id_column is None else f", item {_id_of(row, layout)!r}"
     return FileError(
         path,
-        f"{what} in column {column!r}, row {in_file} of the file (counting from 0; row group {group})"
-        f"{item}. {advice}.",
+        f"{what} in column {column!r}, row {in_file} of the file (counting from 0; row group {group}){item}. {advice}.",
     )
 
 

@@ -140,9 +140,7 @@ def _terms(lines: NDArray[Any], path: Path) -> tuple[str, ...]:
 
 def _are_numbers(array: NDArray[Any], shape: tuple[int, ...]) -> bool:
     """Whether an array has this shape, is not empty and holds finite numbers."""
-    return (
-        array.shape == shape and 0 not in shape and array.dtype.kind == "f" and bool(np.isfinite(array).all())
-    )
+    return array.shape == shape and 0 not in shape and array.dtype.kind == "f" and bool(np.isfinite(array).all())
 
 
 def leading_directions(weights: Any, n: int) -> NDArray[Any]:

@@ -268,9 +268,7 @@ class BiasAnnotators(Protocol):
 class CachingAnnotators(Protocol):
     """What makes an M-step fast: terms that do not depend on θ are computed once."""
 
-    def expected_log_lik_of_theta(
-        self, pairs: Pairs, posterior: Any
-    ) -> Callable[[Array], tuple[float, Array]]:
+    def expected_log_lik_of_theta(self, pairs: Pairs, posterior: Any) -> Callable[[Array], tuple[float, Array]]:
         """Return `expected_log_lik` as a function of θ alone."""
 
 

@@ -22,10 +22,7 @@ def is_number(value: Any) -> bool:
 
 def at_least(least: int) -> Rule:
     """Return the rule that a setting is an integer of at least this size."""
-    return (
-        f"a whole number of {least} or more",
-        lambda value: isinstance(value, Integral) and int(value) >= least,
-    )
+    return (f"a whole number of {least} or more", lambda value: isinstance(value, Integral) and int(value) >= least)
 
 
 POSITIVE: Rule = ("a number above 0", lambda value: is_number(value) and value > 0)

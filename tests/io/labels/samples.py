@@ -68,9 +68,7 @@ LONG = {"item": ["a", "a", "b"], "annotator": ["x", "y", "x"], "label": [0, 1, 1
 def rows(found):
     """Triples as a set, for comparison."""
     said = found.annotations
-    triples = zip(
-        said.items[said.item], said.annotators[said.annotator], said.labels[said.label], strict=True
-    )
+    triples = zip(said.items[said.item], said.annotators[said.annotator], said.labels[said.label], strict=True)
     return {tuple(value.item() if hasattr(value, "item") else value for value in row) for row in triples}
 
 
@@ -119,9 +117,7 @@ def workbook(**sheets) -> bytes:
 LABELS = {
     "long.csv": b"item,annotator,label\na,x,0\na,y,1\nb,x,1\n",
     "long.parquet": parquet(LONG),
-    "long.jsonl": jsonl(
-        *({"item": i, "annotator": a, "label": v} for i, a, v in zip(*LONG.values(), strict=True))
-    ),
+    "long.jsonl": jsonl(*({"item": i, "annotator": a, "label": v} for i, a, v in zip(*LONG.values(), strict=True))),
     "wide.csv": b"item,x,y\na,0,1\nb,1,\n",
     "crowdkit.csv": b"task,worker,label\na,x,0\na,y,1\nb,x,1\n",
     "label-studio.json": json.dumps([TASK, TASK_2]).encode(),

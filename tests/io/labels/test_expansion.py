@@ -79,9 +79,7 @@ BOMBS = {
     "arrow nulls": as_arrow(pa.table({"item": pa.nulls(10**9)}), compression=None),
     "arrow dictionary": as_arrow(pa.table({"item": REPEATED.dictionary.take(REPEATED.indices)})),
     "arrow repeated text": as_arrow(pa.table({"item": REPEATED})),
-    "arrow views of one text": as_arrow(
-        pa.table({"item": REPEATED.cast(pa.string()).cast(pa.string_view())})
-    ),
+    "arrow views of one text": as_arrow(pa.table({"item": REPEATED.cast(pa.string()).cast(pa.string_view())})),
 }
 
 
@@ -90,9 +88,7 @@ def test_tables_that_expand_are_refused(name, small_limit, tmp_path):
     assert len(BOMBS[name]) < LIMIT // 16
     (tmp_path / "bomb").write_bytes(BOMBS[name])
     for read in (read_labels, read_features, read_ids):
-        with pytest.raises(
-            FileError, match=r"takes more than 1 MiB.*raise the limit: with size_limit\(bytes\)"
-        ):
+        with pytest.raises(FileError, match=r"takes more than 1 MiB.*raise the limit: with size_limit\(bytes\)"):
             read(tmp_path / "bomb")
 
 

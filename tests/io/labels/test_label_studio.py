@@ -50,13 +50,7 @@ def test_very_old_exports_say_completions_and_skipped(write):
 def test_cancelled_annotations_do_not_count_whatever_they_say(write):
     path = write(
         "e.json",
-        [
-            task(
-                annotation("a"),
-                annotation("b", 11, was_cancelled=True),
-                annotation("c", 12, was_cancelled=True),
-            )
-        ],
+        [task(annotation("a"), annotation("b", 11, was_cancelled=True), annotation("c", 12, was_cancelled=True))],
     )
     found = read_labels(path)
     assert rows(found) == {(1, 10, "a")}
@@ -84,17 +78,13 @@ def test_of_several_questions_one_must_be_named(write):
     with pytest.raises(FileError, match=r"has 2 questions: 'grade', 'colour'. Choose one: columns="):
         read_labels(path)
     assert rows(read_labels(path, columns={"label": "colour"})) == {(1, 10, "x")}
-    with pytest.raises(
-        FileError, match=r"no question 'color'. Did you mean 'colour'\? There are 'grade', 'colour'"
-    ):
+    with pytest.raises(FileError, match=r"no question 'color'. Did you mean 'colour'\? There are 'grade', 'colour'"):
         read_labels(path, columns={"label": "color"})
 
 
 def test_several_labels_in_one_answer_are_refused(write):
     path = write("e.json", [task(annotation(["a", "b"]))])
-    with pytest.raises(
-        FileError, match=r"several labels in one answer \('a', 'b' for item 1; 1 of 1 answers\)"
-    ):
+    with pytest.raises(FileError, match=r"several labels in one answer \('a', 'b' for item 1; 1 of 1 answers\)"):
         read_labels(path)
 
 
@@ -131,9 +121,7 @@ def test_models_are_annotators_if_asked_for(write):
     path = write("e.json", [task(annotation("a", "anna"), predictions=[guess])])
     found = read_labels(path)
     assert rows(found) == {(1, "anna", "a")}
-    assert (
-        "1 prediction of models left out; use predictions=True to treat models as annotators" in found.notes
-    )
+    assert "1 prediction of models left out; use predictions=True to treat models as annotators" in found.notes
     assert rows(read_labels(path, predictions=True)) == {(1, "anna", "a"), (1, "m1", "b")}
 
 
@@ -176,9 +164,7 @@ def test_what_is_not_where_it_should_be_is_named(write, broken):
 
 
 def test_json_min_is_read(write):
-    found = read_labels(
-        write("min.json", [MIN, {**MIN, "annotator": 11, "grade": "malignant", "agreement": 50}])
-    )
+    found = read_labels(write("min.json", [MIN, {**MIN, "annotator": 11, "grade": "malignant", "agreement": 50}]))
     assert found.format == "label-studio-min"
     assert rows(found) == {(1, 10, "benign"), (1, 11, "malignant")}
 
@@ -211,15 +197,7 @@ def test_a_task_without_an_annotation_is_an_item(write):
 
 
 def test_several_questions_of_json_min_must_be_named(write):
-    record = {
-        "image": "a",
-        "id": 1,
-        "grade": "x",
-        "colour": "red",
-        "annotator": 1,
-        "annotation_id": 1,
-        "lead_time": 1,
-    }
+    record = {"image": "a", "id": 1, "grade": "x", "colour": "red", "annotator": 1, "annotation_id": 1, "lead_time": 1}
     path = write("min.json", [record])
     with pytest.raises(FileError, match="has 2 questions: 'grade', 'colour'"):
         read_labels(path)
@@ -242,8 +220,7 @@ def test_the_csv_export_is_read(write):
 def test_the_question_of_a_csv_export_is_the_column_that_differs_within_tasks_or_repeats(write):
     head = "annotation_id,annotator,created_at,id,lead_time,mood,text,updated_at\n"
     agreed = [
-        f'{n},{n % 2},"2026",{n // 2},2.0,"{"good" if n < 4 else "bad"}","text {n // 2}","2026"'
-        for n in range(6)
+        f'{n},{n % 2},"2026",{n // 2},2.0,"{"good" if n < 4 else "bad"}","text {n // 2}","2026"' for n in range(6)
     ]
     found = read_labels(write("agreed.csv", head + "\n".join(agreed)))
     assert found.annotations.labels.tolist() == ["bad", "good"]
@@ -287,13 +264,8 @@ def server_task(number, labels, predictions, **more):
 
 
 def test_an_export_with_predictions_gives_them_by_id(write):
-    path = write(
-        "export.json", [server_task(13, ["good", "bad"], [26]), server_task(14, ["bad", "bad"], [27])]
-    )
-    told = (
-        "2 predictions left out: the file has only their ids; export a snapshot of the project to have their "
-        "answers"
-    )
+    path = write("export.json", [server_task(13, ["good", "bad"], [26]), server_task(14, ["bad", "bad"], [27])])
+    told = "2 predictions left out: the file has only their ids; export a snapshot of the project to have their answers"
     for predictions in (False, True):
         found = read_labels(path, predictions=predictions)
         assert rows(found) == {(13, 1, "good"), (13, 2, "bad"), (14, 1, "bad"), (14, 2, "bad")}
@@ -328,9 +300,7 @@ def test_one_unclear_answer_of_many_is_left_out_and_named_by_its_task(write):
     path = write("export.json", tasks)
     found = read_labels(path)
     assert found.annotations.n_annotations == 19
-    assert found.notes == (
-        "1 answer with several labels left out, of item 103; use strict=True to refuse the file",
-    )
+    assert found.notes == ("1 answer with several labels left out, of item 103; use strict=True to refuse the file",)
     with pytest.raises(FileError, match=r"\('good', 'bad' for item 103; 1 of 20 answers\)"):
         read_labels(path, strict=True)
     for task in tasks[4:8]:

@@ -95,9 +95,7 @@ def test_a_wrong_encoding_is_named_with_its_place(write):
     data = CSV.replace("x", "Zoë").encode()
     assert problem(write("l.csv", data[:-4])).startswith("is not UTF-8 text: byte 0xc3 at offset")
     assert problem(write("l.csv", data), encoding="ascii").startswith("is not ASCII text: byte 0xc3 at")
-    with pytest.raises(
-        InputError, match="encoding= must be one that Python knows, such as 'cp1252'; got 'x'"
-    ):
+    with pytest.raises(InputError, match="encoding= must be one that Python knows, such as 'cp1252'; got 'x'"):
         read_labels(write("l.csv", data), encoding="x")
 
 
@@ -182,17 +180,14 @@ def test_a_misspelt_column_is_suspected(write):
     assert problem(path).endswith("Did you mean 'annotator' by 'anotator'?")
     message = problem(path, columns={"annotator": "annotator"})
     assert message == (
-        "has no column for the annotator 'annotator'. Did you mean 'anotator'? "
-        "There are 'item', 'anotator', 'label'."
+        "has no column for the annotator 'annotator'. Did you mean 'anotator'? There are 'item', 'anotator', 'label'."
     )
     assert read_labels(path, columns={"annotator": "anotator"}).annotations.n_annotations == 1
 
 
 def test_what_fits_nothing_is_described_with_all_formats(write):
     message = problem(write("l.csv", "name,price\nx,1.5\n"))
-    assert message.startswith(
-        "is CSV with the columns 'name', 'price', which matches none of the formats below."
-    )
+    assert message.startswith("is CSV with the columns 'name', 'price', which matches none of the formats below.")
     assert all(f"\n  {name}: " in message for name in FORMATS)
 
 
@@ -201,8 +196,7 @@ def test_arguments_that_are_wrong_are_named(write):
     with pytest.raises(ValueError, match=r"format= must be one of 'label-studio', .*; got 'csv'"):
         read_labels(path, format="csv")
     with pytest.raises(
-        ValueError,
-        match="columns= expects the keys 'item', 'annotator', 'label', 'text', 'confidence'; got 'task'",
+        ValueError, match="columns= expects the keys 'item', 'annotator', 'label', 'text', 'confidence'; got 'task'"
     ):
         read_labels(path, columns={"task": "item"})
     with pytest.raises(ValueError, match="duplicates= must be one of"):
@@ -210,9 +204,7 @@ def test_arguments_that_are_wrong_are_named(write):
 
 
 def test_every_tool_with_a_file_is_known():
-    modules = [
-        import_module(f"{formats.__name__}.{module.name}") for module in iter_modules(formats.__path__)
-    ]
+    modules = [import_module(f"{formats.__name__}.{module.name}") for module in iter_modules(formats.__path__)]
     found = {value for module in modules for value in vars(module).values() if isinstance(value, Format)}
     assert {format.name for format in found} == set(FORMATS)
     page = (Path(__file__).parents[3] / "docs" / "files.md").read_text("utf-8")
@@ -283,9 +275,7 @@ def test_lines_files_and_tables_beyond_measure_are_refused(write, monkeypatch):
 
 def test_a_file_that_is_too_large_is_refused(write, monkeypatch):
     monkeypatch.setattr(encoding.read_bytes, "__defaults__", (16,))
-    assert problem(write("l.csv", CSV)).startswith(
-        "is larger than 16 bytes, which is the limit. Split it, or raise"
-    )
+    assert problem(write("l.csv", CSV)).startswith("is larger than 16 bytes, which is the limit. Split it, or raise")
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused(write, monkeypatch):
@@ -302,10 +292,7 @@ def test_without_pyarrow_text_is_read_and_parquet_says_what_to_install(write, mo
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert read_labels(write("l.csv", CSV)).annotations == EXPECTED
     assert read_labels(write("l.jsonl", LABELS["long.jsonl"])).annotations == EXPECTED
-    assert (
-        problem(write("l.parquet", LABELS["long.parquet"]))
-        == "needs pyarrow. Run: pip install 'whoknows[io]'"
-    )
+    assert problem(write("l.parquet", LABELS["long.parquet"])) == "needs pyarrow. Run: pip install 'whoknows[io]'"
 
 
 # --- long tables ----------------------------------------------------------------------------------------
@@ -323,9 +310,7 @@ def test_every_container_reads_the_same(write, name):
     (["no", "1"], ["1", "no"]), (["'=x", "y"], ["=x", "y"]), (["9" * 19, "1"], ["1", "9" * 19]),
 ], ids=str)  # fmt: skip
 def test_labels_of_csv_are_what_they_look_like(write, cells, labels):
-    data = "item,annotator,label\n" + "".join(
-        f"i,{who},{cell}\n" for who, cell in zip("xy", cells, strict=True)
-    )
+    data = "item,annotator,label\n" + "".join(f"i,{who},{cell}\n" for who, cell in zip("xy", cells, strict=True))
     found = read_labels(write("l.csv", data)).annotations.labels.tolist()
     assert found == sorted(labels)
     assert {type(label) for label in found} == {type(label) for label in labels}
@@ -347,9 +332,7 @@ def test_blank_and_missing_labels(write):
     assert found.annotations.items.tolist() == ["a", "b", "c"]
     assert found.annotations.annotators.tolist() == ["x", "y"]
     found = read_labels(write("l.csv", "item,annotator,label\na,x,none\nb,x,spam\n"))
-    assert found.notes == (
-        "'none' is treated as a label; use missing_label='none' if it stands for a missing label",
-    )
+    assert found.notes == ("'none' is treated as a label; use missing_label='none' if it stands for a missing label",)
     assert rows(read_labels(found.path, missing_label="none")) == {("b", "x", "spam")}
     found = read_labels(write("l.csv", "item,annotator,label\na,x,-1\nb,x,1\n"), missing_label=-1)
     assert rows(found) == {("b", "x", 1)}
@@ -359,10 +342,7 @@ def test_blank_and_missing_labels(write):
 def test_labels_without_an_item_or_an_annotator_are_named(write):
     message = problem(write("l.csv", CSV + ",x,1\n,y,1\n"))
     assert message == "has a label without an item in row 4 below the header. There are 2 such rows."
-    assert (
-        problem(write("l.csv", CSV + "b,,1\n"))
-        == "has a label without an annotator in row 4 below the header."
-    )
+    assert problem(write("l.csv", CSV + "b,,1\n")) == "has a label without an annotator in row 4 below the header."
 
 
 def test_names_that_differ_by_a_slip_are_said_aloud(write):
@@ -370,8 +350,7 @@ def test_names_that_differ_by_a_slip_are_said_aloud(write):
     assert found.notes == (
         "2 annotators differ only in case, spaces or type: 'Anna ', 'anna'; they are kept apart. "
         "Correct the file if they are the same",
-        "2 labels differ only in case: 'Yes', 'yes'; they are kept apart. "
-        "Correct the file if they are the same",
+        "2 labels differ only in case: 'Yes', 'yes'; they are kept apart. Correct the file if they are the same",
     )
 
 
@@ -386,9 +365,7 @@ def test_text_gold_and_confidence_ride_along(write):
     assert "expected a number in every row of 'text'" in problem(found.path, columns={"confidence": "text"})
     other = read_labels(write("l.csv", data.replace("text", "words")), columns={"text": "words"})
     assert other.text == {"a": "hello"}
-    assert "no column for the text 'word'. Did you mean 'words'?" in problem(
-        other.path, columns={"text": "word"}
-    )
+    assert "no column for the text 'word'. Did you mean 'words'?" in problem(other.path, columns={"text": "word"})
 
 
 def test_rows_marked_as_gold_are_nobodys_labels(write):
@@ -406,9 +383,7 @@ def test_gold_is_spelt_as_the_labels_are(write):
 
 
 def test_labels_that_are_both_true_and_one_are_refused(write):
-    path = write(
-        "l.jsonl", jsonl({"item": 1, "annotator": 1, "label": True}, {"item": 2, "annotator": 1, "label": 1})
-    )
+    path = write("l.jsonl", jsonl({"item": 1, "annotator": 1, "label": True}, {"item": 2, "annotator": 1, "label": 1}))
     assert "must hold either booleans or numbers" in problem(path)
 
 
@@ -426,11 +401,7 @@ def test_wide_tables_keep_items_and_annotators_without_labels(write):
     found = read_labels(write("w.csv", "id,text,7,8,9\nb,one,1,,\na,two,,,\nc,,0,1,\n"))
     said = found.annotations
     assert found.format == "wide"
-    assert (said.items.tolist(), said.annotators.tolist(), said.labels.tolist()) == (
-        ["b", "a", "c"],
-        [7, 8, 9],
-        [0, 1],
-    )
+    assert (said.items.tolist(), said.annotators.tolist(), said.labels.tolist()) == (["b", "a", "c"], [7, 8, 9], [0, 1])
     assert said.to_matrix(-1).tolist() == [[1, -1, -1], [-1, -1, -1], [0, 1, -1]]
     assert found.text == {"b": "one", "a": "two"}
     assert found.notes == ()

@@ -22,9 +22,7 @@ def problem(path, **options):
 def test_blank_cells_at_the_end_of_rows_do_not_count(write):
     assert read_labels(write("l.csv", CSV.replace("label\n", "label,,\n"))).annotations == EXPECTED
     assert read_labels(write("l.csv", CSV.replace("1\n", "1,, \n"))).annotations == EXPECTED
-    assert problem(write("l.csv", CSV + "b,y,1,,2\n")).startswith(
-        "has 5 cells in the row that ends at line 5"
-    )
+    assert problem(write("l.csv", CSV + "b,y,1,,2\n")).startswith("has 5 cells in the row that ends at line 5")
 
 
 @pytest.mark.parametrize("above", ["My survey", "My survey,,", ",,", "Exported,2026,"])
@@ -60,9 +58,7 @@ def test_spaces_around_numbers_are_no_news_and_json_keeps_its_spaces(write):
     records = [{"item": i, "annotator": "x", "label": label} for i, label in enumerate(["A", "A "])]
     found = read_labels(write("l.jsonl", jsonl(*records)))
     assert found.annotations.labels.tolist() == ["A", "A "]
-    assert found.notes[0].startswith(
-        "2 labels differ only in case, spaces or type: 'A', 'A '; they are kept apart."
-    )
+    assert found.notes[0].startswith("2 labels differ only in case, spaces or type: 'A', 'A '; they are kept apart.")
 
 
 # --- rows that are there twice --------------------------------------------------------------------------
@@ -73,9 +69,7 @@ def test_rows_that_say_the_same_are_dropped_and_contradictions_refused(write):
     assert found.annotations == EXPECTED
     assert found.notes == ("2 identical rows left out",)
     assert read_labels(write("l.csv", CSV + "b,x,1\n")).notes == ("1 identical row left out",)
-    assert "Annotator 'y' labelled item 'a' twice (1 and 0)" in problem(
-        write("l.csv", CSV + "a,y,1\na,y,0\n")
-    )
+    assert "Annotator 'y' labelled item 'a' twice (1 and 0)" in problem(write("l.csv", CSV + "a,y,1\na,y,0\n"))
     spaced = read_labels(write("l.csv", "item,annotator,label\na,x,yes\na,x,yes \n"))
     assert rows(spaced) == {("a", "x", "yes")}
 
@@ -129,6 +123,4 @@ def test_nor_is_what_is_known_about_the_item(write, name):
 def test_a_column_that_shares_no_label_with_any_other_is_noted(write):
     found = read_labels(write("w.csv", WIDE.format("notes", "unsure", "", "check")))
     assert "column 'notes' shares no label with any other" in " ".join(found.notes)
-    assert "shares no label" not in " ".join(
-        read_labels(write("w.csv", WIDE.format("z", *["cat"] * 3))).notes
-    )
+    assert "shares no label" not in " ".join(read_labels(write("w.csv", WIDE.format("z", *["cat"] * 3))).notes)

@@ -43,9 +43,7 @@ def test_what_all_names_begin_with_is_the_data_set(write, sessions, names):
 
 
 def test_the_session_stands_in_for_the_annotator(write):
-    records = [
-        {k: v for k, v in answer(_session_id=who).items() if k != "_annotator_id"} for who in ("d-a", "d-b")
-    ]
+    records = [{k: v for k, v in answer(_session_id=who).items() if k != "_annotator_id"} for who in ("d-a", "d-b")]
     assert sorted(read_labels(write("p.jsonl", jsonl(*records))).annotations.annotators) == ["a", "b"]
 
 
@@ -81,13 +79,7 @@ def test_several_yes_no_labels_are_several_questions(write):
 
 
 def test_ignored_rejected_and_empty_answers_are_counted(write):
-    records = [
-        answer(),
-        answer(answer="ignore"),
-        answer(answer="ignore"),
-        answer(answer="reject"),
-        answer(accept=[]),
-    ]
+    records = [answer(), answer(answer="ignore"), answer(answer="ignore"), answer(answer="reject"), answer(accept=[])]
     found = read_labels(write("p.jsonl", jsonl(*records)))
     assert rows(found) == {(-91551573, "ds-alex", "A")}
     assert found.notes == ("2 ignored answers left out", "1 rejected task left out", "1 answer has no label")
@@ -101,12 +93,7 @@ def test_the_last_answer_by_time_counts_and_several_options_are_refused(write):
 
 
 def test_marks_in_a_text_are_refused(write):
-    record = {
-        "_input_hash": 1,
-        "answer": "accept",
-        "spans": [{"start": 0, "label": "ORG"}],
-        "_session_id": "a",
-    }
+    record = {"_input_hash": 1, "answer": "accept", "spans": [{"start": 0, "label": "ORG"}], "_session_id": "a"}
     with pytest.raises(FileError, match="neither accepted options nor a label"):
         read_labels(write("p.jsonl", jsonl(record)))
 
@@ -119,9 +106,7 @@ def text(id, *labels, **more):
 
 
 def test_the_name_of_a_file_is_the_annotator(write):
-    path = write(
-        "d.zip", zipped({"anna.jsonl": jsonl(text(1, "pos"), text(2)), "bob.jsonl": jsonl(text(1, "neg"))})
-    )
+    path = write("d.zip", zipped({"anna.jsonl": jsonl(text(1, "pos"), text(2)), "bob.jsonl": jsonl(text(1, "neg"))}))
     found = read_labels(path)
     assert rows(found) == {(1, "anna", "pos"), (1, "bob", "neg")}
     assert found.annotations.items.tolist() == [1, 2]
@@ -139,10 +124,7 @@ def test_a_folder_is_as_good_as_a_zip(tmp_path):
 
 def test_merged_labels_are_refused_in_and_out_of_a_zip(write):
     message = "holds the merged labels of all members, without their annotators"
-    for name, data in (
-        ("all.jsonl", jsonl(text(1, "pos"))),
-        ("d.zip", zipped({"all.jsonl": jsonl(text(1, "pos"))})),
-    ):
+    for name, data in (("all.jsonl", jsonl(text(1, "pos"))), ("d.zip", zipped({"all.jsonl": jsonl(text(1, "pos"))}))):
         with pytest.raises(FileError, match=message):
             read_labels(write(name, data))
 
@@ -167,10 +149,7 @@ def test_rubbish_that_systems_put_into_zips_is_left_out(write):
 
 def test_csv_in_a_zip_and_old_names_of_the_label_are_read(write):
     path = write(
-        "d.zip",
-        zipped(
-            {"anna.csv": "id,text,label\n1,hello,pos\n2,you,\n", "bob.csv": "id,text,label\n1,hello,C#\n"}
-        ),
+        "d.zip", zipped({"anna.csv": "id,text,label\n1,hello,pos\n2,you,\n", "bob.csv": "id,text,label\n1,hello,C#\n"})
     )
     assert rows(read_labels(path)) == {(1, "anna", "pos"), (1, "bob", "C#")}
     path = write("d.zip", zipped({"anna.jsonl": jsonl({"id": 1, "text": "t", "labels": ["pos"]})}))
@@ -216,9 +195,7 @@ def test_vectors_ride_along_as_features(write):
     assert features.names == ("emb0", "emb1")
 
 
-@pytest.mark.parametrize(
-    "data", [jsonl(FLAT), parquet({key: [value] for key, value in FLAT.items()})], ids=len
-)
+@pytest.mark.parametrize("data", [jsonl(FLAT), parquet({key: [value] for key, value in FLAT.items()})], ids=len)
 def test_flat_records_and_data_sets_keep_the_status(write, data):
     found = read_labels(write("records", data))
     assert found.format == "argilla"
@@ -300,8 +277,4 @@ def test_the_truth_of_crowd_kit_is_gold(write):
 
 def test_gold_is_spelt_as_the_annotations_spell_it(write):
     said = read_labels(write("l.csv", "task,worker,label\n1,w,0\n2,w,unsure\n")).annotations
-    assert read_gold(write("gt.csv", "task,label\n01,0\n02,0\n3,1\n"), annotations=said) == {
-        1: "0",
-        2: "0",
-        "3": 1,
-    }
+    assert read_gold(write("gt.csv", "task,label\n01,0\n02,0\n3,1\n"), annotations=said) == {1: "0", 2: "0", "3": 1}

@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 
 from tests.io.labels.samples import TASK, TASK_2
 from whoknows.data import Annotations
-from whoknows.io import (
-    FileError,
-    read_labels,
-    write_labels,
-    write_predictions,
-    write_table,
-)
+from whoknows.io import FileError, read_labels, write_labels, write_predictions, write_table
 
 SAID = Annotations.from_arrays(["b", "b", "a"], ["x", "y", "x"], ["no", "yes", "yes"])
 
@@ -27,9 +21,7 @@ SAID = Annotations.from_arrays(["b", "b", "a"], ["x", "y", "x"], ["no", "yes", "
 # --- round trips ----------------------------------------------------------------------------------------
 
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8)
-names = st.one_of(
-    words, st.sampled_from(["=1+1", "+x", "-x", "@x", "\tx", "\rx", "\nx", "'=x", "''-", 'a"b', "a,b"])
-)
+names = st.one_of(words, st.sampled_from(["=1+1", "+x", "-x", "@x", "\tx", "\rx", "\nx", "'=x", "''-", 'a"b', "a,b"]))
 texts = names.filter(lambda word: word.strip() and not word.strip()[0].isdigit() and not _is_number(word))
 whole = st.integers(-(10**17), 10**17)
 
@@ -47,19 +39,15 @@ def tables(draw):
     """Annotations as a file can give them: ids text or whole numbers, labels of one kind."""
     items = draw(
         st.one_of(
-            st.lists(texts, min_size=1, max_size=5, unique=True),
-            st.lists(whole, min_size=1, max_size=5, unique=True),
+            st.lists(texts, min_size=1, max_size=5, unique=True), st.lists(whole, min_size=1, max_size=5, unique=True)
         )
     )
     people = draw(
         st.one_of(
-            st.lists(texts, min_size=1, max_size=4, unique=True),
-            st.lists(whole, min_size=1, max_size=4, unique=True),
+            st.lists(texts, min_size=1, max_size=4, unique=True), st.lists(whole, min_size=1, max_size=4, unique=True)
         )
     )
-    labels = draw(
-        st.sampled_from([["no", "yes"], [0, 1, 7], [False, True], [0.5, 1.25], ["=a", "-1x", "b\r\nc"]])
-    )
+    labels = draw(st.sampled_from([["no", "yes"], [0, 1, 7], [False, True], [0.5, 1.25], ["=a", "-1x", "b\r\nc"]]))
     cells = [[draw(st.sampled_from([None, *labels])) for _ in people] for _ in items]
     rows = [
         (i, p, v)
@@ -132,9 +120,7 @@ def test_what_a_file_cannot_hold_is_refused(tmp_path):
     with pytest.raises(FileError, match=r"cannot be written as UTF-8: '\\ud800' is a lone surrogate"):
         write_labels(half, tmp_path / "l.csv")
     odd = Annotations.from_arrays(["a", "a"], ["Item", "x"], [1, 0])
-    with pytest.raises(
-        FileError, match=r"Expected annotators of distinct names.*\['Item'\]. Write a long table"
-    ):
+    with pytest.raises(FileError, match=r"Expected annotators of distinct names.*\['Item'\]. Write a long table"):
         write_labels(odd, tmp_path / "w.csv", "wide")
     assert os.listdir(tmp_path) == []
 
@@ -209,9 +195,7 @@ def test_text_that_a_spreadsheet_would_run_is_escaped(tmp_path, start):
 
 
 def test_numbers_are_not_escaped_and_nothing_is_blank(tmp_path):
-    write_table(
-        {"n": [-1, -0.5, None], "t": ["a", "1", "b"], "f": np.array([np.nan, 1e-9, 2])}, tmp_path / "t.csv"
-    )
+    write_table({"n": [-1, -0.5, None], "t": ["a", "1", "b"], "f": np.array([np.nan, 1e-9, 2])}, tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_text() == "n,t,f\n-1,a,\n-0.5,1,1e-09\n,b,2.0\n"
 
 
@@ -221,17 +205,9 @@ def test_numbers_are_not_escaped_and_nothing_is_blank(tmp_path):
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_a_table_is_written_with_its_types_and_without_formulas(tmp_path, suffix):
     path = tmp_path / f"consensus{suffix}"
-    columns = {
-        "item": ["a", "=b"],
-        "label": np.array(["no", "yes"]),
-        "p": np.array([0.75, 0.875]),
-        "n": [3, 0],
-    }
+    columns = {"item": ["a", "=b"], "label": np.array(["no", "yes"]), "p": np.array([0.75, 0.875]), "n": [3, 0]}
     write_table(columns, path)
-    expected = [
-        {"item": "a", "label": "no", "p": 0.75, "n": 3},
-        {"item": "=b", "label": "yes", "p": 0.875, "n": 0},
-    ]
+    expected = [{"item": "a", "label": "no", "p": 0.75, "n": 3}, {"item": "=b", "label": "yes", "p": 0.875, "n": 0}]
     if suffix == ".csv":
         with open(path, newline="") as file:
             assert [list(row.values()) for row in csv.DictReader(file)] == [

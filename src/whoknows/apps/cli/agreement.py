@@ -25,8 +25,7 @@ def agreement(
     console: Console,
     settings: dict[str, Any],
     scale: Annotated[
-        Literal["nominal", "ordinal", "interval"],
-        typer.Option(help="Scale of the labels, for Krippendorff's alpha."),
+        Literal["nominal", "ordinal", "interval"], typer.Option(help="Scale of the labels, for Krippendorff's alpha.")
     ] = "nominal",
     levels: models.LevelsOption = None,
     out: OptionalTableOption = None,

@@ -101,9 +101,7 @@ def _call(
     *,
     quiet: Annotated[bool, _Common("--quiet", "-q", help="Print only results and warnings.")] = False,
     as_json: Annotated[bool, _Common("--json", help="Print one JSON object and nothing else.")] = False,
-    config: Annotated[
-        Path | None, _Config(help="TOML file with options; the command line takes precedence.")
-    ] = None,
+    config: Annotated[Path | None, _Config(help="TOML file with options; the command line takes precedence.")] = None,
     max_size: Annotated[
         str | None, _Common(metavar="SIZE", help="Largest file to read, also after decompression, e.g. 8GB.")
     ] = None,

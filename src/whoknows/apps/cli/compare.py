@@ -50,9 +50,7 @@ def compare(
     annotations = crowd.dataset.annotations
     estimator = models.build(settings, annotations.labels.tolist())
     with console.progress("Cross-validating") as update:
-        found = cross_validate(
-            estimator, crowd.dataset.X, annotations, folds=folds, random_state=seed, progress=update
-        )
+        found = cross_validate(estimator, crowd.dataset.X, annotations, folds=folds, random_state=seed, progress=update)
     columns = _columns(found)
     console.show("", *str(found).splitlines())
     write(columns, out, console, "the table")

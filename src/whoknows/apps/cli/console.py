@@ -75,9 +75,7 @@ class Console:
             self._write_json({**results, "notes": self.notes, "warnings": self.warnings})
 
     def _write_json(self, record: Mapping[str, Any]) -> None:
-        text = json.dumps(
-            record, default=lambda value: value.tolist() if hasattr(value, "tolist") else str(value)
-        )
+        text = json.dumps(record, default=lambda value: value.tolist() if hasattr(value, "tolist") else str(value))
         record = json.loads(text, parse_constant=lambda name: None)  # JSON has no NaN
         sys.stdout.write(json.dumps(record) + "\n")
         sys.stdout.flush()

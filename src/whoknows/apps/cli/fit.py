@@ -119,9 +119,7 @@ def _summarize(model: Any, data: LoadedData, gold: Any, options: dict[str, Any],
     gold = None if gold is None else dataset.by_item(gold)
     names = list(dataset.names)
     with console.progress("Summarizing") as update:
-        return summarize(
-            model, dataset.X, dataset.annotations, features=names, gold=gold, progress=update, **options
-        )
+        return summarize(model, dataset.X, dataset.annotations, features=names, gold=gold, progress=update, **options)
 
 
 def _asks_for_texts_or_images(source: Source) -> bool:
@@ -191,9 +189,7 @@ def _facts(data: LoadedData) -> dict[str, Any]:
         del files["features"]
     return {
         "format": data.labels.format,
-        "sha256": {
-            name: sha256(path.read_bytes()).hexdigest() for name, path in files.items() if path.is_file()
-        },
+        "sha256": {name: sha256(path.read_bytes()).hexdigest() for name, path in files.items() if path.is_file()},
         "features": list(data.recipe.names),
         "texts": None if data.texts is None else len(data.texts),
         "medians": data.recipe.medians,

@@ -207,9 +207,7 @@ def _with_ids(features: Features, source: Source) -> Features:
         raise CommandError(f"--items {in_flags(error.message)}") from None
 
 
-def of_texts(
-    texts: Mapping[Hashable, str], path: Path, recipe: Recipe, console: Console
-) -> tuple[Features, Recipe]:
+def of_texts(texts: Mapping[Hashable, str], path: Path, recipe: Recipe, console: Console) -> tuple[Features, Recipe]:
     """Compute features of texts, with the terms of the recipe or, if it has none, of these texts."""
     from whoknows.io import TextFeatures
 

@@ -255,9 +255,7 @@ def read_toml(path: Path, error_type: type[CommandError] = UsageError) -> dict[s
     except tomllib.TOMLDecodeError as error:
         raise error_type(f"{path}: is not TOML. {str(error)[:200]}.") from None
     except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists
-        raise error_type(
-            f"{path}: holds a number or a list that is too long or too deep for settings."
-        ) from None
+        raise error_type(f"{path}: holds a number or a list that is too long or too deep for settings.") from None
 
 
 def write_toml(settings: Mapping[str, Any], found: Mapping[str, Any], heading: str) -> str:

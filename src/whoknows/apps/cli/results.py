@@ -52,9 +52,7 @@ class FitFolder:
 
     def __post_init__(self) -> None:
         if not self.path.exists():
-            raise CommandError(
-                f"{self.path}: there is no such folder or file. Fit a model first: whoknows fit --help"
-            )
+            raise CommandError(f"{self.path}: there is no such folder or file. Fit a model first: whoknows fit --help")
         lacking = [name for name in (MODEL, SETTINGS) if not (self.path / name).is_file()]
         if self.path.is_dir() and lacking:
             raise CommandError(f"{self.path}: is not the folder of a complete fit; it has no {lacking[0]}.")

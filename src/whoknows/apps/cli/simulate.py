@@ -80,9 +80,7 @@ def _items(n: int, classes: int, seed: int) -> tuple[Any, Any]:
     import numpy as np
     from sklearn.datasets import make_classification
 
-    X, z = make_classification(
-        n, 8, n_informative=6, n_redundant=0, n_classes=classes, flip_y=0.01, random_state=seed
-    )
+    X, z = make_classification(n, 8, n_informative=6, n_redundant=0, n_classes=classes, flip_y=0.01, random_state=seed)
     return X.round(4), np.array(list("ABCDEFGH"))[z]
 
 
@@ -116,10 +114,7 @@ def write_crowd(draft: Path, annotations: Annotations, features: Mapping[str, An
 
 
 @command()
-def demo(
-    console: Console,
-    out: FolderOption = Path("whoknows-demo"),
-) -> None:
+def demo(console: Console, out: FolderOption = Path("whoknows-demo")) -> None:
     """Run a demonstration on bundled data.
 
     569 tumours and five simulated annotators; 70 % of the items have no label. As in the paper, each

@@ -39,12 +39,11 @@ class Source:
         Path, typer.Argument(metavar="LABELS", help="Labels: a table, or the export of a labelling tool.")
     ]
     features: Annotated[
-        Path | None,
-        File(help="Features of the items: CSV, Excel, JSON, Parquet (file or folder), .npy, .npz."),
+        Path | None, File(help="Features of the items: CSV, Excel, JSON, Parquet (file or folder), .npy, .npz.")
     ] = None
-    text: Annotated[
-        str | None, _Text(help="Column of texts; without --features, features are computed from them.")
-    ] = None
+    text: Annotated[str | None, _Text(help="Column of texts; without --features, features are computed from them.")] = (
+        None
+    )
     items: Annotated[
         Path | None, File(help="Table of the items: texts, images, and the ids of the rows of a .npy matrix.")
     ] = None
@@ -67,29 +66,24 @@ class Source:
     predictions: Annotated[
         bool, _Input("--predictions", help="Use model predictions in the file of labels as annotators, too.")
     ] = False
-    strict: Annotated[
-        bool, _Input("--strict", help="Refuse a file if any answer in it holds several labels.")
-    ] = False
-    annotators: Annotated[
-        str | None, _Input(metavar="A,B,…", help="Columns of a wide table that are annotators.")
-    ] = None
-    ignore: Annotated[
-        str | None, _Input(metavar="A,B,…", help="Columns of a wide table that are not annotators.")
-    ] = None
+    strict: Annotated[bool, _Input("--strict", help="Refuse a file if any answer in it holds several labels.")] = False
+    annotators: Annotated[str | None, _Input(metavar="A,B,…", help="Columns of a wide table that are annotators.")] = (
+        None
+    )
+    ignore: Annotated[str | None, _Input(metavar="A,B,…", help="Columns of a wide table that are not annotators.")] = (
+        None
+    )
     encoding: Annotated[
         str | None, _Input(metavar="NAME", help="Encoding of text files, such as cp1252. Default: detected.")
     ] = None
-    id_column: Annotated[
-        str | None, _Column(help="Column of item ids in the features or the table of items.")
-    ] = None
+    id_column: Annotated[str | None, _Column(help="Column of item ids in the features or the table of items.")] = None
     vector: Annotated[str | None, _Column(help="Column of feature vectors, stored as lists.")] = None
     image: Annotated[str | None, _Column(help="Column of paths or URLs of images of the items.")] = None
     image_folder: Annotated[
         list[Path] | None, _Folder(help="Folder whose images the report may embed; may be repeated.")
     ] = None
     memory: Annotated[
-        str | None,
-        _Input(metavar="SIZE", help="Larger features are used out of core. Default: 1/4 of the memory."),
+        str | None, _Input(metavar="SIZE", help="Larger features are used out of core. Default: 1/4 of the memory.")
     ] = None
     allow_missing: Annotated[
         bool, _Input("--allow-missing", help="Drop labels of items without features, with a warning.")

@@ -239,10 +239,7 @@ def _confusion(profile: Facts, classes: list[Any]) -> Html | None:
         return fold("Most frequent mistakes", bullets(mistakes))
     head = [el("th"), *(el("th", fmt.name(each), scope="col") for each in classes)]
     rows = [
-        [
-            el("th", fmt.name(truth), scope="row"),
-            *(charts.heat(value, fmt.percent(value).rstrip("%")) for value in row),
-        ]
+        [el("th", fmt.name(truth), scope="row"), *(charts.heat(value, fmt.percent(value).rstrip("%")) for value in row)]
         for truth, row in zip(classes, profile["confusion"], strict=True)
     ]
     how_to_read = note("Rows: true class. Columns: label given, in percent of the row.")

@@ -138,12 +138,7 @@ def _all_items(summary: Summary, scale: CategoricalScale) -> Html:
 def review(summary: Summary) -> Iterator[Html]:
     """Items with the least certain consensus, and those with the most disputed labels."""
     scale, disputed = scale_of(summary), summary.adjudicate["disputed"]
-    columns = {
-        "item": fmt.item,
-        "consensus": scale.verdict,
-        "labels": scale.labels,
-        "features alone": scale.prediction,
-    }
+    columns = {"item": fmt.item, "consensus": scale.verdict, "labels": scale.labels, "features alone": scale.prediction}
     yield fmt.template(
         "review.html",
         least_certain=_cases(summary.adjudicate["least_sure"], columns),
@@ -172,9 +167,7 @@ def questions(summary: Summary) -> Iterator[Html]:
     ]
     head = ["", "ask", "about", "", "bits", *(["cost"] if facts["costs_given"] else [])]
     candidates, total = facts["n_candidates"], facts["n_items"]
-    among = (
-        f" They were chosen among the {fmt.whole(candidates)} least certain of {fmt.counted(total, 'item')}."
-    )
+    among = f" They were chosen among the {fmt.whole(candidates)} least certain of {fmt.counted(total, 'item')}."
     yield fmt.template(
         "ask.html",
         n=len(questions),

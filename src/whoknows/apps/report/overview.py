@@ -22,9 +22,7 @@ def overview(summary: Summary) -> Iterator[Html]:
         yield el("aside", el("h3", "Warnings"), bullets(facts["warnings"]), cls="warn")
     yield el("div", _coverage(facts), _model(facts), cls="columns")
     if facts["members"] is not None:
-        yield fold(
-            "Models that were averaged", fmt.template("members.html", members=_members(facts["members"]))
-        )
+        yield fold("Models that were averaged", fmt.template("members.html", members=_members(facts["members"])))
     yield fold("Settings", table(("setting", "value"), list(facts["settings"].items())))
     if facts["notes"]:
         yield fold("How the files were read", bullets(facts["notes"]))
@@ -56,9 +54,7 @@ def _coverage(facts: Facts) -> Html:
     least, median, most = facts["labels_per_annotator"]
     per_annotator = f"Each annotator gave {fmt.counted(most, 'label')}."
     if least < most:
-        per_annotator = (
-            f"Labels per annotator: {fmt.whole(least)} to {fmt.whole(most)}, median {fmt.number(median)}."
-        )
+        per_annotator = f"Labels per annotator: {fmt.whole(least)} to {fmt.whole(most)}, median {fmt.number(median)}."
     return el(
         "div",
         el("h3", "Labels per item"),

@@ -13,13 +13,7 @@ from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, make_vocabulary, tight_array
-from whoknows.estimators.ask.suggestions import (
-    Suggestions,
-    check_costs,
-    check_count,
-    check_gain,
-    count_of_labels,
-)
+from whoknows.estimators.ask.suggestions import Suggestions, check_costs, check_count, check_gain, count_of_labels
 from whoknows.estimators.inputs.validation import annotator_rows, row_ids
 from whoknows.fit.items import Items
 from whoknows.model.protocols import AccuracyAnnotators, supports

@@ -110,9 +110,7 @@ def check_count(n: Any) -> int:
 
 def check_gain(min_gain: Any) -> float:
     """Return the smallest gain in bits per cost."""
-    return float(
-        check_value("min_gain", min_gain, ("a number of 0 or more, in bits per cost", NOT_NEGATIVE[1]))
-    )
+    return float(check_value("min_gain", min_gain, ("a number of 0 or more, in bits per cost", NOT_NEGATIVE[1])))
 
 
 def check_costs(costs: Any, known: list[Any], asked: Rows) -> Array:
@@ -122,9 +120,7 @@ def check_costs(costs: Any, known: list[Any], asked: Rows) -> Array:
     by_name = _costs_by_name(costs, known)
     for name, cost in by_name.items():
         if name not in known:
-            raise InputError(
-                f"costs names {name!r}, who is not an annotator of the fit. {closest(name, known)}"
-            )
+            raise InputError(f"costs names {name!r}, who is not an annotator of the fit. {closest(name, known)}")
         if not POSITIVE[1](cost):
             raise InputError(
                 f"costs must be finite numbers above 0; got {cost!r} for annotator {name!r}. "

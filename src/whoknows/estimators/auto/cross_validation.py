@@ -76,9 +76,7 @@ def split_items(settings: Any, data: TrainingData) -> Splits:
     rows = _sample(informed, labelled, settings.random_state) if sampled else informed
     folds = []
     if settings.selection:
-        order = check_random_state(settings.random_state).permutation(
-            np.flatnonzero(data.annotations[rows].labelled)
-        )
+        order = check_random_state(settings.random_state).permutation(np.flatnonzero(data.annotations[rows].labelled))
         folds = np.array_split(order, max(min(settings.folds, len(order)), 1))[: 1 if many else None]
     in_stages = many and settings.members is None and (crowded or len(labelled) > MOST_SCORED)
     return Splits(informed, rows, folds, many, in_stages)
@@ -107,9 +105,7 @@ class Candidate:
         """Fit to all labels; ``before`` is what it learned from some of them."""
         return fit_pair(self.settings, self.prepared, self.items, self.typical, before=before, step=step)
 
-    def score(
-        self, rest: Any, fold: Any, step: Any, start: Array | None = None
-    ) -> tuple[HeldOutScores, Solution]:
+    def score(self, rest: Any, fold: Any, step: Any, start: Array | None = None) -> tuple[HeldOutScores, Solution]:
         """Fit without the labels of a fold, and score these labels; return the scores and the fit."""
         if step is None:
             return self._score(rest, fold, None, start)

@@ -15,13 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from whoknows._array import Array
-from whoknows.estimators.auto.cross_validation import (
-    MOST_SCORED,
-    TOL_OF_MANY,
-    MemberFits,
-    Progress,
-    split_items,
-)
+from whoknows.estimators.auto.cross_validation import MOST_SCORED, TOL_OF_MANY, MemberFits, Progress, split_items
 from whoknows.estimators.auto.members import Member, default_members, kinds, on_other_maps
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, HeldOutScores, Selection, gain_of_varying
 from whoknows.estimators.base import CrowdClassifierMixin, Features, Labels, Unknown, checkpoint_of
@@ -122,9 +116,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         with opened(self.engine) as engine:
             return self._fit(X, data, callback, engine, checkpoint_of(self, checkpoint, data))
 
-    def _fit(
-        self, X: Array, data: TrainingData, callback: Progress | None, engine: Engine, checkpoint: Any
-    ) -> Self:
+    def _fit(self, X: Array, data: TrainingData, callback: Progress | None, engine: Engine, checkpoint: Any) -> Self:
         """Weight the members, and fit them to validated input."""
         n_classes, settings = data.annotations.n_classes, _with_one_seed(self)
         splits = split_items(settings, data)
@@ -182,9 +174,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         self.posterior_ = self._consensus(X, data)
         return self
 
-    def _updated(
-        self, member: Member, pair: FittedPair, X: Array, data: TrainingData, engine: Engine
-    ) -> FittedPair:
+    def _updated(self, member: Member, pair: FittedPair, X: Array, data: TrainingData, engine: Engine) -> FittedPair:
         settings = member.build(self, data.annotations.n_classes)
         settings.random_state = self._seed
         if self.selection and data.informed.sum() > MOST_SCORED:

@@ -129,9 +129,7 @@ def kinds(n_classes: int) -> list[Member]:
 def on_other_maps(kind: Member, n_classes: int) -> list[Member]:
     """Return the same kind of expertise with the other maps; for two classes also without features."""
     others = [
-        replace(kind, map=name, clusters=kind.clusters if name in SMOOTH else 0)
-        for name in SEEING
-        if name != kind.map
+        replace(kind, map=name, clusters=kind.clusters if name in SMOOTH else 0) for name in SEEING if name != kind.map
     ]
     alone = replace(kind, map="none", varies_with_x=False, clusters=0)
     return [*others, alone] if n_classes == 2 else others

@@ -133,9 +133,7 @@ def half_and_half(one_kind: Mask) -> Array:
     return 1 / sizes / (1 / sizes).sum()
 
 
-def stack(
-    log_lik: Array, even: float = 0.0, prior: Array | None = None, counts: Array | None = None
-) -> Array:
+def stack(log_lik: Array, even: float = 0.0, prior: Array | None = None, counts: Array | None = None) -> Array:
     """Weights that maximise Σ_i c_i log Σ_m w_m l_im, shrunk towards ``prior``: (n_members,).
 
     The prior, uniform by default, counts as three items. ``even``, a fraction of the items, shrinks further
@@ -334,8 +332,7 @@ def gain_of_varying(members: list[Member], scores: HeldOutScores) -> tuple[float
     """
     kinds = {i: (m.two_coin, m.far_apart) for i, m in enumerate(members) if m.map != "none"}
     varying, constant = (
-        {i: kind for i, kind in kinds.items() if members[i].varies_with_x == varies}
-        for varies in (True, False)
+        {i: kind for i, kind in kinds.items() if members[i].varies_with_x == varies} for varies in (True, False)
     )
     both = set(varying.values()) & set(constant.values())
     if not both or len(scores.log_truth) < FEW:

@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from whoknows.data.errors import InputError
-from whoknows.estimators.baselines.two_step import (
-    DawidSkene,
-    MajorityVoteClassifier,
-    SingleAnnotatorClassifier,
-)
+from whoknows.estimators.baselines.two_step import DawidSkene, MajorityVoteClassifier, SingleAnnotatorClassifier
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.model.annotators import BernoulliAnnotators, GaussianAnnotators
 
-__all__ = [
-    "DawidSkene",
-    "MajorityVoteClassifier",
-    "SingleAnnotatorClassifier",
-    "ml_original",
-]
+__all__ = ["DawidSkene", "MajorityVoteClassifier", "SingleAnnotatorClassifier", "ml_original"]
 
 
 def ml_original(kind: str = "bernoulli") -> CrowdClassifier:

@@ -24,12 +24,7 @@ from whoknows.data.vocabulary import show
 from whoknows.estimators.base import is_truth_vector
 from whoknows.estimators.inputs.requirements import weight_keyword
 from whoknows.estimators.inputs.training_data import check_training_input
-from whoknows.estimators.inputs.validation import (
-    all_or_nothing,
-    check_annotations,
-    check_features,
-    row_ids,
-)
+from whoknows.estimators.inputs.validation import all_or_nothing, check_annotations, check_features, row_ids
 from whoknows.fit.monitor import Monitor
 from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, Rules, check_values
 
@@ -105,9 +100,7 @@ class Baseline(ClassifierMixin, BaseEstimator):
         annotations = check_annotations(y, len(predicted), self.annotators_, row_ids(X))
         annotations = annotations.only(annotations.counts > 0)
         if annotations.n_annotations == 0:
-            raise InputError(
-                "score on annotations needs at least one label with positive weight; y has none."
-            )
+            raise InputError("score on annotations needs at least one label with positive weight; y has none.")
         agreed = annotations.labels[majority(votes(annotations))] == predicted
         return float(agreed[annotations.labelled].mean())
 
@@ -287,9 +280,7 @@ class DawidSkene(Baseline):
         self.bound_history_, self.n_iter_ = monitor.history, monitor.n_iter
 
 
-def dawid_skene(
-    annotations: Annotations, monitor: Monitor, smoothing: float = 0.0
-) -> tuple[Array, Array, Array]:
+def dawid_skene(annotations: Annotations, monitor: Monitor, smoothing: float = 0.0) -> tuple[Array, Array, Array]:
     """Return p(z | labels), p(z) and π by EM from the vote shares; all items must have labels."""
     counts = votes(annotations)
     prior, confusion = _m_step(annotations, counts / counts.sum(axis=1, keepdims=True), smoothing)

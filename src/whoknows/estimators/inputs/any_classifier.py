@@ -46,14 +46,11 @@ def fit_to_posterior(classifier: Any, X: RawRows, prob: Array, weight: Array | N
     return copy.fit(X[item].raw, label, **weight_keyword(copy, weights))
 
 
-def cross_fit(
-    classifier: Any, X: RawRows, prob: Array, weight: Array | None, folds: Rows
-) -> tuple[Array, list[Any]]:
+def cross_fit(classifier: Any, X: RawRows, prob: Array, weight: Array | None, folds: Rows) -> tuple[Array, list[Any]]:
     """Log-odds of each item by a classifier fitted without its fold, and these classifiers, one per fold."""
     parts = [folds == fold for fold in range(folds.max() + 1)]
     fitted = [
-        fit_to_posterior(classifier, X[~part], prob[~part], None if weight is None else weight[~part])
-        for part in parts
+        fit_to_posterior(classifier, X[~part], prob[~part], None if weight is None else weight[~part]) for part in parts
     ]
     held_out = np.empty((len(X), n_outputs(prob.shape[1])))
     for part, without in zip(parts, fitted, strict=True):
@@ -185,9 +182,7 @@ class ClassifierPreprocessing(Preprocessing):
         return self.learned.variance(items.raw)
 
 
-def fit_classifier_preprocessing(
-    settings: Any, X: RawRows, directions: int, n_classes: int
-) -> ClassifierPreprocessing:
+def fit_classifier_preprocessing(settings: Any, X: RawRows, directions: int, n_classes: int) -> ClassifierPreprocessing:
     """Fit everything that sees no label: the encoding, its scale and the map of expertise."""
     encoding = fit_encoding(X[:: -(-len(X) // ENOUGH)])
     known = fit_preprocessing(settings, TransformedRows(X, encoding.transform), directions)

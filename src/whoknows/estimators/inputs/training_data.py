@@ -15,15 +15,7 @@ from sklearn.base import is_regressor
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import Advice, InputError
-from whoknows.data.vocabulary import (
-    Factor,
-    codes_of,
-    elements,
-    factorize,
-    make_vocabulary,
-    show,
-    sorted_if_possible,
-)
+from whoknows.data.vocabulary import Factor, codes_of, elements, factorize, make_vocabulary, show, sorted_if_possible
 from whoknows.estimators.inputs.raw_rows import RawRows, row_keys
 from whoknows.estimators.inputs.validation import (
     brings_ids,
@@ -307,8 +299,7 @@ def check_numbers(annotations: Annotations) -> None:
     if annotations.labels.dtype.kind not in "iuf" and annotations.n_classes:
         raise InputError(
             Advice("regression", "CrowdRegressor"),
-            f" needs labels that are numbers; got {show(annotations.labels.tolist())}. If they are classes, "
-            "use ",
+            f" needs labels that are numbers; got {show(annotations.labels.tolist())}. If they are classes, use ",
             Advice("classifier", "CrowdClassifier"),
             "; if they are numbers written as text, convert them first.",
         )

@@ -278,9 +278,7 @@ def annotator_rows(annotators: Any, known: Ids, unknown: str = "error") -> Codes
     strange = [name for name, row in zip(names, rows, strict=True) if row < 0]
     if not strange or unknown == "population":
         return rows
-    raise InputError(
-        f"Expected annotators of the fit; got {strange[0]!r}. {closest(strange[0], elements(known))}"
-    )
+    raise InputError(f"Expected annotators of the fit; got {strange[0]!r}. {closest(strange[0], elements(known))}")
 
 
 def check_weight(sample_weight: Any, X: Array) -> Array | None:
@@ -322,9 +320,7 @@ def check_classes(Y: Annotations) -> None:
     _refuse_too_many_classes(Y)
     hint = _hint(Y)
     if hint:
-        warnings.warn(
-            Message(f"There are {Y.n_classes} classes: {show(elements(Y.labels))}.", hint), stacklevel=3
-        )
+        warnings.warn(Message(f"There are {Y.n_classes} classes: {show(elements(Y.labels))}.", hint), stacklevel=3)
 
 
 def _refuse_too_many_classes(Y: Annotations) -> None:

@@ -78,9 +78,7 @@ class Checkpoint:
         """Return a step of the fit by its name."""
         return Step(self, name)
 
-    def in_pieces(
-        self, name: str, compute: Callable[[Any, slice], Array], X: Any, at_once: bool = False
-    ) -> Array:
+    def in_pieces(self, name: str, compute: Callable[[Any, slice], Array], X: Any, at_once: bool = False) -> Array:
         """Return compute(X[rows], rows) for all rows, (n_items, …), saved piece by piece.
 
         ``at_once``: the items cannot be split.
@@ -211,9 +209,7 @@ def _load(path: str) -> Any:
 def _refuse_other_files(folder: str) -> None:
     """Refuse a folder with other files."""
     if os.path.exists(folder) and not (os.path.isdir(folder) and all(map(_is_torn, os.listdir(folder)))):
-        raise FileError(
-            folder, "holds other files; expected a checkpoint or an empty folder. Name another one."
-        )
+        raise FileError(folder, "holds other files; expected a checkpoint or an empty folder. Name another one.")
 
 
 def _is_torn(name: str) -> bool:

@@ -48,9 +48,7 @@ _NOT_SAVED = {"engine", "device"}  # where a model was fitted
 # What a file holds of a fit: all other attributes of an estimator follow from it.
 FITTED_FIELDS: dict[type, dict[str, Any]] = {
     CrowdClassifier: {"_pair": FittedPair, "_training_data": TrainingData, "posterior_": Array},
-    CrowdRegressor: {
-        **{"_pair": FittedPair, "annotators_": Ids, "posterior_mean_": Array, "posterior_std_": Array}
-    },
+    CrowdRegressor: {**{"_pair": FittedPair, "annotators_": Ids, "posterior_mean_": Array, "posterior_std_": Array}},
     AutoCrowdClassifier: {
         **{"pairs_": list[FittedPair], "selection_": Selection, "_seed": int},
         **{"_training_data": TrainingData, "posterior_": Array},
@@ -234,9 +232,7 @@ def check_model(model: Any) -> Any:
     else:
         _check_classifier(model)
     if type(model) is AutoCrowdClassifier:
-        _expect(
-            len(pairs) == len(model.selection_.members) == len(model.weights_), "a wrong number of members"
-        )
+        _expect(len(pairs) == len(model.selection_.members) == len(model.weights_), "a wrong number of members")
         _expect(_are_probabilities(model.weights_), "wrong weights of members")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -94,9 +94,7 @@ def put_together(name: str, content: dict[str, Any]) -> Any:
         check_field(cls, key, value)
     if cls in _SPARSE:
         return _sparse(cls, **content)
-    made = cls(
-        **{field.name: content[field.name] for field in fields(cls) if field.init and field.name in content}
-    )
+    made = cls(**{field.name: content[field.name] for field in fields(cls) if field.init and field.name in content})
     vars(made).update(content)
     if cls in ESTIMATORS:
         check_fitted_fields(made)

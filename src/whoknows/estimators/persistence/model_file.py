@@ -23,14 +23,7 @@ from whoknows.data.errors import Advice
 from whoknows.estimators.persistence.checks import check_model
 from whoknows.estimators.persistence.classes import ESTIMATORS, CheckpointStep
 from whoknows.estimators.persistence.classifiers import read_classifier
-from whoknows.estimators.persistence.objects import (
-    NOT_A_MODEL,
-    Written,
-    array_bytes,
-    digest,
-    read_array,
-    read_model,
-)
+from whoknows.estimators.persistence.objects import NOT_A_MODEL, Written, array_bytes, digest, read_array, read_model
 from whoknows.io.encoding import MAX_FEATURES, ZIP, allowed_size, read_bytes, refuse_large_json, unzip
 from whoknows.io.errors import FileError, Path
 from whoknows.io.writing import replace_file
@@ -138,9 +131,7 @@ def save(model: Any, path: Path) -> None:
     if type(model) not in ESTIMATORS:
         known = ", ".join(cls.__name__ for cls in ESTIMATORS)
         raise TypeError(f"A model file holds one of {known}; got {type(model).__name__}.")
-    check_is_fitted(
-        model, msg="This %(name)s is not fitted yet, so there is nothing to save. Call fit first."
-    )
+    check_is_fitted(model, msg="This %(name)s is not fitted yet, so there is nothing to save. Call fit first.")
     _write(model, path)
 
 

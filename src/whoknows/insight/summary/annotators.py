@@ -166,12 +166,7 @@ class Regions:
     """Finds the strong and the weak region of annotators, from the items on a map; none unless ``shown``."""
 
     def __init__(
-        self,
-        fit: FittedModel,
-        item_map: ItemMap,
-        descriptions: ItemDescriptions,
-        features: Sequence[str],
-        shown: bool,
+        self, fit: FittedModel, item_map: ItemMap, descriptions: ItemDescriptions, features: Sequence[str], shown: bool
     ) -> None:
         self.shown = shown
         self.fit, self.descriptions, self.features = fit, descriptions, features
@@ -224,9 +219,7 @@ class Regions:
             "skill": skill[inside].mean(),
             "share": inside.mean(),
             "words": self._typical_words(inside),
-            "examples": [
-                self.descriptions.describe(self.rows[i]) | {"skill": skill[i]} for i in rows[:EXAMPLES]
-            ],
+            "examples": [self.descriptions.describe(self.rows[i]) | {"skill": skill[i]} for i in rows[:EXAMPLES]],
         }
 
     @cached_property

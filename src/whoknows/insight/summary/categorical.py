@@ -164,8 +164,7 @@ class CategoricalFit(FittedData):
         unknown = set(with_classes_of(gold, self.annotations).labels.tolist()) - known
         if unknown:
             raise InputError(
-                f"gold has labels that the model does not know: {show(sorted(unknown, key=str))}. Pass gold "
-                "to fit too."
+                f"gold has labels that the model does not know: {show(sorted(unknown, key=str))}. Pass gold to fit too."
             )
         with warnings.catch_warnings():  # fit has warned about contradictions already
             warnings.simplefilter("ignore")

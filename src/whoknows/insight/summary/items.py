@@ -106,9 +106,7 @@ def _per_item(values: Any, known: Sequence[Any], name: str) -> Any:
 # --- details ----------------------------------------------------------------------------------------
 
 
-def review_lists(
-    fit: FittedModel, descriptions: ItemDescriptions, consensus: Table
-) -> tuple[list[Facts], Facts]:
+def review_lists(fit: FittedModel, descriptions: ItemDescriptions, consensus: Table) -> tuple[list[Facts], Facts]:
     """Details of overruled votes, and of the least certain and the most disputed items."""
     chosen = _most_overruled(fit), _least_certain(fit), _most_disputed(fit)
     details = item_details(fit, descriptions, consensus, np.unique(np.concatenate(chosen)))
@@ -138,9 +136,7 @@ def _most_disputed(fit: FittedModel) -> Rows:
     return several[order[disagreement[order] > 0]][:MAX_REVIEW]
 
 
-def item_details(
-    fit: FittedModel, descriptions: ItemDescriptions, consensus: Table, rows: Rows
-) -> dict[int, Facts]:
+def item_details(fit: FittedModel, descriptions: ItemDescriptions, consensus: Table, rows: Rows) -> dict[int, Facts]:
     """Everything about some items, and why their vote was overruled: by row."""
     if not len(rows):
         return {}
@@ -189,9 +185,7 @@ def question_facts(fit: FittedModel, descriptions: ItemDescriptions, costs: Any)
     }
 
 
-def _questions(
-    fit: FittedModel, descriptions: ItemDescriptions, pool: Rows, costs: Any
-) -> tuple[list[Facts], str]:
+def _questions(fit: FittedModel, descriptions: ItemDescriptions, pool: Rows, costs: Any) -> tuple[list[Facts], str]:
     """Choose labels about some items; and why there are no more."""
     chosen = fit.suggest(pool, N_QUESTIONS, costs)
     row_of = dict(zip(fit.annotations.items[pool].tolist(), pool.tolist(), strict=True))

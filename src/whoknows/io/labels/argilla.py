@@ -92,8 +92,7 @@ def _flat_responses(record: Record, name: str) -> Iterator[Response]:
     statuses = record.entries(f"{name}.status") or [None] * len(values)
     if not len(values) == len(users) == len(statuses):
         raise FileError(
-            record.path,
-            f"has {len(values)} responses by {len(users)} users in {name!r} of record {record.number}.",
+            record.path, f"has {len(values)} responses by {len(users)} users in {name!r} of record {record.number}."
         )
     for value, user, status in zip(values, users, statuses, strict=True):
         yield name.removesuffix(_FLAT), value, user, status

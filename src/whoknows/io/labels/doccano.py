@@ -94,8 +94,7 @@ def _label(record: Record, value: Any) -> Hashable:
     if isinstance(value, list) and any(isinstance(entry, (list, dict)) for entry in value):
         raise FileError(
             record.path,
-            f"marks parts of the text ({show(value, 1)} in record {record.number}). Expected one label per "
-            "item.",
+            f"marks parts of the text ({show(value, 1)} in record {record.number}). Expected one label per item.",
         )
     return record.answer(value)
 

@@ -21,11 +21,7 @@ from whoknows.io.errors import FileError, Path, SeveralLabels
 MANY_UNCLEAR = 0.1  # share of answers with several labels from which the question is not ours to answer
 STRICT = (Advice("strict", "strict=True"), " to refuse the file")
 ROLES = ("item", "annotator", "label", "text", "confidence")
-OF_MODELS = (
-    " of models left out; use ",
-    Advice("predictions", "predictions=True"),
-    " to treat models as annotators",
-)
+OF_MODELS = (" of models left out; use ", Advice("predictions", "predictions=True"), " to treat models as annotators")
 
 
 @dataclass(frozen=True)
@@ -274,9 +270,7 @@ def _check_unclear(raw: RawLabels, n_labels: int, path: Path, strict: bool) -> N
             "the answers yes and no.",
         )
     some = show(dict.fromkeys(item for item, _ in raw.unclear), 3)
-    raw.note(
-        len(raw.unclear), "answer", "answers", f" with several labels left out, of item {some}; use ", *STRICT
-    )
+    raw.note(len(raw.unclear), "answer", "answers", f" with several labels left out, of item {some}; use ", *STRICT)
 
 
 def _check_rows(columns: tuple[Factor, Factor, Factor], label: Factor, path: Path) -> None:
@@ -287,9 +281,7 @@ def _check_rows(columns: tuple[Factor, Factor, Factor], label: Factor, path: Pat
         nameless = np.flatnonzero((label.codes >= 0) & (column.codes < 0))
         if nameless.size:
             more = f" There are {nameless.size} such rows." if nameless.size > 1 else ""
-            raise FileError(
-                path, f"has a label without an {role} in row {nameless[0] + 1} below the header.{more}"
-            )
+            raise FileError(path, f"has a label without an {role} in row {nameless[0] + 1} below the header.{more}")
 
 
 def _suspicions(Y: Annotations) -> list[str]:
@@ -313,7 +305,5 @@ def _suspicions(Y: Annotations) -> list[str]:
     odd = [value for value in Y.labels.tolist() if is_missing_text(value)]
     if odd:
         advice = Advice("missing_label", f"missing_label={odd[0]!r}", value=odd[0])
-        notes.append(
-            Message(f"{odd[0]!r} is treated as a label; use ", advice, " if it stands for a missing label")
-        )
+        notes.append(Message(f"{odd[0]!r} is treated as a label; use ", advice, " if it stands for a missing label"))
     return notes

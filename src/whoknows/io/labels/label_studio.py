@@ -217,18 +217,12 @@ def _label_of_answer(record: Record, value: Any) -> Hashable:
     kind = next((kind for kind in KINDS if kind in value), None)
     if kind is None:
         raise FileError(
-            record.path,
-            f"answers with {sorted(value)} in record {record.number}; expected one of {list(KINDS)}.",
+            record.path, f"answers with {sorted(value)} in record {record.number}; expected one of {list(KINDS)}."
         )
     return _value(record.as_object(value, "the answer"), kind)
 
 
-JSON = Format(
-    "label-studio",
-    "Label Studio's export JSON: a list of tasks with data and annotations",
-    recognise,
-    read,
-)
+JSON = Format("label-studio", "Label Studio's export JSON: a list of tasks with data and annotations", recognise, read)
 
 MIN = Format(
     "label-studio-min",

@@ -44,9 +44,7 @@ def read(content: Content, options: Options) -> RawLabels:
         if not why_not:
             answers.append((_when(record), item, _annotator(record, who_keys), label))
     people = _without_prefix([who for _, _, who, _ in answers], raw)
-    raw.add_in_order(
-        (when, item, who, label) for (when, item, _, label), who in zip(answers, people, strict=True)
-    )
+    raw.add_in_order((when, item, who, label) for (when, item, _, label), who in zip(answers, people, strict=True))
     raw.note(count["ignored"], "ignored answer left out", "ignored answers left out")
     raw.note(count["rejected"], "rejected task left out", "rejected tasks left out")
     raw.note(count["other"], "answer has no label", "answers have no label")
@@ -87,8 +85,7 @@ def _annotator(record: Record, keys: tuple[str, ...]) -> Hashable:
             return who
     raise FileError(
         record.path,
-        f"has no annotator in answer {record.number}: no {' or '.join(keys)}. "
-        "Name the entry with the annotator: ",
+        f"has no annotator in answer {record.number}: no {' or '.join(keys)}. Name the entry with the annotator: ",
         Advice("columns", "columns={'annotator': ...}", role="annotator", name="..."),
         ".",
     )
@@ -116,6 +113,4 @@ def _when(record: Record) -> float:
     return float(when) if isinstance(when, (int, float)) and abs(when) < 1e15 else 0.0
 
 
-FORMAT = Format(
-    "prodigy", "Prodigy's JSONL: one answer per line, with _input_hash and answer", recognise, read
-)
+FORMAT = Format("prodigy", "Prodigy's JSONL: one answer per line, with _input_hash and answer", recognise, read)

@@ -20,16 +20,7 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import ALIASES, CONFIDENCE, match_columns
 from whoknows.data.errors import Advice, InputError, Message
 from whoknows.data.vocabulary import Factor, Ids, factorize, show
-from whoknows.io.containers import (
-    TRUTH,
-    Content,
-    Table,
-    by_row,
-    find_name,
-    item_column,
-    must_have,
-    refuse_repeated_ids,
-)
+from whoknows.io.containers import TRUTH, Content, Table, by_row, find_name, item_column, must_have, refuse_repeated_ids
 from whoknows.io.delimited import is_date, is_missing_text, parse_ids, parse_labels, unescaped
 from whoknows.io.errors import FileError, Path
 from whoknows.io.labels.format import Format, Options, RawLabels, keep_values
@@ -87,9 +78,7 @@ def _suggest_label(raw: RawLabels, table: Table, names: Mapping[str, str]) -> No
     if not texts or n_labels <= max(MANY_LABELS, len(label.codes) // 5):
         return
     others = [name for name in table.names if name not in names.values()]
-    counts = {
-        name: len(table.column(name).values) for name in others if not _is_remark(table.column(name).values)
-    }
+    counts = {name: len(table.column(name).values) for name in others if not _is_remark(table.column(name).values)}
     likely = [name for name, n in counts.items() if 2 <= n <= FEW_LABELS]
     for name in likely[:1]:
         raw.notes.append(
@@ -228,11 +217,7 @@ def crowdkit_columns(Y: Annotations) -> dict[Hashable, Ids]:
 
 
 CROWDKIT = Format(
-    "crowdkit",
-    "a long table with the columns task, worker, label",
-    recognise_crowdkit,
-    read_long,
-    crowdkit_columns,
+    "crowdkit", "a long table with the columns task, worker, label", recognise_crowdkit, read_long, crowdkit_columns
 )
 
 
@@ -286,9 +271,7 @@ def read_wide(content: Content, options: Options) -> RawLabels:
     return raw
 
 
-def _roles_of_columns(
-    table: Table, options: Options
-) -> tuple[str | None, str | None, Sequence[str], Sequence[str]]:
+def _roles_of_columns(table: Table, options: Options) -> tuple[str | None, str | None, Sequence[str], Sequence[str]]:
     """Return the columns of the item, of the text, of the annotators, and of comments and dates.
 
     Annotators are the columns that the user names, or those without a known meaning.
@@ -325,8 +308,7 @@ def _note_odd_columns(raw: RawLabels, table: Table, people: Sequence[str]) -> No
     for name in _odd_columns(table, people):
         raw.notes.append(
             Message(
-                f"column {name!r} shares no label with any other and is treated as an annotator; leave it "
-                "out with ",
+                f"column {name!r} shares no label with any other and is treated as an annotator; leave it out with ",
                 Advice("ignore", f"ignore=[{name!r}]", name=name),
                 " if it is not",
             )

@@ -42,9 +42,7 @@ def write_labels(annotations: Annotations, path: Path, format: str = "long") -> 
         raise InputError(f"format= must be one of {show(writable)} to be written; got {format!r}.")
     unknown = int((annotations.annotator < 0).sum())
     if unknown:
-        raise InputError(
-            f"{unknown} labels are by annotators outside the vocabulary, who have no id to write."
-        )
+        raise InputError(f"{unknown} labels are by annotators outside the vocabulary, who have no id to write.")
     suffix = check_suffix(path)
     with naming(path):
         columns = tool.columns(annotations)
@@ -130,7 +128,5 @@ def _changed(Y: Annotations) -> list[str]:
         pairs = zip(ids.tolist(), unescaped(parse(cells)), strict=True)
         odd = next(((value, again) for value, again in pairs if repr(value) != repr(again)), None)
         if odd is not None:
-            notes.append(
-                f"{what} such as {odd[0]!r} are read back as {odd[1]!r}; Parquet and JSONL preserve them"
-            )
+            notes.append(f"{what} such as {odd[0]!r} are read back as {odd[1]!r}; Parquet and JSONL preserve them")
     return notes

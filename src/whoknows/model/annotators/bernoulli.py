@@ -116,9 +116,7 @@ class BernoulliAnnotators(Settings):
         right = np.where(Y.label[:, None] == np.arange(K), q, 0.0)
         return partial(self._expected_log_lik, counts, partial(_sum_over_labels, pairs, q, right))
 
-    def _expected_log_lik(
-        self, counts: Array, sum_over_labels: LabelSums | None, theta: Array
-    ) -> tuple[float, Array]:
+    def _expected_log_lik(self, counts: Array, sum_over_labels: LabelSums | None, theta: Array) -> tuple[float, Array]:
         codes, n_slopes = self._codes, theta.shape[1] - self._n_intercepts
         extra = slice(n_slopes + 1, n_slopes + 1 + codes.shape[1])
         w, shift = theta[:-1, :n_slopes], theta[:-1, n_slopes, None] + theta[:-1, extra] @ codes.T
@@ -344,9 +342,7 @@ class ConfusionAnnotators(BernoulliAnnotators):
         return float(value), excess.reshape(len(theta), -1)
 
 
-def _sum_over_labels(
-    pairs: Pairs, q: Array, right: Array, w: Array, shift: Array
-) -> tuple[float, Array, Array]:
+def _sum_over_labels(pairs: Pairs, q: Array, right: Array, w: Array, shift: Array) -> tuple[float, Array, Array]:
     """Σ over labels of `_log_odds_part` at η = wᵀx + shift, and its gradients in w and, by class, in shift.
 
     ``q`` (n_pairs, n_classes) is p̃(z) of each label's item, and ``right`` the same with zeros for z ≠ l.

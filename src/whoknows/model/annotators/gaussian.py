@@ -100,11 +100,7 @@ class GaussianAnnotators(LinearAnnotators):
     population: Population = field(default_factory=lambda: Population(centre=0.0))
 
     gives: ClassVar[str] = "quadratic"
-    rules: ClassVar[Rules] = {
-        "sigma_floor": SHARE,
-        "directions": or_none(COUNT),
-        "population": is_a(Population),
-    }
+    rules: ClassVar[Rules] = {"sigma_floor": SHARE, "directions": or_none(COUNT), "population": is_a(Population)}
 
     def for_classes(self, n_classes: int) -> Self:
         """Return self for two classes; refuse more, whose codes are not numbers."""
@@ -119,9 +115,7 @@ class GaussianAnnotators(LinearAnnotators):
         """Σ_t log N(y_it; z, σ_t(x_i)²), Eq. (14), as a quadratic in z."""
         return _quadratic(Y.label.astype(float), self._sigma(theta, X, Y)[0], Y)
 
-    def expected_log_lik(
-        self, theta: Array, X: Array, Y: Annotations, posterior: Posterior
-    ) -> tuple[float, Array]:
+    def expected_log_lik(self, theta: Array, X: Array, Y: Annotations, posterior: Posterior) -> tuple[float, Array]:
         """E_p̃(z)[Σ log N(y; z, σ²)] and its gradient, Eqs. (16), (17).
 
         For any kind of truth only E[z] and Var[z] are needed: E(y − z)² = (y − E z)² + Var z.
@@ -226,8 +220,7 @@ class BiasedAnnotators(BiasedLinearAnnotators):
     def for_classes(self, n_classes: int) -> Self:
         """Refuse classes: labels are real numbers."""
         raise NotCompatible(
-            "BiasedAnnotators give real numbers, not classes. Use CrowdRegressor, or for classes "
-            "annotators='auto'."
+            "BiasedAnnotators give real numbers, not classes. Use CrowdRegressor, or for classes annotators='auto'."
         )
 
     # --- point estimates -------------------------------------------------------------------------
@@ -236,9 +229,7 @@ class BiasedAnnotators(BiasedLinearAnnotators):
         """Σ_t log N(y_it; z + b_t, σ_t(x_i)²) as a quadratic in z."""
         return _quadratic(_unbiased(theta, Y), self._sigma(theta, X, Y)[0], Y)
 
-    def expected_log_lik(
-        self, theta: Array, X: Array, Y: Annotations, posterior: Posterior
-    ) -> tuple[float, Array]:
+    def expected_log_lik(self, theta: Array, X: Array, Y: Annotations, posterior: Posterior) -> tuple[float, Array]:
         """E_p̃(z)[Σ log N(y; z + b, σ²)] and its gradient, which need only E[z] and Var[z].
 
         With r = y − b − E z and E r² = r² + Var z: ∂/∂b = r / σ², and
@@ -266,8 +257,7 @@ class BiasedAnnotators(BiasedLinearAnnotators):
         spread = np.sqrt(sigma**2 + np.where(seen, 0.0, self.bias_variance))
         weights, places = (Y.counts * sigma**-2)[seen], (Y.item[seen], Y.annotator[seen])
         precision, pull = (
-            sp.csr_array((values, places), shape=(Y.n_items, Y.n_annotators))
-            for values in (weights, weights * y[seen])
+            sp.csr_array((values, places), shape=(Y.n_items, Y.n_annotators)) for values in (weights, weights * y[seen])
         )
         labels = LabelsByAnnotator(precision, pull, 1 / self.bias_variance)
         return replace(_quadratic(y, spread, Y), by_annotator=labels)

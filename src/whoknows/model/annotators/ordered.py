@@ -69,11 +69,7 @@ class OrderedAnnotators(BiasedLinearAnnotators):
     population: Population = field(default_factory=lambda: Population(centre=1.0, precision_rate=1.0))
 
     gives: ClassVar[str] = "table"
-    rules: ClassVar[Rules] = {
-        "bias_variance": POSITIVE,
-        "directions": or_none(COUNT),
-        "population": is_a(Population),
-    }
+    rules: ClassVar[Rules] = {"bias_variance": POSITIVE, "directions": or_none(COUNT), "population": is_a(Population)}
 
     _n_classes: int = field(default=2, init=False, repr=False, compare=False)
 

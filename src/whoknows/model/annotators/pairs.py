@@ -106,9 +106,7 @@ def _shapes(sizes: Rows, n_features: int) -> Iterator[tuple[Rows, int, int]]:
 # --- η_z = w_tᵀx + γ_t + k_tᵀ code_z, linear in (x, code_z), where x carries the constant --------------
 
 
-def moments_by_class(
-    pairs: Pairs, codes: Array, mean: Array, covariance: Array | None
-) -> tuple[Array, Array]:
+def moments_by_class(pairs: Pairs, codes: Array, mean: Array, covariance: Array | None) -> tuple[Array, Array]:
     """E[η_z] and E[η_z²] of each label for θ ~ N(mean, covariance): two (n_pairs, n_codes).
 
     ``codes`` (n_codes, n_extra) are the class codes; ``mean`` is (n_annotators + 1, n_columns).

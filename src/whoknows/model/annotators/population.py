@@ -148,9 +148,7 @@ class CrowdBelief:
             crowd_mean=crowd_mean,
             crowd_variance=1 / (crowd_precision + n_on * d),
         )
-        shape, rate = self.population._gamma + 0.5 * np.array(
-            [n_on * self._sizes, self._by_group(moved._scatter())]
-        )
+        shape, rate = self.population._gamma + 0.5 * np.array([n_on * self._sizes, self._by_group(moved._scatter())])
         found = replace(moved, shape=shape, rate=rate)
         vars(found)["_log_det"] = -log_det  # saves computing them again
         return found

@@ -12,13 +12,7 @@ import numpy as np
 from whoknows._array import Array, namespace, sparse_rows, to_numpy
 from whoknows.model.distances import block_by_block, enough_of, k_means, nearest
 from whoknows.model.graph import fused
-from whoknows.model.graph.base import (
-    BuiltGraph,
-    Graph,
-    inverse_root,
-    leading_eigenvectors,
-    nearness_of,
-)
+from whoknows.model.graph.base import BuiltGraph, Graph, inverse_root, leading_eigenvectors, nearness_of
 from whoknows.model.settings import COUNT, Rules
 
 

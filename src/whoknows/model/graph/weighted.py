@@ -15,14 +15,7 @@ from whoknows._array import Array
 from whoknows.data.errors import InputError
 from whoknows.model.distances import in_memory, nearest, neighbors, squared_distances
 from whoknows.model.graph.ann import Lists
-from whoknows.model.graph.base import (
-    BuiltGraph,
-    Graph,
-    inverse_root,
-    leading_eigenvectors,
-    nearness_of,
-    scale_rows,
-)
+from whoknows.model.graph.base import BuiltGraph, Graph, inverse_root, leading_eigenvectors, nearness_of, scale_rows
 from whoknows.model.settings import COUNT, NotCompatible, Rule, Rules
 
 NUMBERS_PER_BLOCK = 20_000_000  # limits memory

@@ -21,9 +21,7 @@ SAME_LABELS = 1e-9  # relative difference that is rounding
 MOST_BIASES = 2_000  # annotators: with more, their biases are taken as estimated
 
 
-def covariance_with_biases(
-    X: Array, precision: Array, noise: float, evidence: QuadraticEvidence
-) -> Array | None:
+def covariance_with_biases(X: Array, precision: Array, noise: float, evidence: QuadraticEvidence) -> Array | None:
     """Covariance of ω and of all biases b given the labels, (n_features + n_annotators)²; or None.
 
     There is none for very many annotators, or more of them than labels: biases are then taken as estimated.
@@ -45,13 +43,7 @@ def covariance_with_biases(
 
 
 def posterior_in_training(
-    weights: Belief,
-    joint: Array,
-    noise: float,
-    X: Array,
-    evidence: QuadraticEvidence,
-    item: Rows,
-    with_labels: Mask,
+    weights: Belief, joint: Array, noise: float, X: Array, evidence: QuadraticEvidence, item: Rows, with_labels: Mask
 ) -> tuple[Array, Array]:
     """Mean and variance of z of items, which are training items with their labels, or have none.
 
@@ -113,9 +105,7 @@ def posterior_of_items(
     with_biases = np.pad(shared[:, n:], ((0, 0), (0, 1)))
     for i, ((before, count), now) in enumerate(zip(old, new, strict=True)):
         t = np.union1d(before.who, now.who)
-        covariance = np.block(
-            [[v[i], with_biases[i, t][None]], [with_biases[i, t][:, None], biases[np.ix_(t, t)]]]
-        )
+        covariance = np.block([[v[i], with_biases[i, t][None]], [with_biases[i, t][:, None], biases[np.ix_(t, t)]]])
         mean = np.append(f[i], np.zeros(len(t)))
         mean, covariance = _without(mean, covariance, noise, before, count, np.searchsorted(t, before.who))
         covariance[0, 0] += noise  # from ωᵀx to z

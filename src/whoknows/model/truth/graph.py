@@ -119,9 +119,7 @@ class GraphTruth(Settings):
 
     # --- after the fit ---------------------------------------------------------------------------
 
-    def state(
-        self, xi: Array, posterior: GaussianPosterior, evidence: QuadraticEvidence, X: Array
-    ) -> GraphBelief:
+    def state(self, xi: Array, posterior: GaussianPosterior, evidence: QuadraticEvidence, X: Array) -> GraphBelief:
         """Return the posterior of the training items: there are no parameters."""
         return GraphBelief(posterior, _weighted(evidence))
 
@@ -331,9 +329,7 @@ class AnchorField:
     def condition(self, X: Array, evidence: QuadraticEvidence) -> AnchoredPosterior:
         """Return the posterior of the items in ``X``, all or some, by one n_anchors² solve for w = z − ½."""
         p = evidence.precision
-        centred = QuadraticEvidence(
-            p, evidence.pull - 0.5 * p, evidence.constant + 0.5 * evidence.pull - 0.125 * p
-        )
+        centred = QuadraticEvidence(p, evidence.pull - 0.5 * p, evidence.constant + 0.5 * evidence.pull - 0.125 * p)
         w = condition(self._coordinates(X), self.precision, self.noise, centred)
         return AnchoredPosterior(0.5 + w.mean, w.variance, w.log_marginal, u=w.weights, items=X)
 

@@ -92,9 +92,7 @@ class LinearTruth(Settings):
 
     def for_classes(self, n_classes: int) -> Self:
         """Refuse classes: the truth is a real number."""
-        raise NotCompatible(
-            "LinearTruth is a real number, not a class. Use CrowdRegressor, or for classes truth='id'."
-        )
+        raise NotCompatible("LinearTruth is a real number, not a class. Use CrowdRegressor, or for classes truth='id'.")
 
     def prepare(self, X: Array, features: Array, seed: int = 0) -> Self:
         """Return a copy with the precision matrix of the prior, as `LogisticTruth.prepare` builds it."""
@@ -138,9 +136,7 @@ class LinearTruth(Settings):
 
     # --- after the fit ---------------------------------------------------------------------------
 
-    def state(
-        self, xi: Array, posterior: LinearPosterior, evidence: QuadraticEvidence, X: Array
-    ) -> LinearBelief:
+    def state(self, xi: Array, posterior: LinearPosterior, evidence: QuadraticEvidence, X: Array) -> LinearBelief:
         """Return p(ω | labels), s², and the training items with their evidence."""
         weights, noise = posterior.weights, float(np.exp(xi[0]))
         joint = covariance_with_biases(X, self.precision, noise, evidence)
@@ -218,9 +214,7 @@ class LinearBelief(Belief):
         before, now = self.by_annotator(self.evidence), self.by_annotator(evidence)
         old = [(labels_of(before, int(item[i])), counts[i]) for i in rows]
         new = [labels_of(now, int(i)) for i in rows]
-        yield from zip(
-            rows, posterior_of_items(self, self.of_all, self.noise, X[rows], old, new), strict=True
-        )
+        yield from zip(rows, posterior_of_items(self, self.of_all, self.noise, X[rows], old, new), strict=True)
 
     @cached_property
     def _lookup(self) -> ItemLookup:

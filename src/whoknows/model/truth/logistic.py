@@ -168,9 +168,7 @@ class LogisticTruth(Settings):
         v = v * posterior.counts[:, None]
         return log_classes(f - v / np.maximum(1 - p * (1 - p) * v, LEAST_LEFT) * (q - p))
 
-    def cross_fitted(
-        self, xi: Array, X: list[Array], held_out: list[Array], evidence: list[Array]
-    ) -> CrossFitBelief:
+    def cross_fitted(self, xi: Array, X: list[Array], held_out: list[Array], evidence: list[Array]) -> CrossFitBelief:
         """Return ξ together with the leave-one-out log p(z | x) of the training items."""
         return CrossFitBelief(xi, None, np.vstack(X), np.vstack(held_out), _shares(np.vstack(evidence)))
 
