@@ -40,7 +40,7 @@ from whoknows.model.settings import check_value
 LEAST_VOICE = 0.01  # weight of a member that takes part in suggestions
 
 Ask = Callable[[FittedPair, Items], Any]  # one pair about items
-Features = ArrayLike | ParquetFeatures  # X; dataframes and tensors are array-like
+FeatureRows = ArrayLike | ParquetFeatures  # X; dataframes and tensors are array-like
 Labels = Annotations | ArrayLike  # y
 Unknown = Literal["error", "population"]
 
@@ -121,12 +121,12 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
     weights_: Array
     _truth_weights: Array
 
-    def predict(self, X: Features) -> Any:
+    def predict(self, X: FeatureRows) -> Any:
         """Return the most probable class of each item: (n_items,)."""
         most_probable = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
 
-    def predict_proba(self, X: Features, return_interval: bool = False, level: float = 0.9) -> Any:
+    def predict_proba(self, X: FeatureRows, return_interval: bool = False, level: float = 0.9) -> Any:
         """p(z | x) of each item, labels aside: (n_items, n_classes), columns as in ``classes_``.
 
         With ``truth="gp"`` the labels of an item of the fit count too: the truth is no function of x.
@@ -144,14 +144,14 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
             return self._interval(partial(intervals.prob_interval, level=level), X, self._truth_weights, level)
         return self._average(FittedPair.prob, X, self._truth_weights)
 
-    def predict_log_proba(self, X: Features) -> Array:
+    def predict_log_proba(self, X: FeatureRows) -> Array:
         """Return the logarithm of `predict_proba`: (n_items, n_classes)."""
         prob = self.predict_proba(X)
         return np.log(prob)
 
     def to_frame(
         self,
-        X: Features,
+        X: FeatureRows,
         y: Labels | None = None,
         *,
         of: Literal["truth", "expertise"] = "truth",
@@ -181,7 +181,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
 
     def expertise(
         self,
-        X: Features,
+        X: FeatureRows,
         annotators: Sequence[Hashable] | Ids | None = None,
         return_interval: bool = False,
         level: float = 0.9,
@@ -206,7 +206,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
             return self._interval(ask, X, self.weights_, level)
         return self._average(partial(FittedPair.expertise, rows=rows), X, self.weights_)
 
-    def ranking(self, X: Features | None = None, level: float = 0.9) -> Ranking:
+    def ranking(self, X: FeatureRows | None = None, level: float = 0.9) -> Ranking:
         """Rank annotators by the probability of being right, averaged over items, with intervals.
 
         Parameters
@@ -235,7 +235,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         (row,) = annotator_rows([annotator], self.annotators_)
         return np.tensordot(self.weights_, np.array([pair.confusion(row) for pair in self.pairs_]), axes=1)
 
-    def log_predictive(self, X: Features, y: Labels) -> Array:
+    def log_predictive(self, X: FeatureRows, y: Labels) -> Array:
         """log p(labels | x) of each item, truth and annotators integrated out: (n_items,).
 
         `score` on annotations is its mean over labels; an item without labels has 0.
@@ -244,7 +244,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         blocks = self._answers(FittedPair.log_predictive, self._checked(X), data)
         return np.concatenate([logsumexp(answers, axis=0, b=self.weights_[:, None]) for answers in blocks])
 
-    def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: FeatureRows, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """Return accuracy on a truth vector, or the held-out log-likelihood of annotations.
 
         Parameters

@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import codes_of, elements
-from whoknows.estimators.base import CrowdClassifierMixin, Features, Labels, Unknown, checkpoint_of
+from whoknows.estimators.base import CrowdClassifierMixin, FeatureRows, Labels, Unknown, checkpoint_of
 from whoknows.estimators.fitted_pair import (
     FittedPair,
     attributes_of,
@@ -161,7 +161,7 @@ class CrowdClassifier(CrowdClassifierMixin):
     @all_or_nothing
     def fit(
         self,
-        X: Features,
+        X: FeatureRows,
         y: Labels,
         callback: Callback | None = None,
         *,
@@ -191,7 +191,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         with opened(self.engine) as engine:
             return self._fit(X, data, engine, callback, checkpoint=checkpoint_of(self, checkpoint, data))
 
-    def update(self, X: Features, y: Labels, callback: Callback | None = None) -> Self:
+    def update(self, X: FeatureRows, y: Labels, callback: Callback | None = None) -> Self:
         """Learn from labels that came in since the fit: the result of a new fit, in a fraction of its time.
 
         Parameters
@@ -275,7 +275,7 @@ class CrowdClassifier(CrowdClassifierMixin):
             vars(self).pop(name, None)
         vars(self).update(attributes_of(pair) | coefficients(pair) | severity(pair) | fitted_classifier(pair))
 
-    def posterior(self, X: Features, y: Labels, unknown: Unknown = "error") -> Array:
+    def posterior(self, X: FeatureRows, y: Labels, unknown: Unknown = "error") -> Array:
         """p(z | x, labels) of each item, Eqs. (7), (12): (n_items, n_classes); without labels, p(z | x).
 
         Parameters
@@ -289,7 +289,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         data = TrainingData(self._known_annotations(X, y, unknown))
         return consensus(self._pair, self._checked(X), data).prob
 
-    def annotator_scale(self, X: Features) -> Array:
+    def annotator_scale(self, X: FeatureRows) -> Array:
         """σ_t(x) of Eq. (15), the spread of each annotator's labels: (n_items, n_annotators).
 
         For ordered labels, in levels.

@@ -13,7 +13,7 @@ from sklearn.metrics import r2_score
 
 from whoknows._array import Array
 from whoknows.data.errors import InputError
-from whoknows.estimators.base import CrowdEstimator, Features, Labels, Unknown, frame_of_items, is_truth_vector
+from whoknows.estimators.base import CrowdEstimator, FeatureRows, Labels, Unknown, frame_of_items, is_truth_vector
 from whoknows.estimators.fitted_pair import attributes_of, consensus, fit_pair, typical_rows
 from whoknows.estimators.inputs.training_data import TrainingData, check_numbers, check_training_input
 from whoknows.estimators.inputs.validation import all_or_nothing
@@ -109,7 +109,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
     @all_or_nothing
     def fit(
         self,
-        X: Features,
+        X: FeatureRows,
         y: Labels,
         callback: Callback | None = None,
         *,
@@ -154,7 +154,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
         self.annotator_bias_ = scale * pair.prepared.model.annotators.bias(theta)[:-1]
         self.noise_ = scale * float(np.sqrt(pair.solution.truth.noise))
 
-    def predict(self, X: Features, return_std: bool = False) -> Any:
+    def predict(self, X: FeatureRows, return_std: bool = False) -> Any:
         """Return the expected truth of each item, labels aside: (n_items,).
 
         Parameters
@@ -167,7 +167,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
         found = self._pair.prediction(items)
         return (found.mean, np.sqrt(found.variance)) if return_std else found.mean
 
-    def to_frame(self, X: Features, y: Labels | None = None, *, backend: str | None = None) -> Any:
+    def to_frame(self, X: FeatureRows, y: Labels | None = None, *, backend: str | None = None) -> Any:
         """Return the columns item, truth and std as a dataframe, one row per item.
 
         Parameters
@@ -181,7 +181,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
         truth, std = self.predict(X, return_std=True) if y is None else self.posterior(X, y)
         return frame_of_items(X, y, {"truth": truth, "std": std}, backend)
 
-    def posterior(self, X: Features, y: Labels, unknown: Unknown = "error") -> tuple[Array, Array]:
+    def posterior(self, X: FeatureRows, y: Labels, unknown: Unknown = "error") -> tuple[Array, Array]:
         """Mean and standard deviation of each item's truth, its labels included: two (n_items,).
 
         Parameters
@@ -196,17 +196,17 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
         found = self._pair.posterior(items)
         return found.mean, np.sqrt(found.variance)
 
-    def annotator_scale(self, X: Features) -> Array:
+    def annotator_scale(self, X: FeatureRows) -> Array:
         """σ_t(x), the spread of each annotator's labels around truth and bias: (n_items, n_annotators)."""
         items = self._items(X)
         return self._pair.scale(items)
 
-    def log_predictive(self, X: Features, y: Labels) -> Array:
+    def log_predictive(self, X: FeatureRows, y: Labels) -> Array:
         """log p(labels | x) of each item, a density in the units of y, truth integrated out: (n_items,)."""
         items = self._items(X, y, "population")
         return self._pair.log_predictive(items)
 
-    def score(self, X: Features, y: Labels, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: FeatureRows, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """Return R² on a truth vector, or the held-out log-likelihood of annotations.
 
         Parameters

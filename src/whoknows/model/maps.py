@@ -26,7 +26,7 @@ TRIES = 5  # of k-means, which depends on its random start
 _Centred = TypeVar("_Centred", bound="RbfFeatures | SpectralFeatures | ClusterFeatures")
 
 
-class Features(Protocol):
+class MapFeatures(Protocol):
     """A prepared map."""
 
     @property
@@ -45,7 +45,7 @@ class Map(Settings, ABC):
     @abstractmethod
     def prepare(
         self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
-    ) -> Features:
+    ) -> MapFeatures:
         """Learn features from items (n_items, D), labelled or not.
 
         The first ``leading`` features, which annotators' expertise depends on, should matter most.

@@ -18,7 +18,7 @@ from whoknows._array import Array
 from whoknows.estimators.auto.cross_validation import MOST_SCORED, TOL_OF_MANY, MemberFits, Progress, split_items
 from whoknows.estimators.auto.members import Member, default_members, kinds, on_other_maps
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, HeldOutScores, Selection, gain_of_varying
-from whoknows.estimators.base import CrowdClassifierMixin, Features, Labels, Unknown, checkpoint_of
+from whoknows.estimators.base import CrowdClassifierMixin, FeatureRows, Labels, Unknown, checkpoint_of
 from whoknows.estimators.classifier import CrowdClassifier, start_of_update
 from whoknows.estimators.fitted_pair import FittedPair, typical_rows
 from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing, with_annotator_map
@@ -97,7 +97,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
     @all_or_nothing
     def fit(
         self,
-        X: Features,
+        X: FeatureRows,
         y: Labels,
         callback: Progress | None = None,
         *,
@@ -158,7 +158,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
             member._set_attributes()
         return members
 
-    def update(self, X: Features, y: Labels) -> Self:
+    def update(self, X: FeatureRows, y: Labels) -> Self:
         """Learn from labels that came in since the fit, as `CrowdClassifier.update` does.
 
         Members keep their weights; fit again to select once more.
@@ -182,7 +182,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         prepared, before = start_of_update(settings, pair, self._training_data, data)
         return settings._fit_pair(X, data, engine, prepared=prepared, before=before)
 
-    def posterior(self, X: Features, y: Labels, unknown: Unknown = "error") -> Array:
+    def posterior(self, X: FeatureRows, y: Labels, unknown: Unknown = "error") -> Array:
         """p(z | x, labels) of each item: (n_items, n_classes)."""
         annotations = self._known_annotations(X, y, unknown)
         data = TrainingData(annotations.only(annotations.counts > 0))

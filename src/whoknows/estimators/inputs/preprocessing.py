@@ -14,7 +14,7 @@ from whoknows.estimators.inputs.resolve import resolve_map
 from whoknows.estimators.inputs.rows import TransformedRows
 from whoknows.fit.items import Items
 from whoknows.model.distances import enough_of
-from whoknows.model.maps import Features, LinearFeatures
+from whoknows.model.maps import LinearFeatures, MapFeatures
 
 SIMILAR = 5.0  # largest ratio of the 90 % to the 10 % quantile of the columns' ranges with one common unit
 LONG_TAIL = 1.0  # skewness: 2 for an exponential distribution, 0 for a symmetric one
@@ -45,21 +45,21 @@ class Preprocessing:
     ----------
     scale : Scale
         Brings columns to units in which a graph can measure distances.
-    features : Features
+    features : MapFeatures
         The map, fitted to the scaled items.
     directions : int
         Number of leading features that expertise depends on.
     seed : int
         Random seed for graphs.
-    of_annotators : Features, optional
+    of_annotators : MapFeatures, optional
         Features of expertise, if it has a map of its own.
     """
 
     scale: Scale
-    features: Features
+    features: MapFeatures
     directions: int
     seed: int
-    of_annotators: Features | None = None
+    of_annotators: MapFeatures | None = None
 
     @property
     def places_new(self) -> bool:
