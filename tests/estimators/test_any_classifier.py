@@ -124,8 +124,9 @@ class TestContract:
             assert np.all((low <= estimate) & (estimate <= high))
             assert np.all(low < high)
 
-    def test_suggestions_ranking_and_confusion(self, name):
+    def test_suggestions_ranking_confusion_and_frames(self, name):
         model, X = fitted(name), CASES[name][1]
+        assert len(model.to_frame(X, Y, backend="pandas")) == N
         asked = model.suggest(X, Y, 3)
         assert len(asked) == 3
         assert sorted(model.ranking().annotator) == [0, 1, 2, 3]
@@ -293,10 +294,11 @@ def test_items_that_are_not_of_the_fit_are_classified_by_the_final_classifier():
     np.testing.assert_allclose(model.posterior(new, none), model.predict_proba(new), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["trees", "trees, pandas"])
+@pytest.mark.parametrize("name", ["trees", "trees, pandas", "linear, sparse", "text pipeline"])
 def test_a_summary_for_the_report(name):
     summary = summarize(fitted(name), CASES[name][1], Y)
-    assert summary.to_json()
+    classifier = type(CASES[name][0]).__name__
+    assert f"predicted by {classifier}: each item by a copy" in summary.to_json()
 
 
 def test_new_labels_of_a_known_item_count_once():

@@ -102,7 +102,7 @@ def frame_of_items(X: Any, y: Any, columns: dict[str, Any], backend: str | None)
     """Return columns beside the ids of the items, as a table of the library of X unless another is named."""
     if "item" in columns:
         raise InputError("An annotator is called 'item', as is the column of ids. Use expertise(X) instead.")
-    ids = y.items if isinstance(y, Annotations) else tight_array(row_ids(X) or list(range(len(X))))
+    ids = y.items if isinstance(y, Annotations) else tight_array(row_ids(X) or list(range(_num_samples(X))))
     library = type(X).__module__.partition(".")[0]
     return write_long({"item": ids} | columns, backend or (library if library in BACKENDS else None))
 

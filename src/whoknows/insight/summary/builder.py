@@ -281,9 +281,17 @@ def _settings(model: Any) -> Facts:
         "solver": getattr(model, "solver_", None),
         "iterations": int(model.n_iter_),
         "graph": list(dict.fromkeys(graph for graph in graphs if graph)),
-        "chosen": [] if selection is None else list(selection.sentences()),
+        "chosen": _about_classifier(model) if selection is None else list(selection.sentences()),
         "members": None if selection is None else _members(selection),
     }
+
+
+def _about_classifier(model: Any) -> list[str]:
+    """What to know about a classifier as truth; nothing for other truths."""
+    if not hasattr(model, "truth_classifier_"):
+        return []
+    name = type(model.truth).__name__
+    return [f"The truth is predicted by {name}: each item by a copy that was fitted without its labels."]
 
 
 def _members(selection: Any) -> Table:
