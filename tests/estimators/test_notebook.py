@@ -137,3 +137,12 @@ def test_masked_arrays_are_refused(world):
         CrowdClassifier().fit(X, matrix)
     with pytest.raises(TypeError, match=r"X is a masked array.*X\.filled"):
         CrowdClassifier().fit(np.ma.masked_array(X, mask=X > 1), y)
+
+
+def test_a_fitted_model_writes_its_report(world, tmp_path):
+    X, y, model = world
+    model.report(X, y, tmp_path / "fit.html", title="Two lines")
+    page = (tmp_path / "fit.html").read_text("utf-8")
+    assert "Two lines" in page
+    assert "&lt;cleo&gt;" in page
+    assert "<cleo>" not in page

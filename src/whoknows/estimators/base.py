@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from os import PathLike
 from typing import Any, Literal
 
@@ -61,6 +62,21 @@ class CrowdEstimator(BaseEstimator):
         from whoknows.estimators.persistence.model_file import save  # it imports the estimators
 
         save(self, path)
+
+    def report(self, X: FeatureRows, y: Labels, path: str | PathLike[str], **options: Any) -> None:
+        """Write a report of the fit as one HTML file.
+
+        Parameters
+        ----------
+        X, y
+            The data of the fit.
+        path : str or path
+            An existing file is replaced.
+        **options
+            Of `whoknows.apps.report.report`, such as ``title=`` and ``text=``.
+        """
+        # By name, when a user asks for it: apps are above the estimators, which must not depend on them.
+        import_module("whoknows.apps.report").report(self, X, y, path, **options)
 
     def _score_annotations(self, X: Any, y: Any, sample_weight: Any) -> float:
         """Mean over labels of their log-likelihood, log p(labels | x)."""
