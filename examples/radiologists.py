@@ -71,7 +71,7 @@ def print_newcomer(model: CrowdClassifier, X: np.ndarray, truth: np.ndarray) -> 
     print(f"{'':<12}{'fatty tissue':>25}{'dense tissue':>25}")
     dense, everyone = is_dense(X), READERS | NEW
     right = score(truth, X, np.random.default_rng(1)) == truth[:, None]
-    value, low, high = model.expertise(X, annotators=list(everyone), return_interval=True)
+    value, low, high = model.expertise(X, annotators=list(everyone), return_interval=True, unknown="population")
     for t, name in enumerate(everyone):
         print(f"{name:<12}", end="")
         for on in (~dense, dense):
