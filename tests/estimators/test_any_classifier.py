@@ -183,6 +183,14 @@ def test_duplicates_share_a_fold():
     assert np.bincount(folds).tolist() == [96, 96, 96, 96, 96]
 
 
+def test_few_distinct_rows_are_in_every_fold():
+    kind = np.random.default_rng(5).integers(2, size=300)
+    labels = np.where(np.random.default_rng(6).random((300, 3)) < 0.8, kind[:, None], 1 - kind[:, None])
+    model = CrowdClassifier(TREES).fit(kind[:, None], labels)
+    assert model.predict([[0], [1]]).tolist() == [0, 1]
+    assert np.mean(model.posterior_.argmax(axis=1) == kind) > 0.99
+
+
 def test_the_order_of_the_rows_does_not_matter():
     order = np.random.default_rng(4).permutation(N)
     there, back = CrowdClassifier(TREES).fit(X, Y), CrowdClassifier(TREES).fit(X[order], Y[order])

@@ -34,6 +34,7 @@ from whoknows.fit.solve import split_into_chunks
 
 FOLDS = 5
 ROUNDS = 6
+FEW_ROWS = 50  # distinct rows: with fewer, leaving some out would change what the classifier can know
 LEAST_GAIN = 1e-3  # of the held-out log-likelihood per label, for another round
 ROUGH = 1e-5  # tolerance of the solver: another round changes the bound by far more
 
@@ -144,10 +145,15 @@ class _Rounds:
 
 
 def fold_of(keys: Keys, seed: int) -> Rows:
-    """Return the fold of each item, 0 to `FOLDS` − 1; duplicates share one."""
+    """Return the fold of each item, 0 to `FOLDS` − 1, for sorted keys.
+
+    Duplicates share a fold, so that they have one held-out prediction. Of few distinct rows, such as
+    combinations of categories, every fold needs all: there duplicates are spread over the folds.
+    """
     distinct, place = np.unique(keys, return_inverse=True)
-    folds = np.arange(len(distinct)) % min(FOLDS, len(distinct))
-    return np.random.default_rng(seed).permutation(folds)[place]
+    if len(distinct) < FEW_ROWS:
+        return np.arange(len(keys)) % min(FOLDS, len(keys))
+    return np.random.default_rng(seed).permutation(np.arange(len(distinct)) % FOLDS)[place]
 
 
 def held_out_score(pair: FittedPair, items: Items) -> float:
