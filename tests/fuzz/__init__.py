@@ -1,4 +1,4 @@
-"""Random input for everything that reads files or numbers of strangers: ``python -m tests.fuzz``.
+"""Random input for everything that reads files or numbers from outside: ``python -m tests.fuzz``.
 
 A module of this package has ``TARGETS``: functions by name, each of which draws one input with the
 generator that it is given, writes what it needs into a folder, and gives the input to the library. An

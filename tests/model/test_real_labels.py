@@ -400,7 +400,7 @@ def listed(matrix):
 
 @every_truth
 def test_biases_are_integrated_out_exactly(truth):
-    """Of training items with their labels and with others, of new items, and of a stranger's label."""
+    """Of training items with their labels and with others, of new items, and of an annotator not seen in training."""
     piece, truth, xi = PIECES["default"], prepared(truth), np.array([-1.1])
     theta, noise, p = some_theta(piece), np.exp(-1.1), FEATURES.shape[1]
     theta[-1, -1] = 0.0  # of the population
