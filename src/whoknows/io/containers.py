@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,7 @@ TRUTH = ("truth", "true_label", "gold_label")  # columns of true labels
 MAX_CELLS = 10_000_000  # of a table of records that need not be full
 MAX_SPARSITY = 100  # cells per value of a larger one
 _MAX_MEMBERS = 10_000  # files in a bundle
+_OPEN_STRING = re.compile(r'"(?:[^"\\]|\\.)*+\\?', re.DOTALL)  # JSON that ends inside a string
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
 
@@ -390,7 +392,7 @@ def _parse(text: str, path: Path, line: int | None = None) -> Any:
         where = "" if line is None else f" in line {line}"
         raise FileError(path, f"has the key {error.args[0]!r} twice in one object{where}. Keep one.") from None
     except json.JSONDecodeError as error:
-        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        cut = error.pos >= len(text.rstrip()) or _OPEN_STRING.fullmatch(text, error.pos)
         raise FileError(
             path,
             f"is not valid JSON at line {line or error.lineno}, character {error.colno} ({error.msg})."
