@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from os import PathLike
@@ -275,6 +275,25 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         return self._score_annotations(X, y, sample_weight)
 
     suggest = suggest
+
+    def rate(
+        self, X: FeatureRows, y: Labels, *, gold: Mapping[Hashable, Any] | ArrayLike | None = None, **options: Any
+    ) -> Any:
+        """Share of each class, overall and in groups, corrected for the errors of annotators, with intervals.
+
+        Parameters
+        ----------
+        X, y, gold
+            As in `fit`.
+        **options
+            Of `whoknows.insight.rate`, such as ``by=``, the group of each item.
+
+        Returns
+        -------
+        whoknows.insight.Rates
+        """
+        # By name, as in `report`: insight is above the estimators.
+        return import_module("whoknows.insight").rate(self, X, y, gold=gold, **options)
 
     def _known_annotations(self, X: Any, y: Any, unknown: str) -> Annotations:
         """Return validated annotations in the codes of the fit; see `posterior` for ``unknown``."""

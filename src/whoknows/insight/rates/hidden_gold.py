@@ -1,0 +1,54 @@
+"""Posteriors of gold items that have not seen their gold, by fitting without a part of it at a time."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from whoknows._array import Array, Mask
+from whoknows.data.annotations import Annotations
+from whoknows.data.vocabulary import codes_of, elements
+
+REPLICATES = 20  # at most: annotators are left out one by one, or in this many parts
+
+
+def posterior_without_own_gold(model: Any, X: Any, Y: Annotations, gold: Array, folds: int, random_state: Any) -> Array:
+    """Posterior of each item, from fits in which its own gold is hidden: (n_items, n_classes).
+
+    Gold items are divided into folds; each fit hides one. The posterior of a gold item is that of the fit that
+    hides it; the posterior of others is the average. (Zrnic and Candès 2024, cross-prediction-powered
+    inference.)
+    """
+    rows = np.random.default_rng(random_state).permutation(np.flatnonzero(np.isfinite(gold)))
+    parts = np.array_split(rows, min(folds, len(rows)))
+    found = [_posterior(model, X, Y, np.where(np.isin(np.arange(len(gold)), part), np.nan, gold)) for part in parts]
+    prob = np.mean(found, axis=0)
+    for part, hidden in zip(parts, found, strict=True):
+        prob[part] = hidden[part]
+    return prob
+
+
+def _posterior(model: Any, X: Any, Y: Annotations, gold: Array) -> Array:
+    """Posterior of a fit to this gold; classes that the fit does not know have probability 0."""
+    labels = np.array([*elements(Y.labels), None], dtype=object)
+    known = labels[np.nan_to_num(gold, nan=-1).astype(int)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the first fit has warned of the same data
+        fitted = clone(model).fit(X, Y, gold=known, sample_weight=model._training_data.weight)
+    prob = np.zeros((Y.n_items, Y.n_classes))
+    prob[:, codes_of(elements(fitted.classes_), Y.labels)] = fitted.posterior_
+    return prob
+
+
+def posteriors_without_annotators(model: Any, X: Any, Y: Annotations) -> list[Array]:
+    """Posteriors from the labels of all annotators but some, each left out once: for a jackknife."""
+    present = np.unique(Y.annotator)
+    parts = np.array_split(present, min(REPLICATES, len(present)))
+    return [model.posterior(X, Y.only(_not_by(Y, part))) for part in parts] if len(parts) > 1 else []
+
+
+def _not_by(Y: Annotations, annotators: Any) -> Mask:
+    return ~np.isin(Y.annotator, annotators)
