@@ -25,7 +25,8 @@ ODD_CELLS = (
     *("\u202e", "é", "True", "False", "true", "٣", "0x10", "1;2", "a\nb", "a\rb", "\x0b", "\x1c", "\u2028"),
     *("\x85", "null", "None", "<script>", "x" * 200_000, "2021-03-04", "04.03.2021", "1.234,5"),
 )
-ODD_NAMES = ("item", "label", "annotator", "id", "task", "worker", "text", "truth", "is_gold", "image", "", "sure")
+ODD_NAMES = ("item", "label", "annotator", "id", "task", "worker", "text", "truth", "is_gold", "image", "", "sure",
+             "model", "prompt", "judge", "swapped", "judge_model", "model_a", "model_b", "score")  # fmt: skip
 ODD_BYTES = (
     *(b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xfe\xff", b'"', b"'", b"\r", b"\n", b",", b";", b"{", b"}", b"["),
     *(b"]", b"\\u0000", b"\\ud800", b"1e999", b"NaN", b"-Infinity", b"9" * 500, b"\x1f\x8b", b"PK\x03\x04"),

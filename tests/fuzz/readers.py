@@ -17,7 +17,7 @@ from tests.fuzz.mutations import mutate, mutate_bytes
 from tests.io.labels.samples import FEATURES, LABELS, LONG, jsonl, npy, npz, parquet, workbook, zipped
 from whoknows.apps.cli.errors import CommandError
 from whoknows.apps.cli.output import read_toml
-from whoknows.data.errors import InputError
+from whoknows.data.errors import LONGEST, InputError
 from whoknows.io import (
     FORMATS,
     TextFeatures,
@@ -28,7 +28,10 @@ from whoknows.io import (
     read_texts,
     write_labels,
 )
+from whoknows.io.encoding import MAX_LINE
 from whoknows.io.features import read_ids
+
+csv.field_size_limit(MAX_LINE)  # cells may be as long as a line
 
 
 def arrow(columns: Mapping[str, list], stream: bool) -> bytes:
@@ -58,6 +61,11 @@ LABEL_FILES = {
     "min.csv": (
         b"annotation_id,annotator,created_at,grade,id,lead_time,updated_at\n1,10,2026,good,1,1.5,2026\n"
         b'2,11,2026,"{""choices"":[""bad""]}",1,1.5,2026\n'
+    ),
+    "votes.csv": b"item,judge,model,prompt,vote,swapped,topic\na,x,m,p,A,no,t\na,x,m,q,B,yes,t\nb,y,n,p,tie,,u\n",
+    "pairs.jsonl": jsonl(
+        {"item": 1, "judge": "x", "verdict": "A", "model_a": "m", "model_b": "n", "judge_model": "j"},
+        {"item": 1, "judge": "x", "verdict": "B", "model_a": "n", "model_b": "m", "judge_model": "j"},
     ),
     "binary.jsonl": jsonl(BINARY, {**BINARY, "answer": "reject", "_session_id": "ds-y"}),
     "old.jsonl": jsonl({"id": 1, "text": "x", "annotations": [{"label": 1, "user": 3}, {"label": 2, "user": 4}]}),
@@ -97,6 +105,8 @@ OPTIONS = (
     {"missing_label": "-1"},
     {"duplicates": "majority"},
     {"duplicates": "last", "predictions": True},
+    {"keep": ["topic"]},
+    {"keep": ["model", "text"], "duplicates": "last"},
 )
 SETTINGS = b'labels = "l.csv"\nfeatures = "f.csv"\nseed = 3\ncolumn = ["label=x"]\n\n[found]\nitems = 3\n'
 VALUES = ("[[[[", "1" * 5000, "inf", "1979-05-27", "{a=1}", '"a\\u0000b"', "0x10", "1e400", '"""x"""', '"\\ud800"')
@@ -119,7 +129,7 @@ def labels(rng: random.Random, folder: Path) -> None:
     Y = found.annotations
     assert Y.n_annotations == len(Y.label) > 0
     assert Y.item.max() < Y.n_items
-    assert all(isinstance(note, str) and len(note) < 5000 for note in found.notes)
+    assert all(isinstance(note, str) and len(note) < 3 * LONGEST for note in found.notes)
     out = folder / f"out.{rng.choice(['csv', 'jsonl', 'parquet'])}"
     write_labels(Y, out, rng.choice(["long", "wide"]))
     if out.suffix == ".csv":

@@ -135,8 +135,8 @@ class Annotations:
         ----------
         df : dataframe
             Columns are found by name, ignoring case and surrounding spaces: item, task, example or id;
-            annotator, worker, user, coder or rater (all of these also with _id); label, value or answer.
-            The first name of each role takes precedence.
+            annotator, worker, user, coder, rater or judge (all of these also with _id); label, value, answer,
+            vote, verdict, score or preference. The first name of each role takes precedence.
         columns : mapping, optional
             Column names by role if they are different, such as ``{"item": "img", "label": "grade"}``.
             A confidence column is used only if named here: ``{"confidence": "certainty"}``.

@@ -18,10 +18,10 @@ from whoknows.data.vocabulary import Codes, Factor, Ids, as_column, elements, fa
 ALIASES = {
     "item": ("task", "example", "id", "item_id", "task_id", "example_id"),
     "annotator": (
-        *("worker", "user", "coder", "rater"),
-        *("annotator_id", "worker_id", "user_id", "coder_id", "rater_id"),
+        *("worker", "user", "coder", "rater", "judge"),
+        *("annotator_id", "worker_id", "user_id", "coder_id", "rater_id", "judge_id"),
     ),
-    "label": ("value", "answer"),
+    "label": ("value", "answer", "vote", "verdict", "score", "preference"),
 }
 CONFIDENCE = "confidence"  # a role that is used only if its column is named
 BACKENDS = ("pandas", "polars", "pyarrow")

@@ -90,6 +90,13 @@ def by_row(column: Factor) -> list[Any]:
     return [values[code] for code in column.codes.tolist()]
 
 
+def keep_values(column: Factor, kept: list[int]) -> Factor:
+    """Return a column with only some of its values, given by code; the others are missing."""
+    code = np.full(len(column.values) + 1, -1, dtype=np.int32)
+    code[kept] = np.arange(len(kept), dtype=np.int32)
+    return Factor(code[column.codes], [column.values[place] for place in kept])
+
+
 @dataclass(frozen=True)
 class Content:
     """Content of a file: a table, or a bundle of files; JSON and JSONL are both table and records.

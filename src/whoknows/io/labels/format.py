@@ -14,9 +14,10 @@ from whoknows.data.annotations import Annotations, Duplicates
 from whoknows.data.errors import Advice, InputError, Message
 from whoknows.data.triples import triples
 from whoknows.data.vocabulary import Factor, Ids, factorize, plain_labels, show
-from whoknows.io.containers import Content, must_have
+from whoknows.io.containers import Content, keep_values, must_have
 from whoknows.io.delimited import is_missing_text
 from whoknows.io.errors import FileError, Path, SeveralLabels
+from whoknows.io.labels.votes import Columns, columns_of, refuse_mixed
 
 MANY_UNCLEAR = 0.1  # share of answers with several labels from which the question is not ours to answer
 STRICT = (Advice("strict", "strict=True"), " to refuse the file")
@@ -40,6 +41,9 @@ class LabelFile:
     gold : mapping from item to label, optional
         True labels in the file.
     path : str or path
+    item_columns, annotator_columns : mappings from column to mapping from item, or annotator, to value
+        Further columns, to group by: those that ``keep=`` named, the model under test of each item ("model")
+        and the model of each judge ("judge_model").
     """
 
     annotations: Annotations
@@ -48,6 +52,8 @@ class LabelFile:
     text: Mapping[Hashable, str] | None = None
     gold: Mapping[Hashable, Hashable] | None = None
     path: Path = "labels"
+    item_columns: Columns = field(default_factory=dict)
+    annotator_columns: Columns = field(default_factory=dict)
 
 
 @dataclass
@@ -60,6 +66,8 @@ class RawLabels:
         Annotator and label are None for an item without labels.
     columns : item, annotator and label as Factor, optional
         Instead of rows, for tables.
+    extra : mapping from column to Factor
+        Further columns, with the same rows as ``columns``.
     confidence : (n_rows,), optional
     text, gold : dicts by item
     notes : list of str
@@ -74,6 +82,7 @@ class RawLabels:
 
     rows: list[tuple[Hashable, Hashable, Hashable]] = field(default_factory=list)
     columns: tuple[Factor, Factor, Factor] | None = None
+    extra: dict[str, Factor] = field(default_factory=dict)
     confidence: Any = None
     text: dict[Hashable, str] = field(default_factory=dict)
     gold: dict[Hashable, Hashable] = field(default_factory=dict)
@@ -128,12 +137,15 @@ class Options:
         Whether models whose predictions a file holds are treated as annotators.
     annotators, ignore : sequences of str
         Columns of a wide table that are annotators, or are not.
+    keep : sequence of str
+        Further columns to keep.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     predictions: bool = False
     annotators: Sequence[str] = ()
     ignore: Sequence[str] = ()
+    keep: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         unknown = [role for role in self.columns if role not in ROLES]
@@ -180,10 +192,17 @@ def choose(names: Sequence[str], given: str | None, what: str, path: Path) -> st
 
 
 def make(
-    raw: RawLabels, path: Path, format: str, duplicates: Duplicates | None, missing: Any, strict: bool
+    raw: RawLabels,
+    path: Path,
+    format: str,
+    duplicates: Duplicates | None,
+    missing: Any,
+    strict: bool,
+    wanted: Sequence[str],
 ) -> LabelFile:
     """Check raw labels and return a `LabelFile`."""
     columns = raw.columns or _columns(raw)
+    refuse_mixed(raw.extra, wanted, columns[0], columns[1], path)
     markers = missing if isinstance(missing, (list, tuple)) else [missing]
     is_given = [not any(_is_marker(value, marker) for marker in markers) for value in columns[2].values]
     label = keep_values(columns[2], np.flatnonzero(is_given).tolist())
@@ -205,7 +224,8 @@ def make(
     raw.note(repeats, "label left out", "labels left out", ", as the annotator labelled the item repeatedly")
     raw.notes += _suspicions(Y)
     gold = match_labels(raw.gold, Y) or None
-    return LabelFile(Y, format, tuple(raw.notes), raw.text or None, gold, path)
+    further = [columns_of(within, raw.extra) for within in columns[:2]]
+    return LabelFile(Y, format, tuple(raw.notes), raw.text or None, gold, path, *further)
 
 
 def match_labels(gold: Mapping[Hashable, Hashable], Y: Annotations) -> dict[Hashable, Hashable]:
@@ -230,13 +250,6 @@ def _columns(raw: RawLabels) -> tuple[Factor, Factor, Factor]:
     raw.note(n_lost, "label left out", "labels left out", ", as the annotator or the item is missing")
     item, annotator, label = zip(*rows, strict=True) if rows else ((), (), ())
     return factorize(item, "item"), factorize(annotator, "annotator"), factorize(label, "label")
-
-
-def keep_values(column: Factor, kept: list[int]) -> Factor:
-    """Return a column with only some of its values, given by code; the others are missing."""
-    code = np.full(len(column.values) + 1, -1, dtype=np.int32)
-    code[kept] = np.arange(len(kept), dtype=np.int32)
-    return Factor(code[column.codes], [column.values[place] for place in kept])
 
 
 def _is_marker(value: Any, marker: Any) -> bool:

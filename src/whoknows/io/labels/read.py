@@ -9,12 +9,13 @@ from whoknows.data.annotations import Annotations, Duplicates
 from whoknows.data.dataframes import ALIASES
 from whoknows.data.errors import Advice, InputError
 from whoknows.data.triples import DUPLICATES
-from whoknows.data.vocabulary import show
+from whoknows.data.vocabulary import Factor, show
 from whoknows.io.containers import TRUTH, Content, Table, find_name, item_column, must_have, open_content
 from whoknows.io.errors import FileError, Path, naming
 from whoknows.io.id_matching import match_ids
 from whoknows.io.labels import argilla, doccano, label_studio, prodigy, tabular
 from whoknows.io.labels.format import Format, LabelFile, Options, make, match_labels
+from whoknows.io.labels.votes import MODEL, combine
 
 # In the order in which they are tried: the most specific first.
 FORMATS: dict[str, Format] = {
@@ -44,6 +45,7 @@ def read_labels(
     encoding: str | None = None,
     annotators: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    keep: Sequence[str] = (),
 ) -> LabelFile:
     """Read annotations from a file of any labelling tool.
 
@@ -72,6 +74,9 @@ def read_labels(
     annotators, ignore : sequences of str
         Columns of a wide table that are annotators, or are not. Default: all but those with a known meaning,
         and those that hold comments or dates.
+    keep : sequence of str
+        Further columns of a table, or entries of the metadata in an evaluation log, to keep in
+        ``item_columns`` or ``annotator_columns``. Each has one value per item, or one per annotator.
 
     Returns
     -------
@@ -87,13 +92,13 @@ def read_labels(
         raise InputError(f"format= must be one of {show(FORMATS, 20)}; got {format!r}.")
     if duplicates is not None and duplicates not in DUPLICATES:
         raise InputError(f"duplicates= must be one of {show(DUPLICATES)}; got {duplicates!r}.")
-    options = Options(columns or {}, predictions, annotators, ignore)
+    options = Options(columns or {}, predictions, annotators, ignore, keep)
     content = open_content(path, encoding)
     tool = FORMATS[format] if format else _recognise(content, options)
     with naming(path):  # such as labels that are both numbers and booleans
         raw = tool.read(content, options)
         raw.notes[:0] = content.notes
-        return make(raw, path, tool.name, duplicates, missing_label, strict)
+        return make(raw, path, tool.name, duplicates, missing_label, strict, keep)
 
 
 def read_gold(
@@ -114,7 +119,8 @@ def read_gold(
         also be called truth, true_label or gold_label.
     annotations : Annotations, optional
         Annotations that the true labels belong to: ids and labels are written as in them, even if the file
-        has 1 instead of "1" or "01". Items that are not in them are kept.
+        has 1 instead of "1" or "01". Items that are not in them are kept. If their items are answers of
+        several models, a column "model" tells which.
     encoding : str, optional
         Encoding of a text file, as in `read_labels`.
     """
@@ -122,7 +128,7 @@ def read_gold(
     table = content.table_of("a table of items and labels")
     item, label = _gold_columns(table, Options(columns or {}).columns, path)
     gold: dict[Hashable, Hashable] = {}
-    tabular.add_true_labels(gold, table.ids(item), table.labels(label), path)
+    tabular.add_true_labels(gold, _gold_items(table, item, annotations), table.labels(label), path)
     if not gold:
         raise FileError(path, "holds no item with a label.")
     if annotations is None:
@@ -132,6 +138,15 @@ def read_gold(
     items = annotations.items.tolist()
     names = [items[row] if row >= 0 else name for name, row in zip(gold, rows, strict=True)]
     return match_labels(dict(zip(names, gold.values(), strict=True)), annotations)
+
+
+def _gold_items(table: Table, item: str, annotations: Annotations | None) -> Factor:
+    """Return the item of each row; with the model that answered, if the items of the annotations are answers."""
+    ids, model = table.ids(item), find_name(table.names, MODEL)
+    if annotations is None or model is None:
+        return ids
+    answers = combine(ids, table.ids(model))
+    return ids if set(answers.values).isdisjoint(annotations.items.tolist()) else answers
 
 
 def _gold_columns(table: Table, given: Mapping[str, str], path: Path) -> tuple[str, str]:

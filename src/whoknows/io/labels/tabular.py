@@ -4,7 +4,8 @@ Long: one row per label, with a column each for the item, the annotator and the 
 one column per annotator; a blank cell is a missing label.
 
 Further columns: ``text`` is the text of the item; ``truth``, ``true_label`` or ``gold_label`` its true label;
-in a long table, if ``is_gold`` is true, the label of the row is the true label.
+in a long table, if ``is_gold`` is true, the label of the row is the true label. Columns of votes of judges (``model``,
+``prompt``, ``swapped``) are explained in ``votes.py``.
 """
 
 from __future__ import annotations
@@ -20,10 +21,21 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import ALIASES, CONFIDENCE, match_columns
 from whoknows.data.errors import Advice, InputError, Message
 from whoknows.data.vocabulary import Factor, Ids, factorize, show
-from whoknows.io.containers import TRUTH, Content, Table, by_row, find_name, item_column, must_have, refuse_repeated_ids
+from whoknows.io.containers import (
+    TRUTH,
+    Content,
+    Table,
+    by_row,
+    find_name,
+    item_column,
+    keep_values,
+    must_have,
+    refuse_repeated_ids,
+)
 from whoknows.io.delimited import is_date, is_missing_text, parse_ids, parse_labels, unescaped
 from whoknows.io.errors import FileError, Path
-from whoknows.io.labels.format import Format, Options, RawLabels, keep_values
+from whoknows.io.labels.format import Format, Options, RawLabels
+from whoknows.io.labels.votes import KEPT, MODEL, PROMPT, as_column, combine, read_votes
 
 ANNOTATORS = Advice("annotators", "annotators=[...]")
 MOST_WORDS = 3  # of a label; longer texts are comments
@@ -39,24 +51,30 @@ def recognise_long(content: Content, options: Options) -> bool:
     if {"annotator", "label"} & options.columns.keys():
         return True
     try:
-        match_columns(content.names, _roles(options))
+        match_columns(content.names, _roles(options, content.names))
     except InputError:
         return False
     return True
 
 
 def is_close(names: Sequence[str]) -> bool:
-    """Whether a column has a usual name of the annotator or of the label."""
-    known = {name for role in ("annotator", "label") for name in (role, *ALIASES[role])}
-    return not known.isdisjoint(name.strip().lower() for name in names)
+    """Whether a column has a usual name of the annotator or of the label; a score needs a model beside it."""
+    known = {name for role in ("annotator", "label") for name in (role, *ALIASES[role])} - {"score"}
+    given = {name.strip().lower() for name in names}
+    return not known.isdisjoint(given) or given >= {"score", MODEL}
 
 
 def read_long(content: Content, options: Options) -> RawLabels:
     """Read a long table."""
     table = content.table_of("one table")
     names = find_columns(table, options, content.path)
-    item, annotator = table.ids(names["item"]), table.ids(names["annotator"])
-    raw = RawLabels(columns=(item, annotator, table.labels(names["label"])), gaps=True)
+    columns = table.ids(names["item"]), table.ids(names["annotator"]), table.labels(names["label"])
+    given = columns[1]
+    columns, notes = read_votes(columns, table, names, content.path)
+    raw = RawLabels(columns=columns, gaps=True, notes=notes)
+    raw.extra = {} if columns[1] is given else {names["annotator"]: given}
+    raw.extra |= _extra_columns(table, options, list(names.values()), content.path)
+    item = columns[0]
     _suggest_label(raw, table, names)
     raw.note_spaces(table.column(names["label"]).values)
     if CONFIDENCE in options.columns:
@@ -67,6 +85,16 @@ def read_long(content: Content, options: Options) -> RawLabels:
     if text in table.names and text not in names.values():
         raw.text = text_by_item(item, table.values(text))
     return raw
+
+
+def _extra_columns(table: Table, options: Options, used: Sequence[str], path: Path) -> dict[str, Factor]:
+    """Return the columns to keep: those that the user named, and the models if they are not used already."""
+    for name in options.keep:
+        must_have(table.names, name, "column to keep called", path)
+    free = [name for name in table.names if name not in used]
+    models = {name: find_name(free, name) for name in KEPT}
+    columns = {name: as_column(table, column) for name, column in models.items()}
+    return {name: column for name, column in columns.items() if column} | {n: table.labels(n) for n in options.keep}
 
 
 def _suggest_label(raw: RawLabels, table: Table, names: Mapping[str, str]) -> None:
@@ -102,9 +130,26 @@ def find_columns(table: Table, options: Options, path: Path) -> dict[str, str]:
     """Return the column of each role, named by the user, by its name or an alias; else suggest one."""
     check_names(table.names, options, path)
     try:
-        return match_columns(table.names, _roles(options))
+        return match_columns(table.names, _roles(options, table.names))
     except InputError as error:
+        _ask_about_model(table, options, path)
         raise FileError(path, error.message, hint(table)) from None
+
+
+def _ask_about_model(table: Table, options: Options, path: Path) -> None:
+    """Refuse a table in which only a column 'model' could be the annotator: it may also be what was judged."""
+    model = find_name(table.names, MODEL)
+    try:
+        match_columns(table.names, {"annotator": model or "", **_roles(options, table.names)})
+    except InputError:
+        return
+    raise FileError(
+        path,
+        f"has no column for the annotator, and {model!r} may be the judge or the model under test. "
+        "If the models are the judges, say so: ",
+        Advice("columns", f"columns={{'annotator': {model!r}}}", role="annotator", name=model),
+        ". If they were judged, add a column 'judge'.",
+    )
 
 
 def text_by_item(item: Factor, text: list[Any]) -> dict[Hashable, str]:
@@ -132,9 +177,11 @@ def add_true_label(gold: dict[Hashable, Hashable], item: Hashable, label: Hashab
         raise FileError(path, f"has two true labels of item {item!r}: {gold[item]!r} and {label!r}.")
 
 
-def _roles(options: Options) -> dict[str, str]:
-    """Return the columns named by the user for the required roles."""
-    return {role: name for role, name in options.columns.items() if role in ALIASES}
+def _roles(options: Options, names: Sequence[str]) -> dict[str, str]:
+    """Return the columns named by the user for the required roles; without an item, a prompt is the item."""
+    prompt = find_name(names, PROMPT)
+    prompts = {"item": prompt} if prompt and not find_name(names, "item", *ALIASES["item"]) else {}
+    return prompts | {role: name for role, name in options.columns.items() if role in ALIASES}
 
 
 def add_true_labels(gold: dict[Hashable, Hashable], item: Factor, label: Factor, path: Path) -> None:
@@ -236,13 +283,14 @@ def recognise_wide(content: Content, options: Options) -> bool:
         item, _, people, _ = _roles_of_columns(table, options)
         if item is None or item not in table.names or len(people) < 2 or is_close(people):
             return False
-        items = table.column(item)
+        items = _items_of_rows(table, item, people)
         columns = [table.column(name) for name in people]
     except FileError:  # lists, such as embeddings, are not labels
         return False
     distinct = {value for column in columns for value in column.values}
     filled = sum(int((column.codes >= 0).sum()) for column in columns)
-    return len(items.values) == len(items.codes) and len(distinct) <= max(12, filled // 5)
+    n_named = int((items.codes >= 0).sum())
+    return len(items.values) == n_named and len(distinct) <= max(12, filled // 5)
 
 
 def read_wide(content: Content, options: Options) -> RawLabels:
@@ -260,15 +308,23 @@ def read_wide(content: Content, options: Options) -> RawLabels:
         items = factorize(np.arange(len(table.column(people[0]).codes)), "item")
         raw.notes.append("no column for the item: items are numbered 0, 1, 2, … by row")
     else:
-        items = table.ids(item)
+        items = _items_of_rows(table, item, people)
     refuse_repeated_ids(items, path)
     raw.columns = _melt(table, items, people)
+    extra = _extra_columns(table, options, people, path)
+    raw.extra = {name: Factor(column.codes[raw.columns[0].codes], column.values) for name, column in extra.items()}
     raw.note_spaces([cell for name in people for cell in table.column(name).values])
     if text is not None and text != item:
         raw.text = text_by_item(items, table.values(text))
     read_truth_column(raw, items, table, path)
     _note_odd_columns(raw, table, people)
     return raw
+
+
+def _items_of_rows(table: Table, item: str, people: Sequence[str]) -> Factor:
+    """Return the item of each row: the question, and the model that answered it if several did."""
+    items, model = table.ids(item), find_name([name for name in table.names if name not in people], MODEL)
+    return combine(items, table.ids(model)) if model and len(items.values) < len(items.codes) else items
 
 
 def _roles_of_columns(table: Table, options: Options) -> tuple[str | None, str | None, Sequence[str], Sequence[str]]:
@@ -283,8 +339,10 @@ def _roles_of_columns(table: Table, options: Options) -> tuple[str | None, str |
     known = {item, text, *options.ignore}
     others = [name for name in table.names if name.strip().lower() not in (*TRUTH, "image")]
     others = [name for name in others if name not in known]
-    remarks = [name for name in _odd_columns(table, others) if _is_remark(table.column(name).values)]
-    return item, text, [name for name in others if name not in remarks], remarks
+    odd = _odd_columns(table, others)
+    others = [name for name in others if not (name in odd and name.strip().lower() in (*KEPT, PROMPT))]
+    remarks = [name for name in odd if name in others and _is_remark(table.column(name).values)]
+    return item, text, [name for name in others if name not in remarks and name not in options.keep], remarks
 
 
 def _is_remark(values: Sequence[Any]) -> bool:
