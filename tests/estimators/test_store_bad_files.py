@@ -307,6 +307,26 @@ def test_variances_of_zero_and_unknown_solvers_are_refused(tmp_path):
     refused(forge(path, members, with_field(place, "solver", "newton")), "a solver that is not known")
 
 
+def test_the_state_of_a_real_valued_truth_follows_from_its_items_and_labels(tmp_path):
+    """Numbers of the right shape, but of no fit, would make an answer singular or infinite."""
+    fitted("real").save(path := tmp_path / "model.whoknows")
+    members = members_of(path)
+    objects = json.loads(members["model.json"])["objects"]
+    of_state = ("LinearBelief", "QuadraticEvidence", "csr_array")
+    values = [each for plain in objects if plain["class"] in of_state for each in plain["fields"].items()]
+    numbers = {value["array"]: name for name, value in values if isinstance(value, dict) and "array" in value}
+    loaded = []
+    for number, name in numbers.items():
+        array = np.load(io.BytesIO(members[f"arrays/{number}.npy"]))
+        forge(path, members, arrays={number: npy(2 * array[::-1] + 1)})
+        with suppress(FileError):
+            load(path)
+            loaded.append(name)
+    assert loaded == ["constant"]  # the only one that no answer depends on
+    place = next(i for i, plain in enumerate(objects) if plain["class"] == "QuadraticEvidence")
+    refused(forge(path, members, with_field(place, "by_annotator", None)), "biases of other annotators")
+
+
 def test_arrays_that_were_swapped_are_refused(saved, tmp_path):
     members, path = members_of(saved), tmp_path / "model.whoknows"
     arrays = [members[f"arrays/{n}.npy"] for n in range(len(members) - 2)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, CrowdRegressor
+from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, CrowdRegressor, load
 from whoknows.data.errors import InputError
 
 CLASSIFIERS = (
@@ -73,12 +73,17 @@ def ensemble(rng: random.Random, folder: Path) -> None:
 
 
 def regressor(rng: random.Random, folder: Path) -> None:
-    """Fit a regressor; values and spreads are finite."""
+    """Fit a regressor; values and spreads are finite, and its file is one that we read."""
     n = rng.choice([1, 2, 20, 60])
     X, model = draw_X(rng, n), CrowdRegressor(max_iter=20)
     _fit(model, X, draw_y(rng, n))
     values, spread = model.predict(X, return_std=True)
     assert np.isfinite([values, spread]).all(), "values that are not finite"
+    model.save(path := folder / "model.whoknows")
+    try:
+        load(path)
+    except InputError as error:
+        raise AssertionError("our own file is refused") from error
 
 
 def _check(model: Any, X: Any, y: Any) -> None:

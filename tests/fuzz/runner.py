@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import multiprocessing
 import os
@@ -176,7 +177,8 @@ def main(seconds: float, seed: int, case: str | None, only: str) -> int:
     """Run one case, or all until the time is over; return the exit status."""
     known = targets()
     if case is not None:
-        run_case(case, known)
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            run_case(case, known)
         return 0
     counts = run(seconds, seed, [name for name in known if only in name])
     sys.stdout.write(f"{counts}\n")

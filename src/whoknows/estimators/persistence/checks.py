@@ -32,6 +32,7 @@ from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.regressor import CrowdRegressor
 from whoknows.fit.solve import SOLVERS
 from whoknows.model.annotators.population import Population
+from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.settings import NotCompatible, Settings
 
 _DATA = (str, Real, NoneType, list, tuple, np.ndarray, sp.sparray, sp.spmatrix)
@@ -68,6 +69,7 @@ _MAY_BE_NAN = {
     *("on_truth", "on_labelled", "log_lik", "counts", "log_truth", "log_labels", "log_given"),
 }
 _ABOVE_ZERO = {"variance", "crowd_variance", "rate", "width", "noise"}
+_LARGEST_LABEL = 1e100  # in units in which labels have variance 1
 # Shapes of the arrays of a class and of its parts: axes with the same letter have the same length.
 _CLASSIFIER = "classes_ c, posterior_ nc, _training_data.annotations.items n"
 _SHAPES = {
@@ -227,15 +229,15 @@ def check_model(model: Any) -> Any:
     pairs = model.pairs_ if type(model) is AutoCrowdClassifier else [model._pair]
     for pair in pairs:
         _check_pair(pair, model)
-    if type(model) is CrowdRegressor:
-        _expect((model.posterior_std_ >= 0).all(), "a negative standard deviation")
-    else:
+    if type(model) is not CrowdRegressor:
         _check_classifier(model)
     if type(model) is AutoCrowdClassifier:
         _expect(len(pairs) == len(model.selection_.members) == len(model.weights_), "a wrong number of members")
         _expect(_are_probabilities(model.weights_), "wrong weights of members")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
+        if type(model) is CrowdRegressor:
+            _check_regressor(model)
         _check_predictions(model, pairs[0])
     return model
 
@@ -263,6 +265,40 @@ def _check_classifier(model: Any) -> None:
     known = np.empty(0) if data.gold is None else data.gold[~np.isnan(data.gold)]
     _expect(np.isin(known, range(n_classes)).all(), "gold of a class that is not there")
     _expect(data.weight is None or (data.weight >= 0).all(), "weights below 0")
+
+
+def _check_regressor(model: CrowdRegressor) -> None:
+    """Check that weights and covariances are those that the training items and their evidence lead to."""
+    _expect((model.posterior_std_ >= 0).all(), "a negative standard deviation")
+    truth, state = model._pair.prepared.model.truth, model._pair.solution.truth
+    _check_evidence(state.evidence)
+    xi, X = truth.parameters(state), state.items
+    again = truth.state(xi, truth.posterior(xi, X, state.evidence), state.evidence, X)
+    np.linalg.cholesky(truth.precision)
+    _expect((state.joint is None) == (again.joint is None), "biases of other annotators")
+    mean, width = again.mean, np.sqrt(np.diag(again.of_all))
+    _expect(np.allclose(state.mean, mean, rtol=1e-3, atol=1e-3 * np.abs(mean).max()), "weights of other items")
+    for kept, due in ((state.covariance, again.covariance), (state.of_all, again.of_all)):
+        scale = np.outer(width, width)[: len(due), : len(due)]
+        _expect((np.abs(kept - due) <= 1e-3 * scale).all(), "a covariance of other items")
+
+
+def _check_evidence(evidence: QuadraticEvidence) -> None:
+    """Check that labels have positive weights, and that what annotators said adds up to the evidence."""
+    labels, counts = evidence.by_annotator, evidence.weight
+    _expect((evidence.precision >= 0).all() and (counts is None or (counts >= 0).all()), "labels of negative weight")
+    if labels is None:
+        return
+    each, pull = labels.precision, labels.pull
+    _expect((each.data >= 0).all() and labels.bias_precision > 0, "labels of negative weight")
+    _expect((np.abs(pull.data) <= _LARGEST_LABEL * each.data).all(), "labels that are too large")
+    same_places = np.array_equal(each.indices, pull.indices) and np.array_equal(each.indptr, pull.indptr)
+    rest, pull_of_rest = evidence.precision - each.sum(axis=1), evidence.pull - pull.sum(axis=1)  # of gold
+    tolerance = 1e-6 * (1 + abs(pull).sum(axis=1) + evidence.precision)
+    adds_up = (rest >= -tolerance).all() and (
+        np.abs(pull_of_rest[rest <= tolerance]) <= tolerance[rest <= tolerance]
+    ).all()
+    _expect(same_places and adds_up, "labels that are not those of the annotators")
 
 
 def _check_predictions(model: Any, pair: FittedPair) -> None:
