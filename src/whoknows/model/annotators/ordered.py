@@ -12,7 +12,6 @@ from scipy.special import logsumexp
 
 from whoknows._array import Array, pair_sums, segment_sum
 from whoknows.data.annotations import Annotations
-from whoknows.data.vocabulary import Codes
 from whoknows.model.annotators.bernoulli import label_weights
 from whoknows.model.annotators.gaussian import LARGEST_LOG, BiasedLinearAnnotators, bounded_exp
 from whoknows.model.annotators.population import Population
@@ -21,7 +20,7 @@ from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import COUNT, POSITIVE, Rules, is_a, or_none
 
-NUMBERS_PER_BLOCK = 2_000_000  # limits memory
+NUMBERS_PER_BLOCK = 200_000  # what fits in a processor's cache
 N_NODES = 21  # of Gauss-Hermite quadrature over an unknown severity
 
 
@@ -94,15 +93,11 @@ class OrderedAnnotators(BiasedLinearAnnotators):
         ∂/∂η = Σ_k p̃_k (u_ky − E u_kl), and ∂/∂b = exp(η) Σ_k p̃_k (y − E l).
         """
         eta, b, q = self._products(theta, X, Y), theta[Y.annotator, -1], label_weights(posterior, Y)
-        value, d_eta, d_b = 0.0, np.zeros(len(eta)), np.zeros(len(eta))
-        for rows in self._blocks(len(eta)):
-            u, p, log_total = self._labels(eta[rows], b[rows])
-            label, weight = Y.label[rows], q[rows]
-            given = _at(u, label)
-            value += float((weight * (given - log_total)).sum())
-            d_eta[rows] = (weight * (given - (p * u).sum(axis=0))).sum(axis=1)
-            surprise = label[:, None] - np.tensordot(self._levels, p, axes=1)
-            d_b[rows] = bounded_exp(eta[rows]) * (weight * surprise).sum(axis=1)
+        precision, off = bounded_exp(eta)[:, None], Y.label[:, None] - self._levels
+        given = -0.5 * precision * (off - b[:, None]) ** 2
+        log_total, mean_u, mean_off = self._over_labels(eta, b)
+        value = float((q * (given - log_total)).sum())
+        d_eta, d_b = (q * (given - mean_u)).sum(axis=1), (q * precision * (off - mean_off)).sum(axis=1)
         d_eta[np.abs(eta) >= LARGEST_LOG] = 0.0
         spread = pair_sums(d_eta, self._features(X), Y.item, Y.annotator, len(theta))
         return value, np.column_stack([spread, segment_sum(d_b, Y.annotator, len(theta))])
@@ -143,52 +138,70 @@ class OrderedAnnotators(BiasedLinearAnnotators):
         """P(right | x, z): (n_items, n_annotators + 1, n_classes)."""
         accuracy = np.zeros((len(X), len(belief.mean), self._n_classes))
         for t, rows, p in self._confusions(belief.mean, X):
-            accuracy[rows, t] = np.diagonal(p, axis1=0, axis2=2)
+            accuracy[rows, t] = np.diagonal(p, axis1=1, axis2=2)
         return accuracy
 
     def confusion(self, belief: Belief, X: Array) -> Array:
         """p(y | z, t), averaged over the items: (n_annotators + 1, n_classes, n_classes), rows are truth."""
         total = np.zeros((len(belief.mean), self._n_classes, self._n_classes))
         for t, _, p in self._confusions(belief.mean, X):
-            total[t] += p.sum(axis=1).T
+            total[t] += p.sum(axis=0)
         return total / len(X)
 
-    # --- the discretised Gaussian, in blocks of labels --------------------------------------------
+    # --- the discretised Gaussian: u depends on the level y and the truth k through y − k only ------
 
     @property
     def _levels(self) -> Array:
         return np.arange(float(self._n_classes))
 
-    def _blocks(self, n: int) -> Iterator[slice]:
-        size = max(NUMBERS_PER_BLOCK // self._n_classes**2, 1)
-        return (slice(start, start + size) for start in range(0, n, size))
+    def _over_labels(self, eta: Array, b: Array) -> Array:
+        """log Σ_l exp u_kl, and the means of u_kl and of l − k over the labels l, if z = k: (3, n, k).
 
-    def _labels(self, eta: Array, b: Array) -> tuple[Array, Array, Array]:
-        """u and p(y = l | z = k), (l, n, k) so that sums over l are fast, and log Σ_l exp u, (n, k)."""
-        off = self._levels[:, None, None] - (self._levels + b[:, None])
-        u = -0.5 * bounded_exp(eta)[:, None] * off**2
-        top = u.max(axis=0)
-        p = np.exp(u - top)
-        total = p.sum(axis=0)
-        return u, p / total, top + np.log(total)
+        For z = k, l − k is from −k to K − 1 − k. Both directions are summed outward from 0, for all k at once.
+        """
+        steps, found = self._levels, np.empty((3, len(eta), self._n_classes))
+        for rows in _blocks(len(eta), self._n_classes):
+            precision = bounded_exp(eta[rows])
+            top_up, up = (of_first[:0:-1] for of_first in _outward(steps, precision, b[rows]))
+            top_down, down = _outward(-steps[1:], precision, b[rows])
+            top = np.maximum(top_up, top_down)
+            up *= np.exp(top_up - top)[:, None]
+            down *= np.exp(top_down - top)[:, None]
+            total, u, off = np.moveaxis(up + down, 1, 0)
+            found[:, rows] = np.swapaxes([top + np.log(total), u / total, off / total], 1, 2)
+        return found
 
     def _log_lik(self, eta: Array, b: Array, Y: Annotations) -> Array:
         """log p(y | x, z) of each label, for every z: (n_annotations, n_classes)."""
-        terms = np.zeros((len(eta), self._n_classes))
-        for rows in self._blocks(len(eta)):
-            u, _, log_total = self._labels(eta[rows], b[rows])
-            terms[rows] = _at(u, Y.label[rows]) - log_total
-        return terms
+        off = Y.label[:, None] - self._levels - b[:, None]
+        return np.asarray(-0.5 * bounded_exp(eta)[:, None] * off**2 - self._over_labels(eta, b)[0])
 
     def _confusions(self, theta: Array, X: Array) -> Iterator[tuple[int, slice, Array]]:
-        """p(y = l | x, z = k) for each row of θ and block of items: (l, n, k)."""
+        """p(y = l | x, z = k) for each row of θ and block of items: (n, k, l)."""
         X = self._features(X)
         for t, row in enumerate(theta):
-            for rows in self._blocks(len(X)):
+            off = self._levels - self._levels[:, None] - row[-1]
+            for rows in _blocks(len(X), self._n_classes**2):
                 eta = X[rows] @ row[:-1]
-                yield t, rows, self._labels(eta, np.full(len(eta), row[-1]))[1]
+                log_total = self._over_labels(eta, np.full(len(eta), row[-1]))[0]
+                yield t, rows, np.exp(-0.5 * bounded_exp(eta)[:, None, None] * off**2 - log_total[..., None])
 
 
-def _at(table: Array, label: Codes) -> Array:
-    """Values of a table (l, n, k) at the given labels: (n, k)."""
-    return np.asarray(table[label, np.arange(len(label))])
+def _blocks(n: int, width: int) -> Iterator[slice]:
+    size = max(NUMBERS_PER_BLOCK // width, 1)
+    return (slice(start, start + size) for start in range(0, n, size))
+
+
+def _outward(steps: Array, precision: Array, b: Array) -> tuple[Array, Array]:
+    """Sums of exp(u) (1, u, d) over the first 0, 1, 2, … of the differences d in ``steps``, scaled.
+
+    u = −½ (d − b)² times ``precision``. Returns the largest u of each sum, (n_steps + 1, n), and the sums
+    divided by its exponential, (n_steps + 1, 3, n).
+    """
+    tops, sums = np.full((len(steps) + 1, len(b)), -np.inf), np.zeros((len(steps) + 1, 3, len(b)))
+    for i, d in enumerate(steps):
+        u = -0.5 * precision * (d - b) ** 2
+        tops[i + 1] = np.maximum(tops[i], u)
+        new = np.exp(u - tops[i + 1])
+        sums[i + 1] = sums[i] * np.exp(tops[i] - tops[i + 1]) + [new, new * u, new * d]
+    return tops, sums
