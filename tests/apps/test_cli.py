@@ -102,6 +102,18 @@ def test_ask_lists_whom_to_ask(fitted, monkeypatch, tmp_path):
     assert "at least one annotator" not in failure("ask", out, "--annotator", "zoe", code=2)
 
 
+def test_annotators_with_numbers_as_names_are_found(tmp_path):
+    make_crowd(tmp_path)
+    labels = (tmp_path / "labels.csv").read_text("utf-8")
+    for number, name in enumerate(("anna", "bob", "cleo"), 1):
+        labels = labels.replace(f",{name},", f",{number},")
+    write(tmp_path / "labels.csv", labels)
+    run("fit", tmp_path / "labels.csv", "--model", "id", "--out", tmp_path / "out")
+    run("ask", tmp_path / "out", "-n", 2, "--annotator", "1", "--cost", "1=2", "--out", tmp_path / "ask.csv")
+    assert {(row["annotator"], row["cost"]) for row in table(tmp_path / "ask.csv")} == {("1", "2.0")}
+    assert "There are 1, 2, 3." in failure("ask", tmp_path / "out", "--cost", "x=2", code=2)
+
+
 def test_ask_never_replaces_a_file_silently(fitted, tmp_path):
     mine = write(tmp_path / "ask.csv", "item,annotator\nmy notes\n")
     message = failure("ask", fitted[0], "--out", mine, code=2)

@@ -27,7 +27,8 @@ from whoknows import (
 )
 from whoknows.estimators.baselines import MajorityVoteClassifier
 from whoknows.estimators.inputs.validation import check_annotations, check_classes, check_features, row_ids
-from whoknows.io import TextFeatures
+from whoknows.insight import cohen_kappa
+from whoknows.io import TextFeatures, read_labels
 
 
 @pytest.fixture
@@ -217,6 +218,29 @@ class TestY:
         X, y, _ = world
         with pytest.raises(ValueError, match=r"of the fit; got 'zoe'\. There are 0, 1, 2\."):
             CrowdClassifier().fit(X, y).confusion("zoe")
+
+    def test_annotators_are_found_by_their_text(self, world, tmp_path):
+        """The cells of a CSV file have no type: who wrote "1" there asks for "1"."""
+        X, y, _ = world
+        y = np.where(np.isnan(y), 1.0, y)
+        y[:5, 1] = np.nan
+        cells = [f"{i},{t + 1},{int(y[i, t])}" for i, t in np.argwhere(~np.isnan(y))]
+        (tmp_path / "labels.csv").write_text("item,annotator,label\n" + "\n".join(cells))
+        model = CrowdClassifier().fit(X, Y := read_labels(tmp_path / "labels.csv").annotations)
+        assert model.annotators_.tolist() == [1, 2, 3]
+        np.testing.assert_array_equal(model.expertise(X, annotators=["3", 1]), model.expertise(X)[:, [2, 0]])
+        np.testing.assert_array_equal(model.confusion("2"), model.confusion(2))
+        asked = model.suggest(X, Y, 1, annotators=["2"], costs={"2": 4})
+        assert (asked.annotator.tolist(), asked.cost.tolist()) == ([2], [4.0])
+        assert cohen_kappa(Y, "1", "2") == cohen_kappa(Y, 1, 2)
+        with pytest.raises(ValueError, match=r"of the fit; got '01'\."):
+            model.confusion("01")
+
+    def test_an_annotator_of_this_very_id_comes_before_one_of_the_same_text(self, world):
+        X, y, _ = world
+        model = CrowdClassifier().fit(X, Annotations.from_matrix(y, annotators=[1, "1", "2"]))
+        one, text = model.expertise(X, annotators=[1, "1"]).T
+        np.testing.assert_array_equal(np.column_stack([one, text]), model.expertise(X)[:, :2])
 
     def test_rows_of_different_lengths(self, world):
         X, _, _ = world

@@ -88,6 +88,20 @@ def codes_of(values: list[Hashable], vocabulary: Ids) -> Codes:
     return np.fromiter((position.get(value, -1) for value in values), np.int32, len(values))
 
 
+def codes_of_names(names: list[Hashable], vocabulary: Ids) -> Codes:
+    """Return codes as `codes_of` does; a name that is not there is that of an id with the same text, if any.
+
+    The cells of a text file have no type: "1" in a CSV file is the id 1. Whoever asks for "1" means it.
+
+    >>> codes_of_names(["2", 1, "01"], np.array([1, 2])).tolist()
+    [1, 0, -1]
+    """
+    codes = codes_of(names, vocabulary)
+    by_text = {str(each): code for code, each in enumerate(elements(vocabulary))} if (codes < 0).any() else {}
+    found = (by_text.get(str(name), -1) if code < 0 else code for name, code in zip(names, codes, strict=True))
+    return np.fromiter(found, np.int32, len(names))
+
+
 def _advice_on_types(unknown: list[Any], known: list[Any]) -> str | None:
     """Return advice for unknown values that would all be known if they were strings."""
     twins = {str(value): value for value in known}

@@ -18,7 +18,7 @@ from sklearn.metrics import cohen_kappa_score
 from whoknows._array import Array, segment_sum
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import Ids, closest, elements, show
+from whoknows.data.vocabulary import Ids, closest, codes_of_names, elements, show
 from whoknows.insight.pairwise import PairwiseAgreement, item_label_counts, pair_names, pairwise_agreement
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -231,11 +231,12 @@ def _common_labels(annotations: Annotations, first: Any, second: Any) -> tuple[N
 
 def _code(annotations: Annotations, annotator: Any) -> int:
     """Position of an annotator in the vocabulary."""
-    known = elements(annotations.annotators)
-    if annotator not in known:
-        hint = closest(annotator, known)
+    known = annotations.annotators
+    (code,) = codes_of_names([annotator], known)
+    if code < 0:
+        hint = closest(annotator, elements(known))
         raise InputError(f"Expected one of the {len(known)} annotators, got {annotator!r}. {hint}")
-    return known.index(annotator)
+    return int(code)
 
 
 # --- Measurement scales ----------------------------------------------------------------------------------

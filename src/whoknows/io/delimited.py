@@ -203,15 +203,19 @@ def refuse_repeated(header: Sequence[str], path: Path) -> None:
 
 
 def parse_ids(cells: Sequence[str]) -> list[Hashable]:
-    """Return the ids in the cells of a column: integers if all are integers, else text.
+    """Return the ids in the cells of a column: integers if all are integers and remain distinct, else text.
 
-    >>> parse_ids(["7", "12"]), parse_ids(["07", "12"])
-    ([7, 12], ['07', '12'])
+    >>> parse_ids(["7", "12"]), parse_ids(["07", "12"]), parse_ids(["1", "1.0"])
+    ([7, 12], ['07', '12'], ['1', '1.0'])
     """
-    matches = [_WHOLE.fullmatch(cell) for cell in cells if cell.strip()]
-    if matches and all(matches):
-        return [int(match[1]) if (match := _WHOLE.fullmatch(cell)) else None for cell in cells]
+    given = {cell.strip() for cell in cells} - {""}
+    if given and all(map(_WHOLE.fullmatch, given)) and len(set(_integers(list(given)))) == len(given):
+        return _integers(cells)
     return [cell if cell.strip() else None for cell in cells]
+
+
+def _integers(cells: Sequence[str]) -> list[Hashable]:
+    return [int(match[1]) if (match := _WHOLE.fullmatch(cell)) else None for cell in cells]
 
 
 def parse_labels(cells: Sequence[str]) -> list[Hashable]:
@@ -226,7 +230,7 @@ def parse_labels(cells: Sequence[str]) -> list[Hashable]:
     cells = [cell.strip() for cell in cells]
     given = [cell for cell in cells if not is_missing_text(cell)]
     if given and all(map(_WHOLE.fullmatch, given)):
-        return parse_ids(["" if is_missing_text(cell) else cell for cell in cells])
+        return _integers(cells)
     if given and all(map(_REAL.fullmatch, given)):
         return [None if is_missing_text(cell) else float(cell) for cell in cells]
     if given and {cell for cell in cells if cell} <= {"True", "False"}:

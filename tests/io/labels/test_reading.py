@@ -319,6 +319,7 @@ def test_labels_of_csv_are_what_they_look_like(write, cells, labels):
 @pytest.mark.parametrize(("cells", "items"), [
     (["7", "12"], [7, 12]), (["007", "12"], ["007", "12"]), (["1.0", "2.0"], [1, 2]),
     (["1.10", "1.1"], ["1.10", "1.1"]), (["a", "1"], ["a", "1"]), (["1", "NA"], ["1", "NA"]),
+    (["1", "1.0"], ["1", "1.0"]), (["01", "1"], ["01", "1"]), (["1e3", "2"], ["1e3", "2"]), ([" 7", "7"], [7]),
 ], ids=str)  # fmt: skip
 def test_ids_of_csv_are_numbers_only_if_all_of_them_are(write, cells, items):
     data = "item,annotator,label\n" + "".join(f"{cell},x,1\n" for cell in cells)

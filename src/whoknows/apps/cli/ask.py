@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -60,10 +61,10 @@ def ask(
     loaded = fitted.model()
     if not hasattr(loaded, "suggest"):
         raise CommandError(f"{model}: is a regression; ask is for classes. Its report says whom to ask.")
-    known = loaded.annotators_.tolist()
-    costs = _costs(cost, known)
+    costs = _costs(cost)
+    _check_known(costs, loaded.annotators_, "--cost")
+    _check_known(annotator or (), loaded.annotators_, "--annotator")
     gold = fitted.gold_items()
-    people = None if annotator is None else [_known(name, known, "--annotator") for name in annotator]
     if out.exists() and not overwrite:
         raise UsageError(f"{out}: exists already. Use --overwrite to replace it, or choose another --out.")
     dataset = inputs.load(source, console, fitted.recipe).dataset
@@ -72,7 +73,7 @@ def ask(
         raise CommandError(f"{model}: the truth of every item is known from gold; there is nothing to ask.")
     X, annotations = dataset.X[unknown], dataset.annotations[unknown]
     with console.progress(f"Choosing among {len(unknown)} items"):
-        asked = loaded.suggest(X, annotations, number, costs=costs, annotators=people, min_gain=min_gain)
+        asked = loaded.suggest(X, annotations, number, costs=costs, annotators=annotator, min_gain=min_gain)
     lines = str(asked).splitlines()
     if out != STDOUT and not len(asked):
         console.tell(*lines, "Nothing was written.")
@@ -99,9 +100,9 @@ def _source(fitted: FitFolder, settings: dict[str, Any]) -> Source:
     return source
 
 
-def _costs(given: list[str] | None, known: list[Any]) -> dict[Any, float]:
+def _costs(given: list[str] | None) -> dict[str, float]:
     """Return costs by annotator; those of others are 1."""
-    costs: dict[Any, float] = {}
+    costs: dict[str, float] = {}
     for pair in given or []:
         name, _, number = pair.rpartition("=")
         try:
@@ -111,15 +112,17 @@ def _costs(given: list[str] | None, known: list[Any]) -> dict[Any, float]:
         if not 0 < value < math.inf:
             hint = "To exclude annotators, name those who may be asked with --annotator."
             raise UsageError(f"--cost expects a number above 0; got {pair!r}. {hint}")
-        costs[_known(name, known, "--cost")] = value
+        costs[name] = value
     return costs
 
 
-def _known(name: str, known: list[Any], option: str) -> Any:
-    """Return the annotator of this name, which may be a number."""
-    by_name = {str(each): each for each in known}
-    if name not in by_name:
-        near = difflib.get_close_matches(name, by_name, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(list(by_name)[:10])}."
-        raise UsageError(f"{option} names {name!r}, who is not an annotator of the fit.{hint}")
-    return by_name[name]
+def _check_known(names: Iterable[str], known: Any, option: str) -> None:
+    """Refuse a name that no annotator of the fit has."""
+    from whoknows.data.vocabulary import codes_of_names, elements
+
+    for name in names:
+        if codes_of_names([name], known)[0] < 0:
+            texts = [str(each) for each in elements(known)]
+            near = difflib.get_close_matches(name, texts, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(texts[:10])}."
+            raise UsageError(f"{option} names {name!r}, who is not an annotator of the fit. {hint}")

@@ -187,7 +187,7 @@ class _Crowd:
         asked = np.sort(annotator_rows(wanted, known))
         if not asked.size:
             raise InputError("annotators= must name at least one annotator. Leave it out for all.")
-        cost = check_costs(costs, elements(known), asked)
+        cost = check_costs(costs, known, asked)
         mistakes = sum(voice.weight * voice.mistakes()[asked] for voice in voices)
         return cls(voices, len(known), asked, known[asked], cost, np.asarray(mistakes))
 

@@ -13,7 +13,7 @@ from whoknows._array import Array, Rows
 from whoknows.data.dataframes import write_long
 from whoknows.data.errors import InputError
 from whoknows.data.notebook import html_table
-from whoknows.data.vocabulary import Ids, closest, elements
+from whoknows.data.vocabulary import Ids, closest, codes_of_names, elements
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, check_value, is_number
 
 SHOWN = 10  # rows of a printed table
@@ -113,20 +113,22 @@ def check_gain(min_gain: Any) -> float:
     return float(check_value("min_gain", min_gain, ("a number of 0 or more, in bits per cost", NOT_NEGATIVE[1])))
 
 
-def check_costs(costs: Any, known: list[Any], asked: Rows) -> Array:
+def check_costs(costs: Any, known: Ids, asked: Rows) -> Array:
     """Return the costs of those who may be asked, 1 for an annotator without one: (n_asked,)."""
     if costs is None:
         return np.ones(len(asked))
-    by_name = _costs_by_name(costs, known)
-    for name, cost in by_name.items():
-        if name not in known:
-            raise InputError(f"costs names {name!r}, who is not an annotator of the fit. {closest(name, known)}")
+    by_name, cost_of = _costs_by_name(costs, elements(known)), np.ones(len(known))
+    for (name, cost), row in zip(by_name.items(), codes_of_names(list(by_name), known), strict=True):
+        if row < 0:
+            hint = closest(name, elements(known))
+            raise InputError(f"costs names {name!r}, who is not an annotator of the fit. {hint}")
         if not POSITIVE[1](cost):
             raise InputError(
                 f"costs must be finite numbers above 0; got {cost!r} for annotator {name!r}. "
                 "To leave someone out, say with annotators= who may be asked."
             )
-    return np.array([by_name.get(known[t], 1.0) for t in asked], dtype=float)
+        cost_of[row] = cost
+    return cost_of[asked]
 
 
 def _costs_by_name(costs: Any, known: list[Any]) -> dict[Any, Any]:

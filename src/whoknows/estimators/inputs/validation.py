@@ -19,7 +19,7 @@ from whoknows._array import LARGEST, Array, namespace, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import first_not_a_number, is_default_index, is_frame, not_numbers
 from whoknows.data.errors import Advice, InputError, Message
-from whoknows.data.vocabulary import Codes, Ids, as_column, closest, codes_of, elements, show
+from whoknows.data.vocabulary import Codes, Ids, as_column, closest, codes_of_names, elements, show
 from whoknows.estimators.inputs.raw_rows import check_raw
 from whoknows.estimators.inputs.requirements import is_classifier
 from whoknows.estimators.inputs.rows import on_device
@@ -266,7 +266,7 @@ def _from_array(y: Any, annotators: Any) -> Annotations:
 
 
 def annotator_rows(annotators: Any, known: Ids, unknown: str = "error") -> Codes:
-    """Return the positions of annotators among those of the fit; None are all.
+    """Return the positions of annotators among those of the fit, by id or by its text; None are all.
 
     One who is not among them is an error, or −1 with ``unknown="population"``.
     """
@@ -274,7 +274,7 @@ def annotator_rows(annotators: Any, known: Ids, unknown: str = "error") -> Codes
     if annotators is None:
         return np.arange(len(known), dtype=np.int32)
     names = elements(as_column(annotators, "annotators="))
-    rows = codes_of(names, known)
+    rows = codes_of_names(names, known)
     strange = [name for name, row in zip(names, rows, strict=True) if row < 0]
     if not strange or unknown == "population":
         return rows

@@ -138,7 +138,7 @@ class GaussianFit(FittedData):
     def suggest(self, rows: Rows, n: int, costs: Any) -> Suggestions:
         """I(z; y) = ½ log₂(1 + var z / σ²) for Gaussian truth and labels; at most one label per item."""
         given, ids = self.annotations[rows], self.annotations.annotators
-        cost = check_costs(costs, ids.tolist(), np.arange(len(ids)))
+        cost = check_costs(costs, ids, np.arange(len(ids)))
         bits = 0.5 * np.log2(1 + (self.uncertainty[rows, None] / self.skill(rows)) ** 2)
         per_cost = bits / cost
         per_cost[given.item, given.annotator] = -1.0
