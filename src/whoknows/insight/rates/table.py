@@ -106,6 +106,11 @@ class Rates:
         """How the rates were estimated, in sentences."""
         return [text for name, text in METHODS.items() if name in self.method]
 
+    def row(self, group: Hashable, label: Hashable) -> int:
+        """Return the row of a group and a class."""
+        labels = self.labels
+        return _place(group, [ALL, *self.groups], "group") * len(labels) + _place(label, labels, "label")
+
     def difference(self, first: Hashable, second: Hashable, label: Hashable = None) -> Difference:
         """Compare two groups.
 
@@ -115,10 +120,9 @@ class Rates:
         label : class, optional
             Default: the last one, or "score".
         """
-        groups, labels = [ALL, *self.groups], self.labels
-        label = labels[-1] if label is None else label
-        k, a, b = _place(label, labels, "label"), _place(first, groups, "group"), _place(second, groups, "group")
-        one, other = (place * len(labels) + k for place in (a, b))
+        label = self.labels[-1] if label is None else label
+        one, other = self.row(first, label), self.row(second, label)
+        (a, k), b = divmod(one, len(self.labels)), other // len(self.labels)
         value, r = self.rate[one] - self.rate[other], self._correlation[k, a, b]
         up = _reach(self.high[one] - self.rate[one], self.rate[other] - self.low[other], r)
         down = _reach(self.rate[one] - self.low[one], self.high[other] - self.rate[other], r)
