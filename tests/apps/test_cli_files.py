@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from tests.apps.cli import failure, run, table, write
-from whoknows.apps.cli.errors import describe
-from whoknows.io.errors import UnwritableError
 
 LONG = [("a", "x", "yes"), ("a", "y", "no"), ("b", "x", "no"), ("b", "y", "n/a"), ("c", "x", "NA"), ("c", "y", "yes")]
 
@@ -132,8 +130,3 @@ def test_a_summary_that_was_changed_is_named(here):
         assert "summary.json: " in failure("report", "out", code=3)
     write("out/summary.json", "[" * 100_000)
     assert "summary.json: cannot be read" in failure("report", "out", code=3)
-
-
-def test_a_disk_that_is_full_at_a_checkpoint_is_not_wrong_input():
-    code = describe(UnwritableError("out/checkpoint", "cannot be written (No space left on device)."))[1]
-    assert code == 4

@@ -116,6 +116,46 @@ def test_labels_of_items_in_no_file_are_allowed_once_more(files, parts, tmp_path
         assert (out / name).read_bytes() == (whole / name).read_bytes(), name
 
 
+# $1 is the folder, $2 the size of its disk; the rest is the command.
+ON_A_SMALL_DISK = 'mount -t tmpfs -o size="$2" none "$1" && shift 2 && exec "$@"'
+
+
+@pytest.fixture(scope="module")
+def namespace(tmp_path_factory):
+    """How to start a process with mounts of its own."""
+    for unshare in (["unshare", "--mount"], ["unshare", "--mount", "--map-root-user"]):
+        try:
+            tried = [*unshare, "sh", "-c", ON_A_SMALL_DISK, "sh", tmp_path_factory.mktemp("disk"), "16k", "true"]
+            if subprocess.run(tried, capture_output=True, check=False).returncode == 0:
+                return unshare
+        except FileNotFoundError:
+            pytest.skip("there is no program unshare")
+    pytest.skip("this machine does not let a process mount a disk")
+
+
+def test_a_disk_that_is_full_at_a_checkpoint_is_not_wrong_input(files, parts, namespace, tmp_path):
+    (small := tmp_path / "small").mkdir()
+    command = [sys.executable, "-c", WHOKNOWS, *map(str, fit(files, parts, small / "out", "--model", "id", "--quiet"))]
+    disk = [*namespace, "sh", "-c", ON_A_SMALL_DISK, "sh", small, "16k"]
+    said = subprocess.run([*disk, *command], capture_output=True, text=True, check=False)
+    assert said.returncode == 4, said.stderr
+    assert "out/checkpoint/" in said.stderr
+    assert "cannot be written (No space left on device)." in said.stderr.replace("\n", " ")
+
+
+def test_resume_takes_any_spelling_of_the_same_paths(files, parts, tmp_path, monkeypatch):
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    run(*fit(files, parts, whole, "--model", "id", "--quiet"))
+    (tmp_path / "link").symlink_to(files)
+    monkeypatch.chdir(files)
+    for spelling in ("parts", "./parts", "parts/", tmp_path / "link" / "parts", f"../{files.name}/parts"):
+        interrupted(files, parts, out, "--model", "id")
+        labels = ["./labels.csv", "--features", spelling, "--out", f"{out}/.", "--model", "id"]
+        assert "resuming the interrupted fit." in run("fit", *labels, "--resume").err, spelling
+        for name in ("model.whoknows", "consensus.parquet", "annotators.csv"):
+            assert (out / name).read_bytes() == (whole / name).read_bytes(), (spelling, name)
+
+
 def test_nothing_to_resume(files, parts, tmp_path):
     out = tmp_path / "out"
     message = failure(*fit(files, parts, out, "--resume", "--quiet"), code=2)
