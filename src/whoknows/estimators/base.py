@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from importlib import import_module
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,11 @@ from whoknows.estimators.inputs.requirements import is_classifier
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.inputs.validation import (
     CheckedFeatures,
+    FeatureRows,
+    Gold,
+    Labels,
+    Names,
+    Unknown,
     annotator_rows,
     check_annotations,
     check_features,
@@ -34,16 +39,12 @@ from whoknows.estimators.inputs.validation import (
 )
 from whoknows.estimators.intervals import Interval, Ranking
 from whoknows.fit.items import Items
-from whoknows.io.parquet import ParquetFeatures
 from whoknows.model.distances import block_by_block
 from whoknows.model.settings import check_value
 
 LEAST_VOICE = 0.01  # weight of a member that takes part in suggestions
 
 Ask = Callable[[FittedPair, Items], Any]  # one pair about items
-FeatureRows = ArrayLike | ParquetFeatures  # X; dataframes and tensors are array-like
-Labels = Annotations | ArrayLike  # y
-Unknown = Literal["error", "population"]
 
 
 class CrowdEstimator(BaseEstimator):
@@ -137,12 +138,18 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
     weights_: Array
     _truth_weights: Array
 
-    def predict(self, X: FeatureRows) -> Any:
+    def predict(self, X: FeatureRows) -> Ids:
         """Return the most probable class of each item: (n_items,)."""
         most_probable = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
 
-    def predict_proba(self, X: FeatureRows, return_interval: bool = False, level: float = 0.9) -> Any:
+    @overload
+    def predict_proba(self, X: FeatureRows, return_interval: Literal[False] = ..., level: float = ...) -> Array: ...
+
+    @overload
+    def predict_proba(self, X: FeatureRows, return_interval: Literal[True], level: float = ...) -> Interval: ...
+
+    def predict_proba(self, X: FeatureRows, return_interval: bool = False, level: float = 0.9) -> Array | Interval:
         """p(z | x) of each item, labels aside: (n_items, n_classes), columns as in ``classes_``.
 
         With ``truth="gp"`` the labels of an item of the fit count too: the truth is no function of x.
@@ -195,15 +202,37 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
             columns |= {f"p({label})": p for label, p in zip(elements(self.classes_), prob.T, strict=True)}
         return frame_of_items(X, y, columns, backend)
 
+    @overload
     def expertise(
         self,
         X: FeatureRows,
-        annotators: Sequence[Hashable] | Ids | None = None,
+        annotators: Names | None = ...,
+        return_interval: Literal[False] = ...,
+        level: float = ...,
+        *,
+        unknown: Unknown = ...,
+    ) -> Array: ...
+
+    @overload
+    def expertise(
+        self,
+        X: FeatureRows,
+        annotators: Names | None = ...,
+        *,
+        return_interval: Literal[True],
+        level: float = ...,
+        unknown: Unknown = ...,
+    ) -> Interval: ...
+
+    def expertise(
+        self,
+        X: FeatureRows,
+        annotators: Names | None = None,
         return_interval: bool = False,
         level: float = 0.9,
         *,
         unknown: Unknown = "error",
-    ) -> Any:
+    ) -> Array | Interval:
         """Probability that each annotator is right on each item: (n_items, n_annotators).
 
         Parameters
@@ -276,9 +305,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
 
     suggest = suggest
 
-    def rate(
-        self, X: FeatureRows, y: Labels, *, gold: Mapping[Hashable, Any] | ArrayLike | None = None, **options: Any
-    ) -> Any:
+    def rate(self, X: FeatureRows, y: Labels, *, gold: Gold | None = None, **options: Any) -> Any:
         """Share of each class, overall and in groups, corrected for the errors of annotators, with intervals.
 
         Parameters

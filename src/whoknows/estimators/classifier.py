@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from os import PathLike
@@ -10,12 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import codes_of, elements
-from whoknows.estimators.base import CrowdClassifierMixin, FeatureRows, Labels, Unknown, checkpoint_of
+from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
 from whoknows.estimators.fitted_pair import (
     FittedPair,
     attributes_of,
@@ -28,12 +28,14 @@ from whoknows.estimators.fitted_pair import (
 from whoknows.estimators.inputs.raw_rows import RawRows
 from whoknows.estimators.inputs.requirements import is_classifier
 from whoknows.estimators.inputs.training_data import TrainingData, check_labels, check_training_input
-from whoknows.estimators.inputs.validation import all_or_nothing
+from whoknows.estimators.inputs.validation import FeatureRows, Gold, Labels, Names, RandomState, Unknown, all_or_nothing
 from whoknows.estimators.prepared_model import PreparedModel, is_still_valid, prepare_classifier
 from whoknows.estimators.with_classifier import fit_with_classifier, fitted_classifier
 from whoknows.fit.engines import Engine, opened
 from whoknows.fit.monitor import Callback
 from whoknows.fit.solve import Solution, for_annotators
+from whoknows.model.maps import Map
+from whoknows.model.protocols import AnnotatorModel, TruthModel
 from whoknows.model.truth import GraphTruth
 
 COEFFICIENTS = ("coef_", "intercept_", "annotator_coef_", "annotator_intercept_")
@@ -140,21 +142,21 @@ class CrowdClassifier(CrowdClassifierMixin):
     (6, 3)
     """
 
-    truth: Any = "lgp"
-    annotators: Any = "auto"
-    map: Any = "rbf"
+    truth: TruthModel | BaseEstimator | str = "lgp"
+    annotators: AnnotatorModel | str = "auto"
+    map: Map | str = "rbf"
     solver: str = "auto"
     _: KW_ONLY
-    annotator_map: Any = None
+    annotator_map: Map | str | None = None
     max_iter: int = 200
     tol: float = 1e-6
     stop: str = "bound"
-    levels: Any = None
+    levels: Names | None = None
     standardize: bool | str = True
     warm_start: bool = False
-    random_state: Any = 0
-    engine: Any = None
-    device: Any = None
+    random_state: RandomState = 0
+    engine: object = None
+    device: str | None = None
 
     weights_ = _truth_weights = np.ones(1)  # of the one pair
 
@@ -165,7 +167,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         y: Labels,
         callback: Callback | None = None,
         *,
-        gold: Mapping[Hashable, Any] | ArrayLike | None = None,
+        gold: Gold | None = None,
         sample_weight: ArrayLike | None = None,
         checkpoint: str | PathLike[str] | None = None,
     ) -> Self:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,14 +12,17 @@ from sklearn.metrics import r2_score
 
 from whoknows._array import Array
 from whoknows.data.errors import InputError
-from whoknows.estimators.base import CrowdEstimator, FeatureRows, Labels, Unknown, frame_of_items, is_truth_vector
+from whoknows.estimators.base import CrowdEstimator, frame_of_items, is_truth_vector
 from whoknows.estimators.fitted_pair import attributes_of, consensus, fit_pair, typical_rows
 from whoknows.estimators.inputs.training_data import TrainingData, check_numbers, check_training_input
-from whoknows.estimators.inputs.validation import all_or_nothing
+from whoknows.estimators.inputs.validation import FeatureRows, Gold, Labels, RandomState, Unknown, all_or_nothing
 from whoknows.estimators.prepared_model import prepare_regressor
 from whoknows.fit.engines import Serial
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback
+from whoknows.model.annotators import BiasedAnnotators
+from whoknows.model.maps import Map
+from whoknows.model.truth.linear import LinearTruth
 
 SOLVERS = ("auto", "em", "lbfgs")
 
@@ -93,16 +95,16 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
     True
     """
 
-    truth: Any = "id"
-    annotators: Any = "auto"
-    map: Any = "rbf"
+    truth: LinearTruth | str = "id"
+    annotators: BiasedAnnotators | str = "auto"
+    map: Map | str = "rbf"
     solver: str = "auto"
     _: KW_ONLY
-    annotator_map: Any = None
+    annotator_map: Map | str | None = None
     max_iter: int = 200
     tol: float = 1e-6
     standardize: bool | str = True
-    random_state: Any = 0
+    random_state: RandomState = 0
 
     stop = "bound"  # see `CrowdClassifier`
 
@@ -113,7 +115,7 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
         y: Labels,
         callback: Callback | None = None,
         *,
-        gold: Mapping[Hashable, Any] | ArrayLike | None = None,
+        gold: Gold | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn from features and annotations.
@@ -154,7 +156,13 @@ class CrowdRegressor(RegressorMixin, CrowdEstimator):
         self.annotator_bias_ = scale * pair.prepared.model.annotators.bias(theta)[:-1]
         self.noise_ = scale * float(np.sqrt(pair.solution.truth.noise))
 
-    def predict(self, X: FeatureRows, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: FeatureRows, return_std: Literal[False] = ...) -> Array: ...
+
+    @overload
+    def predict(self, X: FeatureRows, return_std: Literal[True]) -> tuple[Array, Array]: ...
+
+    def predict(self, X: FeatureRows, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return the expected truth of each item, labels aside: (n_items,).
 
         Parameters

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import entr
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,7 +16,7 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, make_vocabulary, tight_array
 from whoknows.estimators.ask.suggestions import Suggestions, check_costs, check_count, check_gain, count_of_labels
-from whoknows.estimators.inputs.validation import annotator_rows, row_ids
+from whoknows.estimators.inputs.validation import FeatureRows, Labels, Names, annotator_rows, row_ids
 from whoknows.fit.items import Items
 from whoknows.model.protocols import AccuracyAnnotators, supports
 
@@ -30,11 +32,11 @@ _NONE = np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0)
 
 def suggest(
     model: Any,
-    X: Any,
-    y: Any,
+    X: FeatureRows,
+    y: Labels,
     n: int,
-    costs: Any = None,
-    annotators: Any = None,
+    costs: Mapping[Any, float] | ArrayLike | None = None,
+    annotators: Names | None = None,
     *,
     min_gain: float = 0.0,
     spread: bool = True,

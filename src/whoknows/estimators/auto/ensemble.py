@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, partial
 from numbers import Integral
@@ -18,13 +17,13 @@ from whoknows._array import Array
 from whoknows.estimators.auto.cross_validation import MOST_SCORED, TOL_OF_MANY, MemberFits, Progress, split_items
 from whoknows.estimators.auto.members import Member, default_members, kinds, on_other_maps
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, HeldOutScores, Selection, gain_of_varying
-from whoknows.estimators.base import CrowdClassifierMixin, FeatureRows, Labels, Unknown, checkpoint_of
+from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
 from whoknows.estimators.classifier import CrowdClassifier, start_of_update
 from whoknows.estimators.fitted_pair import FittedPair, typical_rows
 from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing, with_annotator_map
 from whoknows.estimators.inputs.rows import with_cache
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
-from whoknows.estimators.inputs.validation import all_or_nothing
+from whoknows.estimators.inputs.validation import FeatureRows, Gold, Labels, RandomState, Unknown, all_or_nothing
 from whoknows.estimators.prepared_model import directions_of
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
@@ -90,9 +89,9 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
     _: KW_ONLY
     max_iter: int = 200
     tol: float = 1e-6
-    random_state: Any = 0
-    engine: Any = None
-    device: Any = None
+    random_state: RandomState = 0
+    engine: object = None
+    device: str | None = None
 
     @all_or_nothing
     def fit(
@@ -101,7 +100,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         y: Labels,
         callback: Progress | None = None,
         *,
-        gold: Mapping[Hashable, Any] | ArrayLike | None = None,
+        gold: Gold | None = None,
         sample_weight: ArrayLike | None = None,
         checkpoint: str | PathLike[str] | None = None,
     ) -> Self:

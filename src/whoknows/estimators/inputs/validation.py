@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import wraps
 from numbers import Real
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, validate_data
 
@@ -30,7 +31,15 @@ from whoknows.model.settings import check_value
 MOST_FEATURES = 5_000
 FEW_CLASSES = 20  # that may have any number of labels
 LABELS_PER_CLASS = 5  # on average, needed by more classes
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+FeatureRows = ArrayLike | ParquetFeatures  # X; dataframes and tensors are array-like
+Labels = Annotations | ArrayLike  # y
+Gold = Mapping[Any, Any] | ArrayLike  # from the id of an item to its truth, or one truth per item
+Names = Sequence[Hashable] | Ids  # of annotators
+Unknown = Literal["error", "population"]
+RandomState = int | np.random.RandomState | None
 
 
 def all_or_nothing(fit: Callable[P, R]) -> Callable[P, R]:
