@@ -10,7 +10,8 @@ from whoknows.fit.engines import Serial
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Parameters, log_prior, marginal
-from whoknows.fit.solve import solve, vote
+from whoknows.fit.solve import solve
+from whoknows.fit.starts import vote
 from whoknows.model.annotators import BernoulliAnnotators, GaussianAnnotators
 from whoknows.model.graph import AnchorGraph
 from whoknows.model.settings import NotCompatible

@@ -19,7 +19,8 @@ from whoknows.fit.items import Items
 from whoknows.fit.lbfgs import maximize
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model, Parameters, e_step, marginal
-from whoknows.fit.solve import solve, vote
+from whoknows.fit.solve import solve
+from whoknows.fit.starts import vote
 from whoknows.fit.variational import expectation, has_bound
 from whoknows.model.annotators import (
     BernoulliAnnotators,

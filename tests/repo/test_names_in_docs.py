@@ -13,7 +13,7 @@ import whoknows
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PACKAGES = [each.name for each in walk_packages(whoknows.__path__, "whoknows.") if each.ispkg]
-# `fit.solve.vote`, `auto.members`: the first part is a package, called by the last part of its name.
+# `fit.starts.vote`, `auto.members`: the first part is a package, called by the last part of its name.
 BY_LAST_PART = {name.rpartition(".")[2]: name for name in ["whoknows", *PACKAGES]}
 DOTTED = re.compile(r"(?<![\w./'\"-])([a-z_]+(?:\.[A-Za-z_]\w*)+)(?![\w(\[='\"/-])")
 FILE = re.compile(r"(?<![\w./-])((?:[\w-]+/)+[\w-]+\.(?:py|md|toml|csv|js|html))(?![\w/])")
@@ -63,8 +63,8 @@ def test_files_of_the_repository_named_in_docs_exist(page):
 
 
 def test_the_check_finds_names_that_do_not_exist():
-    text = "`fit.solve.vote`, `auto.stacking`, `io.consensus`, `model.posterior_` and `data.csv`"
-    assert names_of_modules(text) == {"fit.solve.vote", "auto.stacking", "io.consensus"}
+    text = "`fit.starts.vote`, `auto.stacking`, `io.consensus`, `model.posterior_` and `data.csv`"
+    assert names_of_modules(text) == {"fit.starts.vote", "auto.stacking", "io.consensus"}
     assert [name for name in sorted(names_of_modules(text)) if not exists(name)] == ["auto.stacking", "io.consensus"]
 
 

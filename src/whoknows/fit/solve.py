@@ -22,9 +22,9 @@ from whoknows.fit.lbfgs import fit_lbfgs
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model, Parameters, check_pair, e_step, final_state
 from whoknows.fit.reduced_basis import ReducedBasis, from_reduced, reduced_basis, to_reduced
+from whoknows.fit.starts import best_beliefs, weighted_vote
 from whoknows.fit.variational import fit_variational, has_bound
 from whoknows.model.annotators.population import CrowdBelief
-from whoknows.model.evidence import TableEvidence
 from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.protocols import LeaveOneOutTruth, RealTruth, supports
@@ -32,8 +32,6 @@ from whoknows.model.settings import NotCompatible
 
 MANY = 20_000  # items: with more, a fit starts from a fit to a sample of them
 SAMPLE = 5_000
-VOTE_WEIGHT = 0.8  # log-odds of a single vote in the initial posterior
-VOTE_CERTAINTY = 0.98  # largest probability in the initial posterior
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ def solve(
     items : Items or Chunks
         `Items` are one chunk in this process.
     start : (n_items, n_classes), optional
-        Initial posterior; default: the majority vote, or for a real-valued truth the prior.
+        Initial posterior; default: the weighted vote, or for a real-valued truth the prior.
     monitor : Monitor
     solver : str
         One of `SOLVERS`, or "auto" for the best one that the model supports.
@@ -131,17 +129,6 @@ def solve(
 def split_into_chunks(items: Items, n_chunks: int, engine: Engine) -> Chunks:
     """Split items in memory into chunks that an engine stores."""
     return Chunks(engine.keep(_itself, list(items.chunks(n_chunks))), engine)
-
-
-def vote(items: Items) -> CategoricalPosterior:
-    """Return the initial posterior: gold, a soft majority vote, and uniform for items without labels."""
-    Y = items.Y
-    cell = Y.item.astype(np.intp) * Y.n_classes + Y.label
-    votes = VOTE_WEIGHT * np.bincount(cell, Y.counts, Y.n_items * Y.n_classes).astype(float)
-    prob = CategoricalPosterior.from_log_joint(votes.reshape(Y.n_items, Y.n_classes)).prob
-    cautious = np.log(np.clip(prob, 1 - VOTE_CERTAINTY, VOTE_CERTAINTY))
-    evidence = items.complete(TableEvidence(like(cautious, items.X_truth)))
-    return CategoricalPosterior.from_log_joint(evidence.table, evidence.weight)
 
 
 # --- from a problem to a solution ---------------------------------------------------------------------
@@ -209,6 +196,8 @@ def _solution_of_sample(problem: _Problem, name: str) -> Solution:
 def _variational(problem: _Problem, name: str) -> Solution:
     before, data = problem.before, problem.data
     beliefs = None if before is None or before.crowd is None else (before.crowd, before.truth)
+    if beliefs is None and problem.start is None and problem.state is None:
+        beliefs = best_beliefs(problem.model, data.chunks, data.engine)
     posteriors = _initial_posteriors(problem) if beliefs is None and problem.state is None else []
     crowd, xi = fit_variational(
         problem.model, data.chunks, posteriors, problem.monitor, data.engine, beliefs, problem.state
@@ -253,10 +242,10 @@ def _before_labels(problem: _Problem) -> Parameters:
 
 
 def _initial_posteriors(problem: _Problem) -> list[Any]:
-    """Return the vote, or the given posterior, of each chunk."""
+    """Return the posterior of each chunk to start from: the weighted vote, or the given one."""
     data = problem.data
     if problem.start is None:
-        return data.engine.keep(vote, data.chunks)
+        return weighted_vote(data.chunks, data.engine)
     parts = [problem.start[rows] for rows in _rows_of_chunks(problem.size)]
     return data.engine.keep(_given_posterior, list(zip(data.chunks, parts, strict=True)))
 

@@ -142,6 +142,13 @@ def _size(items: Items) -> tuple[Rows, list[int]]:
     return items.Y.labels_per_annotator, [items.X_annotators.shape[1]]
 
 
+def variational_posterior(items: Items, model: Any, theta: Belief, xi: Belief) -> Any:
+    """Return the best q(z) of one chunk given q(θ) and q(ξ)."""
+    eta, f = model.annotators.moments(theta, items.pairs), model.truth.moments(xi, items.X_truth)
+    evidence = items.complete(model.annotators.bounded_evidence(eta, items.pairs))
+    return model.truth.bounded_posterior(f, evidence)
+
+
 def expectation(items: Items, model: Any, theta: Belief, xi: Belief) -> tuple[Any, ...]:
     """E-step of one chunk: its part of the bound and of the sums that determine q(θ) and q(ξ)."""
     eta, f = model.annotators.moments(theta, items.pairs), model.truth.moments(xi, items.X_truth)

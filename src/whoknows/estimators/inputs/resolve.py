@@ -6,13 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from scipy.stats import binom
-
-from whoknows._array import Mask
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.estimators.inputs.requirements import check_classifier, is_classifier
+from whoknows.fit.starts import bound_of_labels, labels_by_annotator, one_label
 from whoknows.model import annotators
 from whoknows.model.annotators import BiasedAnnotators
 from whoknows.model.graph import AutoGraph
@@ -20,8 +17,7 @@ from whoknows.model.maps import ClusterMap, LinearMap, RbfMap, SpectralMap
 from whoknows.model.settings import NotCompatible, Settings
 from whoknows.model.truth import GraphTruth, LinearTruth, LogisticTruth, OrderedTruth, TemperedTruth
 
-NEARLY_ALWAYS = 0.95  # share of one label from which an annotator may be giving a constant answer
-CHANCE = 1e-4  # largest probability of that share by chance
+ENOUGH_ITEMS = 5_000  # to choose between models of the annotators
 
 Pieces = dict[str, Callable[[], Any]]
 
@@ -52,7 +48,7 @@ def resolve_annotators(choice: Any, truth: Any, annotations: Annotations) -> Any
         best = "ordered"
     elif truth.accepts == "quadratic":
         best = "gaussian"
-    elif annotations.n_classes == 2 and not gives_one_label(annotations).any():
+    elif annotations.n_classes == 2 and one_accuracy_is_enough(annotations):
         best = "bernoulli"
     else:
         best = "confusion"
@@ -71,18 +67,14 @@ def resolve_regression(truth: Any, annotators: Any) -> tuple[LinearTruth, Biased
     return truth, annotators
 
 
-def gives_one_label(annotations: Annotations) -> Mask:
-    """Which annotators give one label nearly always, far more often than the crowd does: (n_annotators,).
-
-    A single accuracy cannot describe them: they are right on one class and wrong on the others.
-    """
-    K = annotations.n_classes
-    cell = annotations.annotator.astype(np.intp) * K + annotations.label
-    labels = np.bincount(cell, minlength=annotations.n_annotators * K).reshape(-1, K)
-    total, most = labels.sum(axis=1), labels.max(axis=1)
-    share = labels.sum(axis=0) / max(labels.sum(), 1)
-    by_chance = binom.sf(most - 1, total, share[labels.argmax(axis=1)])
-    return np.asarray((total > 0) & (most >= NEARLY_ALWAYS * total) & (by_chance < CHANCE))
+def one_accuracy_is_enough(annotations: Annotations) -> bool:
+    """Whether one accuracy per annotator describes the labels as well as one per class, by the bound."""
+    if one_label(labels_by_annotator(annotations)).any():
+        return False
+    step = max(annotations.n_items // ENOUGH_ITEMS, 1)
+    some = replace(annotations[::step] if step > 1 else annotations, confidence=None)  # as items count, once
+    one, two = annotators.BernoulliAnnotators(), annotators.BernoulliAnnotators(two_coin=True)
+    return bound_of_labels(one, some) >= bound_of_labels(two, some)
 
 
 def resolve_map(name: str, choice: Any) -> Any:
