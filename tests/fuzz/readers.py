@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from tests.fuzz.mutations import mutate, mutate_bytes
-from tests.io.labels.samples import FEATURES, LABELS, LONG, jsonl, npy, npz, parquet, workbook, zipped
+from tests.io.labels.samples import FEATURES, LABELS, LOGS, LONG, jsonl, npy, npz, parquet, workbook, zipped
 from whoknows.apps.cli.errors import CommandError
 from whoknows.apps.cli.output import read_toml
 from whoknows.data.errors import LONGEST, InputError
@@ -54,8 +54,14 @@ RESPONSES = [
     {"user_id": who, "status": status, "values": {"label": {"value": "yes"}}}
     for who, status in (("u1", "submitted"), ("u2", "draft"))
 ]
+SUMMARIES = json.loads(LOGS["inspect.json"])
 LABEL_FILES = {
     **LABELS,
+    **{name: data for name, data in LOGS.items() if name != "inspect.json"},
+    "inspect.jsonl": jsonl(SUMMARIES),
+    "inspect.zip": zipped(
+        {"header.json": jsonl({"eval": SUMMARIES["eval"]}), "summaries.json": jsonl(*SUMMARIES["samples"])}
+    ),
     "long2.csv": b"item,annotator,label,text,truth,is_gold,sure\n1,x,cat,hi,cat,no,0.5\n2,y,dog,,,yes,1\n",
     "wide2.csv": b",anna,bob,text,truth,Datum\n1,cat,dog,one,cat,2021-01-01\n2,dog,,two,,2021-01-02\n",
     "min.csv": (

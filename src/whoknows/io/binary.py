@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from whoknows.data.vocabulary import Factor
 from whoknows.io.delimited import refuse_repeated
 from whoknows.io.encoding import CELL, allowed_size, refuse_expansion, unzip
-from whoknows.io.errors import FileError, Path, reading
+from whoknows.io.errors import FileError, Path, import_pyarrow, reading
 
 NUMPY = b"\x93NUMPY"
 PARQUET = b"PAR1"
@@ -247,15 +247,6 @@ def _pairs(flat: bytes, place: int) -> list[tuple[int, int]]:
     count = struct.unpack_from("<I", flat, start)[0]
     numbers = struct.unpack_from(f"<{2 * count}q", flat, start + 4)
     return list(zip(numbers[::2], numbers[1::2], strict=True))
-
-
-def import_pyarrow(path: Path) -> Any:
-    """Import pyarrow, or raise an error that says how to install it."""
-    try:
-        import pyarrow
-    except ImportError:
-        raise FileError(path, "needs pyarrow. Run: pip install 'whoknows[io]'") from None
-    return pyarrow
 
 
 def readable(path: Path, problem: str = _DAMAGED) -> AbstractContextManager[None]:

@@ -35,6 +35,9 @@ MAX_CELLS = 10_000_000  # of a table of records that need not be full
 MAX_SPARSITY = 100  # cells per value of a larger one
 _MAX_MEMBERS = 10_000  # files in a bundle
 _OPEN_STRING = re.compile(r'"(?:[^"\\]|\\.)*+\\?', re.DOTALL)  # JSON that ends inside a string
+_TRANSCRIPT = re.compile(
+    r"samples/.*_epoch_\d+\.json", re.DOTALL
+)  # in logs of Inspect, whose summaries have the scores
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 
 
@@ -213,16 +216,18 @@ def _open_zip(data: bytes, path: Path, encoding: str | None) -> Content:
 
 
 def _is_visible(name: str) -> bool:
-    """Whether a file is neither hidden nor metadata that macOS adds to archives."""
-    return not any(part.startswith((".", "__MACOSX")) for part in name.split("/"))
+    """Whether a file is neither hidden, nor metadata that macOS adds to archives, nor a transcript."""
+    hidden = any(part.startswith((".", "__MACOSX")) for part in name.split("/"))
+    return not hidden and _TRANSCRIPT.fullmatch(name) is None
 
 
 def _bundle(path: Path, container: str, files: Mapping[str, bytes], encoding: str | None) -> Content:
-    """Read several files by name; nested archives and empty files are left out."""
+    """Read several files by name; empty files are left out, and archives but for logs of Inspect in a folder."""
     members = {
         name: open_data(data, os.path.join(path, name), encoding)
         for name, data in files.items()
-        if data and not data.isspace() and not data.startswith(ZIP)
+        if data and not data.isspace()
+        if not data.startswith(ZIP) or (container == "folder" and name.endswith(".eval"))
     }
     if not members:
         raise FileError(path, f"is a {container} without a file of labels.")

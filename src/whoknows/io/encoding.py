@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from whoknows.data.errors import Advice, InputError, Message
-from whoknows.io.errors import FileError, Path, reading
+from whoknows.io.errors import FileError, Path, import_pyarrow, reading
 
 MAX_SIZE = 1 << 29  # bytes that any file may decompress to
 MAX_RATIO = 16  # a file may also decompress to this many times its own length: real data compress less
@@ -28,7 +28,8 @@ MAX_FEATURES = 1 << 34  # bytes of one file of features
 MAX_LINE = 1 << 24  # characters of one line of CSV or JSONL
 
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ZSTD = 93  # a method of packing that zipfile knows from Python 3.14 on
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD)
 _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError)
 _NOT_UNPACKED = "cannot be unpacked ({}). Export it again, without a password."
 _BLOCK = 1 << 20  # bytes decompressed at a time
@@ -244,16 +245,31 @@ def unzip(
         odd = next((info.filename for info in infos if info.compress_type not in _METHODS), None)
         if odd is not None:
             raise FileError(path, f"packs {odd!r} in an unusual way. Zip it again.")
-        return {info.filename: _member(archive, info) for info in infos}
+        if any(info.compress_type == _ZSTD for info in infos):
+            import_pyarrow(path)
+        return {info.filename: _member(archive, info, data) for info in infos}
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, packed: bytes) -> bytes:
     """Decompress one member up to its declared size; ``archive.read`` would not stop there."""
     data, left = io.BytesIO(), info.file_size
-    with archive.open(info) as member:
+    with _zstd(info, packed) if info.compress_type == _ZSTD else archive.open(info) as member:
         while left and (part := member.read(min(left, _BLOCK))):  # read at once, it would be held twice
             data.write(part)
             left -= len(part)
     if left:
         raise EOFError(f"{info.filename!r} is shorter than declared")
+    if info.compress_type == _ZSTD and zlib.crc32(data.getbuffer()) != info.CRC:
+        raise zipfile.BadZipFile(f"{info.filename!r} has a wrong checksum")
     return data.getvalue()
+
+
+def _zstd(info: zipfile.ZipInfo, packed: bytes) -> Any:
+    """Open a member that is packed with zstd: its bytes follow a local header of its own."""
+    import pyarrow as pa
+
+    lengths = struct.unpack_from("<HH", packed, info.header_offset + 26)  # of its name and of further fields
+    start = info.header_offset + 30 + sum(lengths)
+    if info.flag_bits & 1:
+        raise RuntimeError(f"{info.filename!r} is encrypted")
+    return pa.CompressedInputStream(pa.BufferReader(packed[start : start + info.compress_size]), "zstd")

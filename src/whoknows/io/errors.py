@@ -91,3 +91,12 @@ def reading(path: Path, problem: str, *errors: type[Exception]) -> Iterator[None
     except expected as error:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0].rstrip(".")[:200]
         raise FileError(path, problem.format(reason)) from None
+
+
+def import_pyarrow(path: Path) -> Any:
+    """Import pyarrow, or raise an error that says how to install it."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise FileError(path, "needs pyarrow. Run: pip install 'whoknows[io]'") from None
+    return pyarrow

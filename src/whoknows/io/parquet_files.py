@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import show
-from whoknows.io.binary import import_pyarrow, is_list, is_number, readable
+from whoknows.io.binary import is_list, is_number, readable
 from whoknows.io.containers import find_id, must_have
 from whoknows.io.delimited import refuse_repeated
-from whoknows.io.errors import FileError, Path
+from whoknows.io.errors import FileError, Path, import_pyarrow
 
 ENDINGS = (".parquet", ".pq")
 _BUFFER = 1 << 16  # bytes of a column that are read at a time if a row group does not fit

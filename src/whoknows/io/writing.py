@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from whoknows.data.vocabulary import Ids
-from whoknows.io.binary import import_pyarrow
 from whoknows.io.delimited import escape
-from whoknows.io.errors import FileError, Path, UnwritableError
+from whoknows.io.errors import FileError, Path, UnwritableError, import_pyarrow
 
 Columns = Mapping[Any, Sequence[Any] | Ids]
 

@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import openpyxl
@@ -140,3 +141,4 @@ FEATURES = {
     "X.npy": npy(np.arange(6.0).reshape(3, 2)),
     "X.npz": npz(X=np.eye(2, dtype=np.float32), ids=np.array(["a", "b"])),
 }
+LOGS = {path.name: path.read_bytes() for path in sorted((Path(__file__).parent / "logs").iterdir())}

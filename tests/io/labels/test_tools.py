@@ -3,17 +3,18 @@
 import pyarrow as pa
 import pytest
 
-from tests.io.labels.samples import CHOICE, FLAT, LABELS, RECORD, jsonl, parquet, rows, zipped
+from tests.io.labels.samples import CHOICE, FLAT, LABELS, LOGS, RECORD, jsonl, parquet, rows, zipped
 from whoknows.io import FileError, read_gold, read_labels
 from whoknows.io.features import read_features
 
 
-@pytest.mark.parametrize("name", LABELS)
+@pytest.mark.parametrize("name", [*LABELS, *LOGS])
 def test_the_format_is_found_from_what_the_file_holds(write, name):
-    found = read_labels(write("no_ending", LABELS[name]))
-    assert found.format == name.partition(".")[0]
+    data = (LABELS | LOGS)[name]
+    found = read_labels(write("no_ending", data))
+    assert found.format == name.partition(".")[0].removesuffix("-match")
     assert found.annotations.n_annotations >= 1
-    again = read_labels(write("other_name.txt", LABELS[name]), format=found.format)
+    again = read_labels(write("other_name.txt", data), format=found.format)
     assert again.annotations == found.annotations
 
 

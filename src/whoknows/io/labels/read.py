@@ -1,4 +1,4 @@
-"""`read_labels`: annotations from a file of any labelling tool."""
+"""`read_labels`: annotations from a file of any labelling tool, or the log of an evaluation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,20 @@ from whoknows.data.vocabulary import Factor, show
 from whoknows.io.containers import TRUTH, Content, Table, find_name, item_column, must_have, open_content
 from whoknows.io.errors import FileError, Path, naming
 from whoknows.io.id_matching import match_ids
-from whoknows.io.labels import argilla, doccano, label_studio, prodigy, tabular
+from whoknows.io.labels import (
+    argilla,
+    deepeval,
+    doccano,
+    inspect_ai,
+    label_studio,
+    langfuse,
+    langsmith,
+    mlflow,
+    openai_evals,
+    prodigy,
+    promptfoo,
+    tabular,
+)
 from whoknows.io.labels.format import Format, LabelFile, Options, make, match_labels
 from whoknows.io.labels.votes import MODEL, combine
 
@@ -25,6 +38,13 @@ FORMATS: dict[str, Format] = {
         label_studio.MIN,
         prodigy.FORMAT,
         argilla.FORMAT,
+        inspect_ai.FORMAT,
+        promptfoo.FORMAT,
+        deepeval.FORMAT,
+        openai_evals.FORMAT,
+        mlflow.FORMAT,
+        langsmith.FORMAT,
+        langfuse.FORMAT,
         doccano.FORMAT,
         tabular.CROWDKIT,
         tabular.LONG,
@@ -72,8 +92,8 @@ def read_labels(
     encoding : str, optional
         Encoding of a text file. Default: UTF-8, UTF-16 or, with a note, Windows-1252.
     annotators, ignore : sequences of str
-        Columns of a wide table that are annotators, or are not. Default: all but those with a known meaning,
-        and those that hold comments or dates.
+        Columns of a wide table, or judges in an evaluation log, that are annotators, or are not. Default: all
+        but those with a known meaning, and those that hold comments or dates.
     keep : sequence of str
         Further columns of a table, or entries of the metadata in an evaluation log, to keep in
         ``item_columns`` or ``annotator_columns``. Each has one value per item, or one per annotator.

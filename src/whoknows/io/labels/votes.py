@@ -152,14 +152,13 @@ def _swapped_rows(item: Factor, table: Table, free: Sequence[str], path: Path) -
 
 def columns_of(within: Factor, extra: Mapping[str, Factor]) -> dict[str, dict[Hashable, Hashable]]:
     """Return the columns with one value per item (or annotator), as values by item (or annotator)."""
-    constant = {name: column for name, column in extra.items() if is_constant(column, within)}
     names, first = np.unique(within.codes, return_index=True)
     rows = first[names >= 0].tolist()
-    return {
-        name: {within.values[within.codes[row]]: column.values[column.codes[row]] for row in rows
-               if column.codes[row] >= 0}
-        for name, column in constant.items()
-    }  # fmt: skip
+    columns = {}
+    for name, column in extra.items():
+        known = [row for row in rows if column.codes[row] >= 0] if is_constant(column, within) else []
+        columns[name] = {within.values[within.codes[row]]: column.values[column.codes[row]] for row in known}
+    return {name: values for name, values in columns.items() if values}
 
 
 def refuse_mixed(extra: Mapping[str, Factor], wanted: Sequence[str], item: Factor, annotator: Factor,
