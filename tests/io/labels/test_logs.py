@@ -1,8 +1,10 @@
 """Logs of evaluation tools.
 
 The files in ``logs`` were written by the tools themselves (inspect_ai 0.3.285, promptfoo 0.121.20, MLflow 3.17,
-DeepEval 4.3, evals 3.0.1, langsmith) about three capitals, with mock models; what readers do not use (transcripts,
-token counts, settings) was then removed. Langfuse needs a server: its file follows the documented fields of its export.
+DeepEval 4.3, evals 3.0.1) about three capitals, with mock models; what readers do not use (transcripts, token counts,
+settings) was then removed. LangSmith and Langfuse export from servers: the file of LangSmith is what the langsmith
+package makes of an evaluation without one (`evaluate(..., upload_results=False).to_pandas()`), that of Langfuse follows
+the documented fields of scores, which the langfuse package has as well.
 """
 
 import io
@@ -178,7 +180,7 @@ def test_judged_assertions_of_promptfoo_are_annotators(log):
         ("1 / small", strict, False), ("1 / small", kind, True), ("1 / large", strict, True),
         ("1 / large", kind, False), ("2 / large", strict, True), ("2 / large", kind, False),
     }  # fmt: skip
-    assert found.notes[0].startswith("assertions that no model judged left out: 'has-answer', 'javascript'")
+    assert found.notes[0].startswith("assertions that no model or person judged left out: 'has-answer', 'javascript'")
     assert found.notes[1] == "1 result without a grade has no label"
     assert found.item_columns["model"]["2 / small"] == "small"
     assert found.item_columns["topic"]["1 / large"] == "asia"
@@ -292,7 +294,7 @@ def test_scores_of_langfuse_are_told_apart_by_source_and_author(log):
     found = log("langfuse.csv", columns={"label": "correctness"})
     judge, anna = "correctness / EVAL", "correctness / ANNOTATION / anna"
     assert rows(found) == {("t1", judge, 1), ("t1", anna, 0), ("t2", judge, 0), ("t2", anna, 0)}
-    assert found.notes == ("1 score has no value",)
+    assert found.notes == ("1 score has no value", "1 score of free text left out")
     assert ("t2", "tone / EVAL", "warm") in rows(log("langfuse.csv"))
     with pytest.raises(FileError, match=r"has no score 'tones'. Did you mean 'tone'"):
         log("langfuse.csv", columns={"label": "tones"})
@@ -303,6 +305,17 @@ def test_scores_in_blob_storage_have_names_with_underscores(write):
              "data_type": "BOOLEAN", "string_value": "True"}  # fmt: skip
     path = write("scores.jsonl", jsonl(score, {**score, "observation_id": None, "value": 0.0}))
     assert rows(read_labels(path)) == {("o1", "correct", 1), ("t1", "correct", 0)}
+
+
+@pytest.mark.parametrize(
+    "names", ["item,judge,vote,x/score", "traceId,name,value,source", "inputs.q,feedback.a,who,what"]
+)
+def test_a_long_table_is_no_log(write, names):
+    item, *who = names.split(",")
+    columns = {"item": item, "annotator": who[0], "label": who[1]}
+    found = read_labels(write("table.csv", f"{names}\na,b,c,d\n"), columns=columns)
+    assert found.format == "long"
+    assert rows(found) == {("a", "b", "c")}
 
 
 # --- all of them ----------------------------------------------------------------------------------------

@@ -124,6 +124,15 @@ def test_a_pair_asked_in_both_orders_is_seen_from_its_answers(read):
     assert rows(read(winners)) == {("a", "j", "m"), ("a", "k", "m")}  # names need no exchange
 
 
+def test_rows_of_a_wide_table_can_be_swapped(read):
+    found = read("item,x,y,swapped\na,A,A,0\nb,A,tie,1\n")
+    assert rows(found) == {("a", "x", "A"), ("a", "y", "A"), ("b", "x", "B"), ("b", "y", "tie")}
+    assert found.notes == ("labels exchanged where the pair was in reverse order: 2 of 4",)
+    assert rows(read("item,x,y,swapped\na,good,bad,no\nb,bad,good,no\n")) == {
+        ("a", "x", "good"), ("a", "y", "bad"), ("b", "x", "bad"), ("b", "y", "good"),
+    }  # fmt: skip
+
+
 # --- columns to group by --------------------------------------------------------------------------------
 
 TABLE = "item,judge,judge_model,vote,topic,when\na,j1,m,1,math,1\na,j2,m,0,math,2\nb,j1,m,1,law,3\nb,j3,n,1,law,4\n"

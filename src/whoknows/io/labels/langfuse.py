@@ -16,12 +16,13 @@ from whoknows.io.labels.format import Format, Options, RawLabels
 
 _NEEDED = {"traceid", "name", "value", "source"}
 _ITEMS = ("observationid", "traceid", "sessionid")
-_AUTHORS = ("authorusername", "authoruserid")
+_FREE = ("TEXT", "CORRECTION")  # types of scores that are no labels
+_AUTHORS = ("authorusername", "authoruserid", "evaluatorid")
 
 
 def recognise(content: Content, options: Options) -> bool:
     """Whether the columns are those of scores."""
-    return set(_plain(content)) >= _NEEDED
+    return "annotator" not in options.columns and set(_plain(content)) >= _NEEDED
 
 
 def read(content: Content, options: Options) -> RawLabels:
@@ -40,6 +41,9 @@ def read(content: Content, options: Options) -> RawLabels:
     votes = Votes(content, options)
     for score, judge in zip(scores, judges, strict=True):
         item = (_item(score, names, options),)
+        if score.get(names.get("datatype", "")) in _FREE:
+            votes.skip("score of free text left out", "scores of free text left out")
+            continue
         label = _label(score, names)
         about = {name: score.get(name) for name in content.names}
         votes.add_item(item, {})

@@ -21,7 +21,7 @@ _IDS = ("example_id", "id", "run_id")
 
 def recognise(content: Content, options: Options) -> bool:
     """Whether there are columns of feedback beside inputs or outputs."""
-    names = content.names
+    names = content.names if "annotator" not in options.columns else ()
     return any(name.startswith(_FEEDBACK) for name in names) and any(name.startswith(_TEXTS) for name in names)
 
 

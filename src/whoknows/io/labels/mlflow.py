@@ -13,6 +13,7 @@ from whoknows.io.containers import Content, Record, must_have
 from whoknows.io.errors import FileError
 from whoknows.io.labels.evaluation import Votes
 from whoknows.io.labels.format import Format, Options, RawLabels
+from whoknows.io.labels.tabular import recognise_long
 
 _ENDS = ("/score", "/value")
 _IDS = ("trace_id", "request_id")
@@ -21,8 +22,8 @@ _SPLIT = {"columns", "data"}
 
 
 def recognise(content: Content, options: Options) -> bool:
-    """Whether there are columns of scores."""
-    return bool(_judges(_columns(content)))
+    """Whether there are columns of scores, and not those of a long table."""
+    return bool(_judges(_columns(content))) and not recognise_long(content, options)
 
 
 def read(content: Content, options: Options) -> RawLabels:

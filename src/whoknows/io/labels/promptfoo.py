@@ -1,8 +1,8 @@
 """promptfoo: the JSON that ``promptfoo eval --output`` writes.
 
 The item is the answer to a test case, with provider (the model under test) and prompt if there are several.
-Assertions are the annotators: those that a model judges, such as ``llm-rubric``, else all. The label is
-whether the assertion passed, or its score with ``columns={"label": "score"}``.
+Assertions are the annotators: those that a model or a person judges, such as ``llm-rubric``, else all. The
+label is whether the assertion passed, or its score with ``columns={"label": "score"}``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from whoknows.io.labels.votes import SEPARATOR
 
 _LABELS = ("pass", "score")
 _JUDGED = ("llm-rubric", "model-graded", "g-eval", "factuality", "answer-relevance", "context-", "search-rubric",
-           "agent-rubric", "trajectory:goal-success", "conversation-relevance", "pi", "select-best")  # fmt: skip
+           "agent-rubric", "trajectory:goal-success", "conversation-relevance", "pi", "select-best",
+           "human")  # fmt: skip
 
 
 def recognise(content: Content, options: Options) -> bool:
@@ -58,7 +59,7 @@ def read(content: Content, options: Options) -> RawLabels:
         names = list(dict.fromkeys(others))
         votes.notes.append(
             Message(
-                f"assertions that no model judged left out: {show(names)}; use ",
+                f"assertions that no model or person judged left out: {show(names)}; use ",
                 Advice("annotators", f"annotators={names[:1]}"),
                 " to have them",
             )
@@ -80,7 +81,7 @@ def _grades(result: Record) -> dict[str, Record]:
 
 
 def _is_judged(grade: Record) -> bool:
-    """Whether a model judged an assertion; a type may be negated."""
+    """Whether a model or a person judged an assertion; a type may be negated."""
     kind = str(grade.inner("assertion").get("type")).removeprefix("not-")
     return kind.startswith(_JUDGED)
 

@@ -35,7 +35,7 @@ from whoknows.io.containers import (
 from whoknows.io.delimited import is_date, is_missing_text, parse_ids, parse_labels, unescaped
 from whoknows.io.errors import FileError, Path
 from whoknows.io.labels.format import Format, Options, RawLabels
-from whoknows.io.labels.votes import KEPT, MODEL, PROMPT, as_column, combine, read_votes
+from whoknows.io.labels.votes import KEPT, MODEL, PROMPT, SWAPPED, as_column, combine, flags, in_one_order, read_votes
 
 ANNOTATORS = Advice("annotators", "annotators=[...]")
 MOST_WORDS = 3  # of a label; longer texts are comments
@@ -311,6 +311,10 @@ def read_wide(content: Content, options: Options) -> RawLabels:
         items = _items_of_rows(table, item, people)
     refuse_repeated_ids(items, path)
     raw.columns = _melt(table, items, people)
+    swapped = find_name(table.names, SWAPPED)
+    if swapped is not None:
+        rows = flags(table.values(swapped), swapped, path)[raw.columns[0].codes]
+        raw.columns, _ = in_one_order(raw.columns, rows, True, raw.notes, path)
     extra = _extra_columns(table, options, people, path)
     raw.extra = {name: Factor(column.codes[raw.columns[0].codes], column.values) for name, column in extra.items()}
     raw.note_spaces([cell for name in people for cell in table.column(name).values])
@@ -337,7 +341,7 @@ def _roles_of_columns(table: Table, options: Options) -> tuple[str | None, str |
     if options.annotators:
         return item, text, options.annotators, ()
     known = {item, text, *options.ignore}
-    others = [name for name in table.names if name.strip().lower() not in (*TRUTH, "image")]
+    others = [name for name in table.names if name.strip().lower() not in (*TRUTH, "image", SWAPPED)]
     others = [name for name in others if name not in known]
     odd = _odd_columns(table, others)
     others = [name for name in others if not (name in odd and name.strip().lower() in (*KEPT, PROMPT))]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whoknows.data.vocabulary import Factor, factorize, show
+from whoknows.data.vocabulary import Codes, Factor, factorize, show
 from whoknows.io.containers import Table, find_name, keep_values, must_have
 from whoknows.io.errors import FileError, Path
 
@@ -45,20 +45,25 @@ def _clash(column: Factor, within: Factor) -> tuple[int, int] | None:
 
 def is_repeated(item: Factor, annotator: Factor, column: Factor) -> bool:
     """Whether an annotator labelled an item under several values of a column."""
-    return not is_constant(column, combine(item, annotator))
+    codes, pairs = _pairs(item, annotator)
+    return not is_constant(column, Factor(codes, list(pairs)))
 
 
 def combine(left: Factor, right: Factor) -> Factor:
     """Return names made of the values of two columns; a missing value on the right adds nothing."""
+    codes, pairs = _pairs(left, right)
+    names = [left.values[a] if b < 0 else f"{left.values[a]}{SEPARATOR}{right.values[b]}" for a, b in pairs]
+    made = factorize([str(name) for name in names], "item")
+    return Factor(np.append(made.codes, np.int32(-1))[codes], made.values)
+
+
+def _pairs(left: Factor, right: Factor) -> tuple[Codes, list[tuple[int, int]]]:
+    """Return the distinct pairs of codes of two columns, and which one each row has; -1 if none on the left."""
     n = len(right.values) + 1
-    keys, codes = np.unique(left.codes.astype(np.int64) * n + right.codes, return_inverse=True)
-    pairs = [divmod(key, n) for key in (keys + 1).tolist()]  # a missing value on the right is 0 now
-    names = [
-        None if a < 0 else str(left.values[a]) if b == 0 else f"{left.values[a]}{SEPARATOR}{right.values[b - 1]}"
-        for a, b in pairs
-    ]
-    made = factorize(names, "item")
-    return Factor(made.codes[codes.ravel()], made.values)
+    keys, codes = np.unique(left.codes.astype(np.int64) * n + right.codes + 1, return_inverse=True)
+    pairs = [(a, b - 1) for a, b in (divmod(key, n) for key in keys.tolist())]
+    lost = sum(a < 0 for a, _ in pairs)  # the smallest keys
+    return np.maximum(codes.ravel() - lost, -1).astype(np.int32), pairs[lost:]
 
 
 # --- which item, and which judge --------------------------------------------------------------------
@@ -73,23 +78,21 @@ def read_votes(columns: Triples, table: Table, names: Mapping[str, str], path: P
     item, annotator, label = columns
     free = [name for name in table.names if name not in names.values()]
     item, notes = _item_of_model(item, annotator, table, free, names["annotator"])
-    prompt = as_column(table, find_name(free, PROMPT)) if _is_crossed(item, annotator) else None
+    prompt = as_column(table, find_name(free, PROMPT))
     if prompt is not None and is_repeated(item, annotator, prompt):
         annotator = combine(annotator, prompt)
         notes.append(f"every prompt of a judge is an annotator, such as {show(annotator.values, 1)}")
     rows = _swapped_rows(item, table, free, path)
-    if not rows.any():
-        return (item, annotator, label), notes
-    return _in_one_order((item, annotator, label), rows, find_name(free, SWAPPED) is not None, notes, path)
+    return in_one_order((item, annotator, label), rows, find_name(free, SWAPPED) is not None, notes, path)
 
 
-def _in_one_order(
+def in_one_order(
     columns: Triples, rows: Flags, marked: bool, notes: list[str], path: Path
 ) -> tuple[Triples, list[str]]:
     """Exchange the labels of pairs in reverse order; votes on both orders of a pair are by two annotators."""
     item, annotator, label = columns
-    turned = exchanged(label, rows)
-    if turned is None and marked:
+    turned = exchanged(label, rows) if rows.any() else None
+    if turned is None and marked and rows.any():
         raise FileError(
             path,
             f"has pairs in reverse order ({SWAPPED!r}) and the labels {show(label.values)}. Expected the labels of "
@@ -127,13 +130,6 @@ def as_column(table: Table, name: str | None) -> Factor | None:
         return None if name is None else table.ids(name)
     except FileError:
         return None
-
-
-def _is_crossed(item: Factor, annotator: Factor) -> bool:
-    """Whether an annotator labelled an item several times."""
-    known = (item.codes >= 0) & (annotator.codes >= 0)
-    keys = item.codes[known].astype(np.int64) * max(len(annotator.values), 1) + annotator.codes[known]
-    return len(np.unique(keys)) < len(keys)
 
 
 def _swapped_rows(item: Factor, table: Table, free: Sequence[str], path: Path) -> Flags:
