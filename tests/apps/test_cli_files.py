@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.apps.cli import failure, run, table, write
+from whoknows import load
 
 LONG = [("a", "x", "yes"), ("a", "y", "no"), ("b", "x", "no"), ("b", "y", "n/a"), ("c", "x", "NA"), ("c", "y", "yes")]
 
@@ -51,6 +52,22 @@ def crowd(n=30):
     (tmp := write("f.csv", "")).write_bytes(("item;größe;stadt\n" + "".join(lines)).encode("cp1252"))
     write("new.csv", "item,größe,stadt\na,0.5,Rom\nb,1.5,Wien\n")
     return tmp
+
+
+def test_columns_of_the_features_can_be_ignored(here):
+    crowd()
+    lines = (here / "f.csv").read_text("cp1252").splitlines()
+    parts = ["split", *(["train", "test"][i % 2] for i in range(30))]
+    write("g.csv", "".join(f"{line.replace(',', '.')};{part}\n" for line, part in zip(lines, parts, strict=True)))
+    fit = ("fit", "l.csv", "--features", "g.csv", "--model", "id", "--max-iter", 5)
+    advice = (
+        "'split' seems to say which items are for testing, and is used as a feature; leave it out with --ignore 'split'"
+    )
+    assert advice in " ".join(run(*fit, "--out", "with").err.split())
+    assert advice not in " ".join(run(*fit, "--out", "without", "--ignore", "split,größe").err.split())
+    assert load("without/model.whoknows").n_features_in_ == 3  # cities
+    run("predict", "without", "new.csv", "--out", "p.csv")
+    assert "has no column 'spilt'" in failure(*fit, "--out", "x", "--ignore", "spilt", code=3)
 
 
 def test_a_table_of_another_country_is_fitted_and_predicted_alike(here):

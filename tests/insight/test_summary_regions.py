@@ -51,6 +51,16 @@ def test_regions_say_how_good_and_how_large(side):
     assert (best >= limit - 1e-9).all() if side == "strong" else (best <= limit + 1e-9).all()
 
 
+def test_categories_are_told_as_such():
+    _, _, said = fitted("classes")
+    X = split_crowd()[0]
+    X[:, 0] = X[:, 0] > 0
+    summary = summarize(CrowdClassifier("id").fit(X, said), X, said, features=["city=Rome", "width"])
+    anna = of(summary, "anna")
+    assert "city is Rome" in anna["strong"]["where"]
+    assert "city is not Rome" in anna["weak"]["where"]
+
+
 def test_where_nothing_varies_it_is_said():
     model, X, _ = fitted("alone")
     profile = summary_of("alone").profiles[0]

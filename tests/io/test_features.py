@@ -174,6 +174,7 @@ def test_few_texts_are_encoded_with_one_feature_each(tmp_path, kind):
     assert other.names == ("f", "city=Rome", "city=Bonn")
     assert other.X[:, 1].tolist() == [1, 0, 0, 1, 0, 0, 0, 1]
     assert other.notes == ("city: 'Kiel', 'Oslo' did not occur in the fit: all its features are 0",)
+    assert read_features(path, ignore=["city"]).names == ("f",)
     assert read_features(path, categories={}).names == ("f",)
 
 

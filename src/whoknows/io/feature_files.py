@@ -32,6 +32,8 @@ from whoknows.io.errors import FileError, Path
 from whoknows.io.excel import is_workbook, read_sheet
 
 OF_TEXT = Advice("text", "For text, see TextFeatures.")
+SPLITS = ("split", "fold", "subset", "partition")  # names of columns that say which items are for testing
+PARTS = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval", "holdout"}
 MAX_CATEGORIES = 20  # distinct texts of a column that is encoded with one feature per text
 
 Categories = Mapping[str, Sequence[str]]
@@ -90,6 +92,13 @@ class Numbers:
             self.notes.append(f"{name}: {cells}{str(value)[:40]!r}, row {row}): treated as missing")
         self.columns[name] = numbers
 
+    def leave_out(self, ignore: Sequence[str], path: Path) -> None:
+        """Remove columns that are not to be used."""
+        for name in ignore:
+            must_have(self.names, name, "column", path)
+            for kind in (self.columns, self.vectors, self.texts, self.left_out):
+                kind.pop(name, None)
+
     def encode(self, categories: Categories | None) -> dict[str, tuple[str, ...]]:
         """Add a feature of zeros and ones for each text of the columns of few texts; return the texts.
 
@@ -104,6 +113,9 @@ class Numbers:
             used = {name: tuple(sorted(map(str, column.values))) for name, column in few.items()}
         else:
             used = {name: tuple(categories[name]) for name in categories if name in self.names}
+        if categories is None:
+            candidates: dict[str, Sequence[str]] = {**dict.fromkeys(self.columns, ()), **used}
+            self.notes += [_on_split(name) for name, known in candidates.items() if _is_split(name, known)]
         for name, known in used.items():
             column = texts.get(name) or Factor(np.full(self.n_rows, -1, dtype=np.int32), [])
             self.columns.pop(name, None)
@@ -143,6 +155,17 @@ class Numbers:
         check_matrix(X, path)
         X = X.astype(np.float32 if X.dtype in (np.float16, np.float32) else np.float64)
         return X, tuple(f"{chosen[0]}{place}" for place in range(X.shape[1])), notes
+
+
+def _is_split(name: str, texts: Sequence[str]) -> bool:
+    """Whether a column says which items are for training and which for testing, by its name or its texts."""
+    return name.strip().lower() in SPLITS or (bool(texts) and PARTS.issuperset(map(str.lower, texts)))
+
+
+def _on_split(name: str) -> Message:
+    advice = Advice("ignore", f"ignore=[{name!r}]", name=name)
+    what = f"{name!r} seems to say which items are for testing, and is used as a feature; leave it out with "
+    return Message(what, advice)
 
 
 def _stripped(column: Factor) -> Factor:

@@ -13,7 +13,7 @@ from whoknows._array import LARGEST, too_large
 from whoknows.data.errors import Advice
 from whoknows.data.vocabulary import Ids, factorize, show, tight_array
 from whoknows.io.binary import NOT_NUMPY, NUMPY, PARQUET, is_list, is_number, read_npy
-from whoknows.io.containers import by_row, find_id, open_content, refuse_repeated_ids
+from whoknows.io.containers import by_row, find_id, must_have, open_content, refuse_repeated_ids
 from whoknows.io.delimited import parse_ids, unescaped
 from whoknows.io.encoding import MAX_FEATURES, decode, read_bytes
 from whoknows.io.errors import FileError, Path, reading
@@ -103,6 +103,7 @@ def read_features(
     memory: int | None = None,
     encoding: str | None = None,
     categories: Categories | None = None,
+    ignore: Sequence[str] = (),
 ) -> Features:
     """Read features of items from CSV, Excel, Parquet, JSON, JSONL, .npy or .npz.
 
@@ -128,6 +129,8 @@ def read_features(
     categories : mapping from column to texts, optional
         ``categories`` of the features of a fit, to encode other items in the same way. Default: columns of up
         to 20 distinct texts are encoded with one feature of zeros and ones per text.
+    ignore : sequence of str
+        Columns that are no features.
 
     Returns
     -------
@@ -136,9 +139,10 @@ def read_features(
     limit = MEMORY if memory is None else min(memory, MEMORY)
     if os.path.isdir(path) or (memory is not None and bytes_needed(path) > memory):
         is_npy = _starts_with(path, NUMPY)
-        features = _map_npy(path) if is_npy else _open_parquet(path, id_column, vector, limit)
+        features = _map_npy(path) if is_npy else _open_parquet(path, id_column, vector, limit, ignore)
     else:
         numbers = read_numbers(read_bytes(path, MAX_FEATURES), path, id_column, encoding)
+        numbers.leave_out(ignore, path)
         features = _in_memory(numbers, path, vector, categories)
     ids = ids_file(path) if ids is None and features.numbered else ids
     if ids is None:
@@ -237,12 +241,16 @@ def _in_memory(numbers: Numbers, path: Path, vector: str | None, categories: Cat
     return Features(ids, X, names, tuple(notes), path, numbers.ids is None, encoded)
 
 
-def _open_parquet(path: Path, id_column: str | None, vector: str | None, memory: int) -> Features:
+def _open_parquet(
+    path: Path, id_column: str | None, vector: str | None, memory: int, ignore: Sequence[str]
+) -> Features:
     """Open Parquet files without reading features; those columns are used that would be read."""
     file = find_files(path)[0]
     schema = open_file(file).schema_arrow
     item = find_id(schema.names, id_column, file)
-    kinds = {name: kind for name, kind in zip(schema.names, schema.types, strict=True) if name != item}
+    for name in ignore:
+        must_have(schema.names, name, "column", file)
+    kinds = {name: kind for name, kind in zip(schema.names, schema.types, strict=True) if name not in (item, *ignore)}
     numbers = [name for name, kind in kinds.items() if is_number(kind)]
     lists = [name for name, kind in kinds.items() if is_list(kind)]
     others = {name: str(kind) for name, kind in kinds.items() if name not in (*numbers, *lists)}

@@ -141,7 +141,7 @@ def read_annotations(source: Source, console: Console) -> LabelFile:
             strict=source.strict,
             encoding=source.encoding,
             annotators=names_in(source.annotators),
-            ignore=names_in(source.ignore),
+            ignore=_ignored(source, source.labels, other=source.features),
         )
     Y = read.annotations
     how = "as given" if source.format else "detected"
@@ -174,6 +174,7 @@ def read_numbers(source: Source, recipe: Recipe, console: Console) -> tuple[Feat
                 memory=memory,
                 encoding=source.encoding,
                 categories=recipe.categories if recipe.features else None,
+                ignore=_ignored(source, source.features),
             )
         except FileError as error:
             if not recipe.features:
@@ -194,6 +195,16 @@ def read_numbers(source: Source, recipe: Recipe, console: Console) -> tuple[Feat
     features, medians = impute_median(features, recipe.medians or None)
     console.all(features.notes)
     return features, Recipe(medians, categories=features.categories)
+
+
+def _ignored(source: Source, path: Path, other: Path | None = None) -> list[str]:
+    """Return the columns of --ignore that a file has, or that ``other`` lacks: it refuses what is in neither."""
+    return [
+        name
+        for name in names_in(source.ignore)
+        if has_column(path, name, source.encoding)
+        or (path == source.labels and (other is None or not has_column(other, name, source.encoding)))
+    ]
 
 
 def _with_ids(features: Features, source: Source) -> Features:

@@ -70,7 +70,7 @@ class Source:
     annotators: Annotated[str | None, _Input(metavar="A,B,…", help="Columns of a wide table that are annotators.")] = (
         None
     )
-    ignore: Annotated[str | None, _Input(metavar="A,B,…", help="Columns of a wide table that are not annotators.")] = (
+    ignore: Annotated[str | None, _Input(metavar="A,B,…", help="Columns that are neither annotators nor features.")] = (
         None
     )
     encoding: Annotated[

@@ -248,7 +248,7 @@ class Regions:
 
 
 def conditions(tree: Any, leaf: int, names: Sequence[str], opaque: AbstractSet[str]) -> list[str]:
-    """Conditions of a leaf of a tree: "radius > 15.2", "3 < age ≤ 7"; none with names that are opaque."""
+    """Conditions of a leaf of a tree: "radius > 15.2", "3 < age ≤ 7", "city is Rome"; none with opaque names."""
     limits: dict[int, tuple[float, float]] = {}
     children = np.array([tree.children_left, tree.children_right])
     node = leaf
@@ -263,6 +263,9 @@ def conditions(tree: Any, leaf: int, names: Sequence[str], opaque: AbstractSet[s
 
 
 def _condition(name: str, low: float, high: float) -> str:
+    column, is_category, text = name.partition("=")
+    if is_category and {low, high} < {-np.inf, 0.5, np.inf}:  # "city=Rome" is 1 or 0
+        return f"{column} is {text}" if low == 0.5 else f"{column} is not {text}"
     if np.isinf(low):
         return f"{name} ≤ {three_digits(high)}"
     if np.isinf(high):
