@@ -1,6 +1,7 @@
 """A fit killed at any point while it moves its results: the next run ends with complete results."""
 
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -8,47 +9,43 @@ import pytest
 
 from tests.apps.cli import ALL_FILES, LARGE_FILES, contents, failure, run, write
 
-# One process per k works on a copy of an earlier result and kills itself before the k-th rename or deletion
-# there, counted from the last result that is written to the draft. The last process reaches its end. The
-# processes are forked, which saves the time of the imports.
-KILL_AT_EACH_POINT = """
+# One process works on a copy of an earlier result. Before each rename or deletion there, counted from the last
+# result that is written to the draft, it keeps a copy: what a kill at this point would leave. At the point
+# ``last`` it kills itself.
+KEEP_EACH_POINT = """
 import os, shutil, signal, sys
-import pyarrow.parquet, scipy.stats, sklearn.linear_model, whoknows, whoknows.apps.report
 from whoknows.apps.cli import main
 
-def kill_before(k, out):
-    calls = -1
-    def hook(event, args):
-        nonlocal calls
-        if event not in ("os.rename", "os.remove", "os.rmdir"):
-            return
-        if calls >= 0 or (event == "os.rename" and args[1].endswith("report.html")):
-            calls += args[-1] != -1 or os.fspath(args[0]).startswith(out)  # shutil.rmtree uses dir_fd
-        if calls == k:
-            os.kill(os.getpid(), signal.SIGKILL)
-    sys.addaudithook(hook)
+earlier, folders, last, *arguments = sys.argv[1:]
+out = os.path.join(folders, "out")
+shutil.copytree(earlier, out)
+calls = -1
 
-earlier, folders, *arguments = sys.argv[1:]
-for k in range(100):
-    out = os.path.join(folders, f"{k:02d}")
-    shutil.copytree(earlier, out)
-    if os.fork() == 0:
-        kill_before(k, out)
-        sys.argv = ["whoknows", *arguments, "--quiet", "--out", out]
-        main()
-    code = os.waitstatus_to_exitcode(os.wait()[1])
-    if code != -signal.SIGKILL:
-        sys.exit(code)
+def hook(event, args):
+    global calls
+    if event not in ("os.rename", "os.remove", "os.rmdir"):
+        return
+    if calls >= 0 or (event == "os.rename" and args[1].endswith("report.html")):
+        if args[-1] != -1 or os.fspath(args[0]).startswith(out):  # shutil.rmtree uses dir_fd
+            calls += 1
+            if calls == int(last):
+                os.kill(os.getpid(), signal.SIGKILL)
+            shutil.copytree(out, os.path.join(folders, f"{calls:02d}"))
+
+sys.addaudithook(hook)
+sys.argv = ["whoknows", *arguments, "--quiet", "--out", out]
+main()
 """
 
 
-def kill_at_each_point(earlier, folders, *arguments):
-    """Return the folders of killed fits, and that of the fit that reached its end."""
-    command = [sys.executable, "-c", KILL_AT_EACH_POINT, earlier, folders, *arguments]
-    assert subprocess.run([*map(str, command)], check=False).returncode == 0
-    *killed, undisturbed = sorted(folders.iterdir())
-    assert len(killed) >= 9  # one move per file at least
-    return killed, undisturbed
+def killed_at_each_point(earlier, folders, *arguments, last=-1):
+    """Return folders as fits leave them that are killed, one per point, and the folder of the process."""
+    folders.mkdir()
+    command = [sys.executable, "-c", KEEP_EACH_POINT, earlier, folders, last, *arguments]
+    code = subprocess.run([*map(str, command)], check=False).returncode
+    assert code == (0 if last < 0 else -signal.SIGKILL)
+    *killed, out = sorted(folders.iterdir())
+    return killed, out
 
 
 def visible(folder):
@@ -76,10 +73,14 @@ def test_after_kill_9_at_any_point_of_the_move_the_next_run_completes_the_result
 ):
     features = parts if in_files else files / "features.csv"
     given = "--features", features, "--model", "id", "--quiet"
-    killed, undisturbed = kill_at_each_point(texts, tmp_path, "fit", files / "labels.csv", *given)
+    killed, undisturbed = killed_at_each_point(texts, tmp_path / "points", "fit", files / "labels.csv", *given)
+    assert len(killed) >= 9  # one move per file at least
+    half = len(killed) // 2
+    _, dead = killed_at_each_point(texts, tmp_path / "dead", "fit", files / "labels.csv", *given, last=half)
+    assert contents(dead).keys() == contents(killed[half]).keys()
     earlier, complete = contents(texts), contents(undisturbed)
     assert complete.keys() == (LARGE_FILES if in_files else ALL_FILES) | {"mine.txt"}
-    for folder in killed:
+    for folder in (*killed, dead):
         left = contents(folder)
         assert "settings.toml" not in left or results(folder) in (earlier, complete)
 
@@ -101,7 +102,7 @@ def test_after_kill_9_at_any_point_of_the_move_the_next_run_completes_the_result
 
 def test_the_next_run_says_that_it_completed_a_move(files, texts, tmp_path):
     given = files / "labels.csv", "--features", files / "features.csv", "--model", "id", "--out"
-    killed, undisturbed = kill_at_each_point(texts, tmp_path, "fit", *given[:-1])
+    killed, undisturbed = killed_at_each_point(texts, tmp_path / "points", "fit", *given[:-1])
     half = next(folder for folder in killed if "settings.toml" not in contents(folder))
     said = run("fit", *given, half, "--resume", code=2).err
     assert f"{half}: results of an earlier run that was killed while moving them are now complete." in said
