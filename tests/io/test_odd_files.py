@@ -13,10 +13,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.io.labels.samples import npz, parquet, rows
 from whoknows.data import Annotations
-from whoknows.io import FileError, ParquetFeatures, read_features, read_gold, read_labels, write_labels
+from whoknows.io import FileError, ParquetFeatures, delimited, read_features, read_gold, read_labels, write_labels
 
 DAY = datetime.date(2021, 3, 4)
 
@@ -211,3 +213,23 @@ def test_a_member_without_a_name_and_characters_that_do_not_exist(tmp_path):
 @pytest.mark.parametrize("read", [read_labels, read_features, read_gold])
 def test_a_device_is_not_read(read):
     assert problem(read, "/dev/zero") == "is a device; expected a file."
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.lists(st.text("ab ,\t1\v\f\x85\u2028\0", max_size=4), min_size=2, max_size=4), max_size=8), st.data()
+)
+def test_a_table_without_quotes_is_split_as_the_csv_module_reads_it(rows, data):
+    """Cells are split all at once; blank lines, line ends and cells at the end of a row are as in any table."""
+    ends = [data.draw(st.sampled_from(["\n", "\r\n", "\r", "\n\n"])) for _ in rows]
+    text = "x;y\n" + "".join(";".join(row) + end for row, end in zip(rows, ends, strict=True))
+    expected = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=";", strict=True) if row][1:]
+    if any("".join(row[2:]).strip() for row in expected):
+        with pytest.raises(FileError, match="cells in the row that ends at line"):
+            list(delimited.blocks(text, ";", "x.csv"))
+        return
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(delimited, "_CHARACTERS", data.draw(st.integers(1, 30)))
+        patched.setattr(delimited, "_BLOCK", 3)
+        found = [row for block in delimited.blocks(text, ";", "x.csv") for row in zip(*block, strict=True)]
+    assert found == [tuple(row[:2]) for row in expected]

@@ -281,7 +281,9 @@ def _refuse_unhashable(column: list[Any], role: str, width: int) -> None:
 
 def _without_missing(codes: Codes, distinct: list[Hashable], missing: Any) -> Factor:
     """Give missing values the code -1 and remove them from the distinct values."""
-    present = [not (_is_missing(value) or _is_same(value, missing)) for value in distinct]
+    present = [not _is_missing(value) for value in distinct]
+    if missing is not None:
+        present = [here and not _is_same(value, missing) for here, value in zip(present, distinct, strict=True)]
     renumbered = np.where(present, np.cumsum(present) - 1, -1).astype(np.int32)
     values = [v.item() if isinstance(v, _NUMPY_SCALARS) else v for v in compress(distinct, present)]
     return Factor(renumbered[codes], values)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, time
-from itertools import islice
+from itertools import count, islice
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ _DATE = re.compile(r"(\d{4}-\d\d-\d\d|\d{4}/\d\d?/\d\d?|\d\d?([./-])\d\d?\2\d{4}
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _MISSING = {"", "nan", "na", "n/a", "<na>", "null", "none"}
 _BLOCK = 8192  # rows
+_CHARACTERS = 1 << 20  # of which lines are made at once
 _USUAL = {name for role, aliases in ALIASES.items() for name in (role, *aliases)}
 
 
@@ -41,7 +43,7 @@ def read_header(text: str, path: Path) -> tuple[str, list[str]]:
     most = 1
     for delimiter in DELIMITERS:
         try:
-            rows = list(islice(_rows(text, delimiter, path), 20))
+            rows = list(islice(_rows(text, delimiter, path, at_once=20), 20))
         except FileError:
             continue
         if len(rows[0]) > most and all(len(row) == len(rows[0]) for row in rows):
@@ -50,7 +52,7 @@ def read_header(text: str, path: Path) -> tuple[str, list[str]]:
         first = text.lstrip("\r\n").partition("\n")[0]
         counts = [first.count(delimiter) for delimiter in DELIMITERS]
         best = DELIMITERS[int(np.argmax(counts))]
-    header = [name.strip("\ufeff \t\r\n") for name in next(_rows(text, best, path))]
+    header = [name.strip("\ufeff \t\r\n") for name in next(_rows(text, best, path, at_once=1))]
     if len(header) > MAX_COLUMNS:
         raise FileError(path, f"has {len(header)} columns; expected at most {MAX_COLUMNS}.")
     refuse_repeated(header, path)
@@ -65,12 +67,43 @@ def blocks(text: str, delimiter: str, path: Path) -> Iterator[list[Sequence[str]
     """
     rows = _rows(text, delimiter, path)
     header = next(rows)
+    if '"' not in text:  # no cell holds a delimiter or a line end: all cells of a block are split at once
+        yield from _unquoted_blocks(text, delimiter, header, path)
+        return
     while block := list(islice(rows, _BLOCK)):
         if set(map(len, block)) != {len(header)}:
-            block = [_fitted(row, header) for row in block]
-            if [] in block:
-                raise _ragged(text, delimiter, path)
+            block = _all_fitted(block, header, text, delimiter, path)
         yield list(zip(*block, strict=True))
+
+
+def _unquoted_blocks(text: str, delimiter: str, header: list[str], path: Path) -> Iterator[list[Sequence[str]]]:
+    """Yield the columns of a text table without quotes."""
+    lines = filter(None, _lines(text))
+    next(lines)  # the header
+    separators, width = methodcaller("count", delimiter), len(header)
+    while block := list(islice(lines, _BLOCK)):
+        if set(map(separators, block)) != {width - 1}:
+            rows = _all_fitted([line.split(delimiter) for line in block], header, text, delimiter, path)
+            block = list(map(delimiter.join, rows))
+        cells = delimiter.join(block).split(delimiter)
+        yield [cells[place::width] for place in range(width)]
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text, which end as the csv module knows it."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + _CHARACTERS) + 1 or len(text)
+        yield from text[start:end].replace("\r", "\n").split("\n")
+        start = end
+
+
+def _all_fitted(block: list[list[str]], header: list[str], text: str, delimiter: str, path: Path) -> list[list[str]]:
+    """Return rows of the length of the header; refuse others."""
+    block = [_fitted(row, header) for row in block]
+    if [] in block:
+        raise _ragged(text, delimiter, path)
+    return block
 
 
 def _fitted(row: list[str], header: list[str]) -> list[str]:
@@ -156,25 +189,23 @@ def is_blank(column: Factor) -> bool:
 
 def factorize_cells(text: str, delimiter: str, wanted: Iterable[int], path: Path) -> dict[int, Factor]:
     """Return some columns of a text table, by their position, as codes into their distinct cells."""
-    known: dict[int, dict[str, int]] = {place: {} for place in wanted}
+    known: dict[int, defaultdict[str, int]] = {place: defaultdict(count().__next__) for place in wanted}
     codes: dict[int, list[Codes]] = {place: [np.empty(0, np.int32)] for place in known}
     for block in blocks(text, delimiter, path) if known else ():
         for place, position in known.items():
-            for cell in dict.fromkeys(block[place]):
-                position.setdefault(cell, len(position))
             column = map(position.__getitem__, block[place])
             codes[place].append(np.fromiter(column, np.int32, len(block[place])))
     return {place: Factor(np.concatenate(codes[place]), list(known[place])) for place in known}
 
 
-def _rows(text: str, delimiter: str, path: Path) -> Iterator[list[str]]:
+def _rows(text: str, delimiter: str, path: Path, at_once: int = _BLOCK) -> Iterator[list[str]]:
     """Yield the cells of each row that is not blank, including the header."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows: list[list[str]] = [[]]
     while rows:
         try:
             with _long_cells():
-                rows = list(islice(reader, _BLOCK))
+                rows = list(islice(reader, at_once))
         except csv.Error as error:
             where = f"line {reader.line_num} ({error})"
             raise FileError(path, f"is not a valid table at {where}. Check the quotes there.") from None
