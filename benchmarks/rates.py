@@ -3,7 +3,7 @@
 A study has items, judges who err together (some items mislead most of them, and they share a bias), and gold: a
 random sample of the items. Sizes, shares, accuracies and correlations are drawn anew for each. The share of a class
 that is to be covered is that among the items of the study. Beside it, the interval from the gold alone (Agresti and
-Coull, with the correction for a finite number of items).
+Coull, with the correction for a finite number of items). docs/llm_judges.md shows the table.
 
 ``--fits N`` uses the posterior of a fitted model, cross-fitted over the gold, in N studies per row instead of the
 share of votes.

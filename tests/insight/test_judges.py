@@ -7,8 +7,8 @@ from sklearn.metrics import cohen_kappa_score
 from whoknows import Annotations
 from whoknows.data.errors import InputError
 from whoknows.insight import against_gold, by_kind, shared_errors
-from whoknows.insight.against_gold import kappa_and_variance, kappa_interval, wilson
-from whoknows.insight.by_kind import ByKind
+from whoknows.insight.accuracy import kappa_and_variance, kappa_interval, wilson
+from whoknows.insight.kinds import ByKind
 
 
 def judged(n=400, skills=(0.9, 0.7, 0.5), n_classes=2, seed=0):
@@ -69,9 +69,10 @@ def test_annotators_without_gold_have_no_numbers():
     assert "recall of b high" in table
 
 
-def test_kappa_of_one_class_is_not_defined():
-    found = against_gold(Annotations.from_matrix([[1], [1], [0]]), {0: 1, 1: 1})
-    assert found.accuracy[0][0] == 1
+@pytest.mark.parametrize("second", [0, 1])
+def test_kappa_of_one_class_is_not_defined(second):
+    found = against_gold(Annotations.from_matrix([[1], [second], [0]]), {0: 1, 1: 1})
+    assert found.accuracy[0][0] == (1 + second) / 2
     assert np.isnan(found.kappa).all()
 
 

@@ -1,19 +1,23 @@
-from .against_gold import AgainstGold, against_gold
-from .by_kind import ByKind, by_kind
+from .accuracy import AgainstGold, against_gold
+from .blocks import Blocks, contradicting_blocks
 from .coefficients import Agreement, agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha, percent_agreement
+from .judging import Judges, judges
+from .kinds import ByKind, by_kind
 from .model_selection import AnnotationFolds, ItemFolds, label_log_lik, label_log_lik_given_others
 from .pairwise import CopyingSuspects, PairwiseAgreement, copying_suspects, pairwise_agreement
 from .rates import Difference, Rates, rate, rate_of
-from .shared_errors import SharedErrors, shared_errors
+from .together import SharedErrors, shared_errors
 
 __all__ = [
     "AgainstGold",
     "Agreement",
     "AnnotationFolds",
+    "Blocks",
     "ByKind",
     "CopyingSuspects",
     "Difference",
     "ItemFolds",
+    "Judges",
     "PairwiseAgreement",
     "Rates",
     "SharedErrors",
@@ -21,8 +25,10 @@ __all__ = [
     "agreement",
     "by_kind",
     "cohen_kappa",
+    "contradicting_blocks",
     "copying_suspects",
     "fleiss_kappa",
+    "judges",
     "krippendorff_alpha",
     "label_log_lik",
     "label_log_lik_given_others",

@@ -135,6 +135,8 @@ class AnnotatorPairs:
 
         ``left`` and ``right`` are (n_annotations,), of the pair's first and second annotator.
         """
+        if not len(self.first):
+            return np.zeros(0)
         groups = item_label_counts(self.annotations)[2] if same_label else self.annotations.item
         return np.asarray(self._product(left, right, groups)[self.first, self.second])
 

@@ -57,10 +57,17 @@ class Dataset:
     def by_item(self, known: Mapping[Hashable, Value] | None) -> dict[Hashable, Value]:
         """Return values given by item id, by the item of the annotations; other items are left out."""
         known = known or {}
-        ids = self.annotations.items if self.features.in_memory else self.features.ids
-        rows, _ = match_ids(known, ids)
+        rows = self._rows_of(known)
         items = self.annotations.items[rows].tolist()
         return {item: value for item, value, row in zip(items, known.values(), rows, strict=True) if row >= 0}
+
+    def others(self, known: Mapping[Hashable, Any]) -> list[Hashable]:
+        """Return the ids that are not of an item."""
+        return [item for item, row in zip(known, self._rows_of(known), strict=True) if row < 0]
+
+    def _rows_of(self, known: Mapping[Hashable, Any]) -> Rows:
+        ids = self.annotations.items if self.features.in_memory else self.features.ids
+        return match_ids(known, ids)[0]
 
     def in_order(self, known: Mapping[Hashable, Value] | None) -> list[Value | None] | None:
         """Return values given by item id, one per row or None; None if there is none for any row."""

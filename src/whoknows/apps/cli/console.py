@@ -58,6 +58,10 @@ class Console:
             self._write_json({"error": text, "exit_code": code})
         _print(text, sys.stderr, "Error: ", "bold red")
 
+    def failed(self, text: str) -> None:
+        """Print why a check failed; its results are printed before."""
+        _print(text, sys.stderr, "Failed: ", "bold red")
+
     def tell(self, *lines: str) -> None:
         """Print a summary of the results, unless quiet."""
         if not self.quiet:

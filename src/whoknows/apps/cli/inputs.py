@@ -82,18 +82,29 @@ class LoadedData:
         return self.source.features is None and self.texts is None
 
 
-def load(source: Source, console: Console, recipe: Recipe | None = None, sampled: bool = True) -> LoadedData:
+def load(
+    source: Source,
+    console: Console,
+    recipe: Recipe | None = None,
+    sampled: bool = True,
+    *,
+    columns: Sequence[str] = (),
+    guess_texts: bool = True,
+) -> LoadedData:
     """Read labels and features, and join them by item.
 
     ``recipe`` is that of an earlier fit, if features must be computed in the same way. Features out of core
-    are replaced by those of a sample of the items if ``sampled``.
+    are replaced by those of a sample of the items if ``sampled``. ``columns`` are to be read too, for
+    `column_of_items` and `column_of_annotators`. With ``guess_texts``, features are also computed from texts that
+    --text does not name.
     """
     from whoknows.io import join
 
-    labels, texts, recipe = read_annotations(source, console), None, recipe or Recipe()
+    kept = [name for name in columns if table_with(name, source) is None]
+    labels, texts, recipe = read_annotations(source, console, kept), None, recipe or Recipe()
     if source.features is not None:
         features, recipe = read_numbers(source, recipe, console)
-    elif source.text is not None or source.items is not None or labels.text:
+    elif source.text is not None or (guess_texts and (source.items is not None or labels.text)):
         texts, path = _read_texts(source, labels)
         features, recipe = of_texts(texts, path, recipe, console)
     else:
@@ -123,8 +134,8 @@ def sample(dataset: Dataset, console: Console) -> tuple[Any, Dataset, str]:
     return rows, some, note
 
 
-def read_annotations(source: Source, console: Console) -> LabelFile:
-    """Read labels, with a note on what was found."""
+def read_annotations(source: Source, console: Console, columns: Sequence[str] = ()) -> LabelFile:
+    """Read labels, with a note on what was found, and further columns of their file."""
     from whoknows.data.vocabulary import show
     from whoknows.io import FORMATS, read_labels
 
@@ -142,6 +153,7 @@ def read_annotations(source: Source, console: Console) -> LabelFile:
             encoding=source.encoding,
             annotators=names_in(source.annotators),
             ignore=_ignored(source, source.labels, other=source.features),
+            keep=columns,
         )
     Y = read.annotations
     how = "as given" if source.format else "detected"
@@ -296,7 +308,8 @@ def read_truth(data: LoadedData, console: Console) -> dict[Hashable, Hashable] |
     path = source.gold or source.labels
     if source.gold is not None:
         name = _column_of_items(source, source.gold)
-        known = read_gold(source.gold, {} if name is None else {"item": name}, encoding=source.encoding)
+        columns = {} if name is None else {"item": name}
+        known = read_gold(source.gold, columns, data.labels.annotations, encoding=source.encoding)
     if not known:
         return None
     n_used = len(data.dataset.by_item(known))
@@ -305,7 +318,8 @@ def read_truth(data: LoadedData, console: Console) -> dict[Hashable, Hashable] |
         raise CommandError(
             f"{path}: holds no true label of any item; it is about {show(known, 3)}, the items are {ids}."
         )
-    unused = f"; {len(known) - n_used} more are of other items" if n_used < len(known) else ""
+    others = data.dataset.others(known)
+    unused = f"; {len(others)} more are of other items: {show(others, 3)}" if others else ""
     console.note(f"{path}: the true labels of {count(n_used, 'item')} are used{unused}.")
     return match_labels(known, data.dataset.annotations)
 
@@ -321,7 +335,7 @@ def texts_of(data: LoadedData) -> list[str | None] | None:
         return data.dataset.in_order(data.texts)
     source = data.source
     column = source.text or "text"
-    table = _table_with(column, source)
+    table = table_with(column, source)
     if table is None and source.text is not None:
         table = source.items or source.features  # the error lists its columns
     if table is None:
@@ -338,7 +352,7 @@ def images_of(data: LoadedData, console: Console) -> list[str | Path | None] | N
 
     source, labels = data.source, data.labels
     column = source.image or "image"
-    table = _table_with(column, source)
+    table = table_with(column, source)
     if table is not None:
         found = read_texts(table, column, source.id_column, source.encoding)
     elif source.image is None and (labels.text or labels.format in ("long", "wide", "crowdkit")):
@@ -394,7 +408,7 @@ def _files_called(name: str, folders: list[Path]) -> list[Path]:
     return [Path(path) for path in paths if os.path.isfile(path)]
 
 
-def _table_with(column: str, source: Source) -> Path | None:
+def table_with(column: str, source: Source) -> Path | None:
     """Return the table of items, or of features, that has a column of this name.
 
     A file is read only if its beginning or end contains the name, as features can be large.

@@ -109,6 +109,8 @@ def check_training_input(
         annotations = with_classes_of(gold, annotations)
         annotations = check_labels(annotations, estimator)
         codes = gold_codes(gold, annotations)
+        if codes is not None:
+            _warn_of_contradictions(codes, annotations)
     return X, TrainingData(annotations, codes, check_weight(sample_weight, X), fingerprint(X))
 
 
@@ -182,7 +184,6 @@ def gold_codes(gold: Any, Y: Annotations) -> Array | None:
     row, label = _known(gold, Y)
     codes = np.full(Y.n_items, np.nan)
     codes[row] = np.append(codes_of(label.values, Y.labels), np.nan)[label.codes]
-    _warn_of_contradictions(codes, Y)
     return codes
 
 
@@ -244,7 +245,7 @@ def _warn_of_contradictions(codes: Array, Y: Annotations) -> None:
     warnings.warn(
         f"gold contradicts every annotator on {alone.sum()} of the {judged.sum()} gold items that have "
         f"labels (such as {shown}). It is taken as true; check that its labels mean the same as theirs.",
-        stacklevel=4,
+        stacklevel=3,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,14 @@ from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import codes_of, elements
 
+Progress = Callable[[float, float | None], None]  # how much is done, of how much
+
 REPLICATES = 20  # at most: annotators are left out one by one, or in this many parts
 
 
-def posterior_without_own_gold(model: Any, X: Any, Y: Annotations, gold: Array, folds: int, random_state: Any) -> Array:
+def posterior_without_own_gold(
+    model: Any, X: Any, Y: Annotations, gold: Array, folds: int, random_state: Any, progress: Progress | None = None
+) -> Array:
     """Posterior of each item, from fits in which its own gold is hidden: (n_items, n_classes).
 
     Gold items are divided into folds; each fit hides one. The posterior of a gold item is that of the fit that
@@ -24,7 +29,11 @@ def posterior_without_own_gold(model: Any, X: Any, Y: Annotations, gold: Array, 
     """
     rows = np.random.default_rng(random_state).permutation(np.flatnonzero(np.isfinite(gold)))
     parts = np.array_split(rows, min(folds, len(rows)))
-    found = [_posterior(model, X, Y, np.where(np.isin(np.arange(len(gold)), part), np.nan, gold)) for part in parts]
+    found = []
+    for part in parts:
+        found.append(_posterior(model, X, Y, np.where(np.isin(np.arange(len(gold)), part), np.nan, gold)))
+        if progress is not None:
+            progress(len(found), len(parts))
     prob = np.mean(found, axis=0)
     for part, hidden in zip(parts, found, strict=True):
         prob[part] = hidden[part]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -166,9 +165,7 @@ class CategoricalFit(FittedData):
             raise InputError(
                 f"gold has labels that the model does not know: {show(sorted(unknown, key=str))}. Pass gold to fit too."
             )
-        with warnings.catch_warnings():  # fit has warned about contradictions already
-            warnings.simplefilter("ignore")
-            return np.asarray(gold_codes(gold, self.annotations))
+        return np.asarray(gold_codes(gold, self.annotations))
 
     def gold_columns(self, gold: Array) -> dict[str, Array]:
         """Share of correct labels."""

@@ -12,7 +12,7 @@ from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Ids, factorize, sorted_if_possible, tight_array
 from whoknows.estimators.intervals import check_level
-from whoknows.insight.against_gold import wilson
+from whoknows.insight.accuracy import wilson
 from whoknows.insight.rates import rate_of
 
 RIGHT = np.array(["wrong", "right"])

@@ -95,15 +95,19 @@ def against_gold(annotations: Annotations, gold: Any, level: float = 0.9) -> Aga
     >>> found.n_gold, found.accuracy[0].round(2), found.kappa[0].round(2)
     (array([4, 3]), array([1.  , 0.67]), array([1. , 0.4]))
     """
-    reach, annotations = check_level(level), with_classes_of(gold, annotations)
+    annotations = with_classes_of(gold, annotations)
     codes = gold_codes(gold, annotations)
     if codes is None:
         raise InputError("Expected gold, the truth of some items; got None.")
-    confusion = confusion_counts(annotations, codes)
-    right = np.einsum("tkk->tk", confusion)
+    return from_confusion(annotations.annotators, annotations.labels, confusion_counts(annotations, codes), level)
+
+
+def from_confusion(annotator: Ids, labels: Ids, confusion: NDArray[np.int64], level: float) -> AgainstGold:
+    """Compute the shares and kappa of confusion matrices: (n_annotators, n_classes, n_classes)."""
+    reach, right = check_level(level), np.einsum("tkk->tk", confusion)
     return AgainstGold(
-        annotator=annotations.annotators,
-        labels=annotations.labels,
+        annotator=annotator,
+        labels=labels,
         confusion=confusion,
         accuracy=wilson(right.sum(axis=1), confusion.sum(axis=(1, 2)), reach),
         kappa=kappa_interval(confusion.astype(float), reach),
@@ -132,9 +136,10 @@ def wilson(successes: Any, n: Any, reach: float) -> Interval:
 
 
 def kappa_interval(confusion: Array, reach: float) -> Interval:
-    """Cohen's kappa of confusion matrices with an interval, NaN where it is not defined: three (n_matrices,)."""
+    """Cohen's kappa of confusion matrices with an interval, NaN where the truth has one class: three (n_matrices,)."""
     prior = imagined_items(confusion.shape[-1]).weight.reshape(confusion.shape[1:])
-    value = kappa_and_variance(confusion)[0]
+    several = (confusion.sum(axis=2) > 0).sum(axis=1) > 1  # of items of one class, kappa is 0 whatever is said
+    value = np.where(several, kappa_and_variance(confusion)[0], np.nan)
     centre, variance = kappa_and_variance(confusion + reach**2 * prior)
     half = reach * np.sqrt(variance)
     low, high = (np.where(np.isnan(value), np.nan, np.clip(limit, -1, 1)) for limit in (centre - half, centre + half))
