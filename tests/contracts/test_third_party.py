@@ -110,11 +110,11 @@ def test_a_model_without_a_required_member_is_refused_by_name(protocol):
 
 # --- which of our own models implement which protocols ------------------------------------------------
 
-TRUTH_OF_WEIGHTS = {"ClassTruth", "CoefficientTruth", "IntervalTruth", "LeaveOneOutTruth"}
+TRUTH_OF_WEIGHTS = {"ClassTruth", "CoefficientTruth", "IntervalTruth", "LeaveOneOutTruth", "ReducibleTruth"}
 WITH_ACCURACY = {"ClassAnnotators", "CoefficientAnnotators", "AccuracyAnnotators"}
 OPTIONAL = [
-    (LogisticTruth(), TRUTH_OF_WEIGHTS | {"VariationalTruth", "ReducibleTruth"}),
-    (LogisticTruth().for_classes(3), TRUTH_OF_WEIGHTS | {"ReducibleTruth"}),
+    (LogisticTruth(), TRUTH_OF_WEIGHTS | {"VariationalTruth"}),
+    (LogisticTruth().for_classes(3), TRUTH_OF_WEIGHTS),
     (OrderedTruth().for_classes(3), TRUTH_OF_WEIGHTS),
     (LinearTruth(), {"RealTruth"}),
     (GraphTruth(), {"ClassTruth", "ItemTruth"}),

@@ -4,13 +4,15 @@ import copy
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import whoknows
 from tests.estimators.store_models import MODELS, answers, expected, fitted
-from tests.estimators.stored_answers import differences
+from tests.estimators.stored_answers import differences, sample
 
 OLD = sorted(Path(__file__).with_name("old_models").glob("*.whoknows"))
+OTHER_SOLVER = ["ordered", "three classes"]  # cross-fitted, which gives other numbers since
 NAMES = {name.replace(", ", "-").replace(" ", "_"): name for name in MODELS}
 
 
@@ -28,8 +30,13 @@ def without_biases(name):
 
 
 @pytest.mark.parametrize("path", OLD, ids=lambda path: path.stem)
-def test_a_file_of_version_0_1_answers_as_a_fit_of_today(path):
+def test_a_file_of_version_0_1_answers_as_it_did_or_as_a_fit_of_today(path):
     name = NAMES[path.stem]
+    found = numbers(answers(whoknows.load(path), name))
+    if name in OTHER_SOLVER:
+        with np.load(path.with_name("answers.npz")) as kept:
+            np.testing.assert_allclose(sample(found)["values"], kept[path.stem], atol=1e-6)
+        return
     today = without_biases(name) if name.startswith("real") else expected(name)
-    apart = differences(numbers(answers(whoknows.load(path), name)), numbers(today))
+    apart = differences(found, numbers(today))
     assert {key: gap for key, gap in apart.items() if gap > 1e-6} == {}

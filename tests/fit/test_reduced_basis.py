@@ -1,12 +1,19 @@
 """Fewer items than features: the fit in the reduced basis equals the fit in all features."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from whoknows import CrowdClassifier
+from whoknows import CrowdClassifier, LogisticTruth
 from whoknows.data import Annotations
 from whoknows.fit import reduced_basis as module
 from whoknows.fit import solve as solving
+from whoknows.fit.engines import Chunks, Serial
+from whoknows.fit.items import Items
+from whoknows.fit.objective import Model
+from whoknows.model.annotators import ConfusionAnnotators
+from whoknows.model.gaussian import Belief
 
 RNG = np.random.default_rng(5)
 N, D = 60, 70
@@ -86,14 +93,44 @@ def test_duplicate_items_are_one_dimension(wide):
 
 def test_it_is_used_only_if_it_is_faster(monkeypatch):
     used = []
-    reduce = module.reduced_basis
-    monkeypatch.setattr(solving, "reduced_basis", lambda *args: used.append(reduce(*args)) or used[-1])
+
+    def find_basis(*args):
+        used.append(module.reduced_basis(*args))
+        return used[-1]
+
+    monkeypatch.setitem(solving.SOLVERS, "vb", replace(solving.SOLVERS["vb"], basis=find_basis))
     CrowdClassifier("id", "bernoulli", "linear").fit(X, crowd(2, np.arange(20)))
     assert used[-1].basis.shape == (D + 1, 20)
     CrowdClassifier("id", "bernoulli", "linear").fit(X, crowd(2, np.arange(N)))
     assert used[-1] is None  # 60 items, 71 features
-    CrowdClassifier("ordered").fit(X, crowd(3, np.arange(20)))
-    assert used[-1] is None  # cut points do not multiply features
-    n_asked = len(used)
-    CrowdClassifier("id", "bernoulli", "linear", solver="em").fit(X, crowd(2, np.arange(20)))
-    assert len(used) == n_asked
+
+
+@pytest.mark.parametrize("n_items", [20, N])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_in_the_principal_basis_prior_and_items_are_uncorrelated(n_items, weighted):
+    rows = np.arange(n_items)
+    features = np.column_stack([X[:, :50], np.ones(N)])
+    prior = RNG.normal(size=(80, 51))
+    truth = LogisticTruth().for_classes(3).with_precision(prior.T @ prior)
+    weight = RNG.uniform(1, 3, size=N) if weighted else None
+    items = Items(features, features[:, -1:], crowd(3, rows), weight=weight)[rows]
+    model = Model(ConfusionAnnotators(varies_with_x=False).for_classes(3), truth)
+    found = module.principal_basis(model, Chunks([items], Serial()), n_items, 51)
+    (reduced,) = found.chunks.chunks
+    counts = np.ones(n_items) if weight is None else weight[rows]
+    gram = reduced.X_truth.T @ (reduced.X_truth * counts[:, None])
+    spectrum = np.diagonal(gram)
+    assert len(spectrum) == min(n_items, 51)
+    assert (np.diff(spectrum) <= 0).all()
+    np.testing.assert_allclose(gram, np.diag(spectrum), atol=1e-9 * spectrum[0])
+    np.testing.assert_allclose(found.basis.T @ truth.precision @ found.basis, np.eye(len(spectrum)), atol=1e-9)
+    xi = RNG.normal(size=(len(spectrum), 3))
+    np.testing.assert_allclose(module.to_reduced(found, module.from_reduced(found, Belief(xi))).mean, xi, atol=1e-9)
+
+
+def test_cut_points_of_ordered_levels_are_kept(wide):
+    said = crowd(3, np.arange(20))
+    narrowed = CrowdClassifier("ordered", map="linear", tol=1e-6).fit(X, said)
+    plain = wide(CrowdClassifier("ordered", map="linear", tol=1e-6).fit, X, said)
+    assert narrowed._pair.solution.truth.mean.shape == (D + 2, 1)
+    np.testing.assert_allclose(narrowed.predict_proba(X), plain.predict_proba(X), atol=2e-2)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
+from tests.model.worlds import variance_without_item
 from tests.reference.worlds import with_ones
 from whoknows.data.annotations import Annotations
 from whoknows.fit.items import Items
@@ -151,8 +152,9 @@ class TestTruth:
         prob = softmax(2 * RNG.normal(size=(N, n_classes)), axis=1)
         truth = LogisticTruth(variance=2.0).for_classes(n_classes).prepare(X, FEATURES)
         xi = fitted(truth, prob, np.ones(N))
-        covariance = truth.laplace_covariance(truth.curvature(xi, FEATURES, CategoricalPosterior(prob)))
-        found = truth.leave_one_out(xi, FEATURES, CategoricalPosterior(prob), truth.variances(FEATURES, covariance))
+        posterior = CategoricalPosterior(prob)
+        variance = variance_without_item(truth, xi, FEATURES, posterior)
+        found = truth.leave_one_out(xi, FEATURES, posterior, variance)
         with_item, gaps = truth.log_predict(Belief(xi), FEATURES), []
         for i in range(0, N, 5):
             without = truth.log_predict(Belief(fitted(truth, prob, np.arange(N) != i)), FEATURES[[i]])[0]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from tests.model.worlds import variance_without_item
 from tests.reference import models
 from tests.reference.worlds import slope, with_ones
 from whoknows.data.annotations import Annotations
@@ -345,12 +346,8 @@ class TestLeftOut:
 
             return maximize(height, truth.init(3), 500)
 
-        xi, copies = fitted(weight), np.repeat(np.arange(N), weight.astype(int))
-        np.testing.assert_allclose(
-            truth.curvature(xi, FEATURES, q), truth.curvature(xi, FEATURES[copies], CategoricalPosterior(prob[copies]))
-        )
-        covariance = truth.laplace_covariance(truth.curvature(xi, FEATURES, q))
-        found = truth.leave_one_out(xi, FEATURES, q, truth.variances(FEATURES, covariance))
+        xi = fitted(weight)
+        found = truth.leave_one_out(xi, FEATURES, q, variance_without_item(truth, xi, FEATURES, q))
         gaps = []
         for i in np.flatnonzero(weight == 2):
             neither, one = (

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import call
 
-import numpy as np
-
 from whoknows._array import Array
 from whoknows.fit.engines import Engine
 from whoknows.fit.items import Items
@@ -37,13 +35,13 @@ def m_step(
     posteriors: Sequence[Posterior],
     parameters: Parameters,
     engine: Engine,
-    root: Array | None = None,
+    scale: Array | float = 1.0,
     inner: int = INNER_ITERATIONS,
 ) -> Parameters:
     """Maximise Q of Eq. (13): θ by Eqs. (16), (17), then ξ, each with L-BFGS.
 
-    ``root`` (n_outputs, n_features, n_features), times its transpose, approximates the covariance of ξ for
-    each output. It preconditions the search for ξ, which then converges in fewer iterations.
+    ``scale``, as ξ or one number, is about the standard deviation of each weight. In these units the search
+    for ξ converges in fewer iterations.
     """
     work = list(zip(chunks, posteriors, strict=True))
     functions = engine.keep(expected_log_lik_of_theta, work, model)
@@ -54,16 +52,12 @@ def m_step(
     def over_xi(xi: Array) -> tuple[float, Array]:
         return _added(engine.sum(expected_log_truth, work, model, xi), model.truth.log_prior(xi))
 
+    def in_units(u: Array) -> tuple[float, Array]:
+        value, gradient = over_xi(scale * u)
+        return value, scale * gradient
+
     theta = maximize(over_theta, parameters.theta, inner)
-    if root is None:
-        return Parameters(theta, maximize(over_xi, parameters.xi, inner))
-
-    def along(step: Array) -> tuple[float, Array]:
-        value, gradient = over_xi(parameters.xi + np.einsum("kij,jk->ik", root, step))
-        return value, np.einsum("kij,ik->jk", root, gradient)
-
-    step = maximize(along, np.zeros_like(parameters.xi), inner)
-    return Parameters(theta, parameters.xi + np.einsum("kij,jk->ik", root, step))
+    return Parameters(theta, scale * maximize(in_units, parameters.xi / scale, inner))
 
 
 def _added(expected: tuple[float, Array], prior: tuple[float, Array]) -> tuple[float, Array]:

@@ -21,7 +21,7 @@ from whoknows.fit.laplace import Covariances, laplace_covariances
 from whoknows.fit.lbfgs import fit_lbfgs
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model, Parameters, check_pair, e_step, final_state
-from whoknows.fit.reduced_basis import ReducedBasis, from_reduced, reduced_basis, to_reduced
+from whoknows.fit.reduced_basis import ReducedBasis, from_reduced, principal_basis, reduced_basis, to_reduced
 from whoknows.fit.starts import best_beliefs, weighted_vote
 from whoknows.fit.variational import fit_variational, has_bound
 from whoknows.model.annotators.population import CrowdBelief
@@ -119,11 +119,9 @@ def solve(
     if not SOLVERS[name].works_on_tensors:
         data = Chunks(data.engine.keep(attrgetter("on_host"), data.chunks), data.engine)
     problem = _Problem(model, data, size, start, monitor, before)
-    if SOLVERS[name].uses_reduced_basis:
-        basis = reduced_basis(model, data, sum(size.n_items), size.n_truth_features[0])
-        if basis is not None:
-            return _in_reduced_basis(problem, basis, name)
-    return _from_start(problem, name)
+    find_basis = SOLVERS[name].basis
+    basis = find_basis and find_basis(model, data, sum(size.n_items), size.n_truth_features[0])
+    return _from_start(problem, name) if basis is None else _in_reduced_basis(problem, basis, name)
 
 
 def split_into_chunks(items: Items, n_chunks: int, engine: Engine) -> Chunks:
@@ -216,8 +214,7 @@ def _point_estimate(problem: _Problem, name: str, fit: Callable[..., Parameters]
 def _crossfit(problem: _Problem, name: str) -> Solution:
     model, chunks, engine = problem.model, problem.data.chunks, problem.data.engine
     if problem.before is None:
-        posteriors = _initial_posteriors(problem)
-        parameters = m_step(model, chunks, posteriors, _before_labels(problem), engine)
+        posteriors, parameters = _initial_posteriors(problem), _before_labels(problem)
     else:
         parameters = parameters_of(model, problem.before)
         posteriors = engine.keep(e_step, chunks, model, parameters)
@@ -260,20 +257,20 @@ class Solver:
         From a problem, and the solver's name, to a solution.
     works_on_tensors : bool
         Whether it accepts torch tensors; others get NumPy arrays.
-    uses_reduced_basis : bool
-        Whether it runs in a reduced basis if there are fewer items than features.
+    basis : callable, optional
+        Gives the basis that it runs in, or None to leave the features as they are.
     """
 
     run: Callable[[_Problem, str], Solution]
     works_on_tensors: bool = False
-    uses_reduced_basis: bool = False
+    basis: Callable[..., ReducedBasis | None] | None = None
 
 
 SOLVERS = {
-    "vb": Solver(_variational, works_on_tensors=True, uses_reduced_basis=True),
+    "vb": Solver(_variational, works_on_tensors=True, basis=reduced_basis),
     "em": Solver(partial(_point_estimate, fit=fit_em)),
     "lbfgs": Solver(partial(_point_estimate, fit=fit_lbfgs)),
-    "crossfit": Solver(_crossfit, uses_reduced_basis=True),
+    "crossfit": Solver(_crossfit, basis=principal_basis),
 }
 
 

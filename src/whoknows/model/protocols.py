@@ -114,20 +114,34 @@ class IntervalTruth(Protocol):
         """log p(z) at f: (n_items, n_classes)."""
 
 
-class LeaveOneOutTruth(Protocol):
+class ReducibleTruth(Protocol):
+    """What the reduced basis needs: ξ begins with one row per feature, with prior N(0, R⁻¹).
+
+    p(z | x) depends on these rows through their products with x alone. Other rows of ξ are not reduced.
+    """
+
+    @property
+    def precision(self) -> Array:
+        """R."""
+
+    def with_precision(self, precision: Array) -> Self:
+        """Return a copy with another R."""
+
+    def weights(self, xi: Array) -> Array:
+        """Return the rows of ξ that multiply x: (n_features, n_outputs)."""
+
+
+class LeaveOneOutTruth(ReducibleTruth, Protocol):
     """What solver="crossfit" needs: predictions for each item as fitted without its labels."""
 
     def curvature(self, xi: Array, X: Array, posterior: Any) -> Array:
-        """Minus the second derivative of the expected log truth: (n_outputs, n_features, n_features)."""
+        """Minus the second derivative of each item's expected log truth in ξᵀx: (n_items, n_outputs)."""
 
-    def laplace_covariance(self, curvature: Array) -> Array:
-        """Covariance of ξ given the sum of curvatures: (n_outputs, n_features, n_features)."""
+    def leave_one_out(self, xi: Array, X: Array, posterior: Any, variance: Array) -> Array:
+        """log p(z | x) of each item without its labels: (n_items, n_classes).
 
-    def variances(self, X: Array, covariance: Array) -> Array:
-        """Variance of ξᵀx: (n_items, n_outputs)."""
-
-    def leave_one_out(self, xi: Array, X: Array, posterior: Any, v: Array) -> Array:
-        """log p(z | x) of each item without its labels: (n_items, n_classes)."""
+        ``variance`` (n_items, n_outputs) is that of ξᵀx in the fit without the item.
+        """
 
     def cross_fitted(self, xi: Array, X: list[Array], held_out: list[Array], evidence: list[Array]) -> Any:
         """Return the state, with those predictions of the training items."""
@@ -165,21 +179,6 @@ class VariationalTruth(Protocol):
 
     def divergence(self, belief: Belief) -> float:
         """KL(q(ξ) ‖ p(ξ))."""
-
-
-class ReducibleTruth(Protocol):
-    """What the reduced basis needs: p(z | x) depends on ξ through ξᵀx alone, and ξ ~ N(0, R⁻¹)."""
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether this holds."""
-
-    @property
-    def precision(self) -> Array:
-        """R."""
-
-    def with_precision(self, precision: Array) -> Self:
-        """Return a copy with another R."""
 
 
 # --- annotator models -------------------------------------------------------------------------------
@@ -299,7 +298,6 @@ class VariationalAnnotators(Protocol):
 _ONLY_IF: dict[type, str] = {
     VariationalTruth: "has_bound",
     VariationalAnnotators: "has_bound",
-    ReducibleTruth: "is_linear",
     ItemTruth: "works_on_items",
 }
 

@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit
 from whoknows._array import Array
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import POSITIVE, Rules
-from whoknows.model.truth.logistic import LEAST_LEFT, LogisticTruth
+from whoknows.model.truth.logistic import LogisticTruth
 
 LARGEST_LOG = 30.0  # of a gap: beyond it, a level is certain or impossible
 
@@ -56,7 +56,6 @@ class OrderedTruth(LogisticTruth):
     gap: float = 2.0
     log_gap_variance: float = 0.5
 
-    is_linear: ClassVar[bool] = False  # the gaps enter p(z | x) as well
     rules: ClassVar[Rules] = LogisticTruth.rules | {"gap": POSITIVE, "log_gap_variance": POSITIVE}
 
     # --- point estimates -------------------------------------------------------------------------
@@ -120,19 +119,17 @@ class OrderedTruth(LogisticTruth):
     # --- cross-fitting of ω; the cut points are held fixed ----------------------------------------
 
     def curvature(self, xi: Array, X: Array, posterior: CategoricalPosterior) -> Array:
-        """−∂² of the expected log truth in ω, Σ h x xᵀ: (1, n_features, n_features)."""
-        _, h = self._pushes(xi, self.log_odds(xi, X), _counted(posterior))
-        return np.asarray((X.T @ (X * h[:, None]))[None])
+        """−∂² of each item's expected log truth in f = ωᵀx: (n_items, 1)."""
+        return self._pushes(xi, self.log_odds(xi, X), posterior.prob)[1][:, None]
 
-    def leave_one_out(self, xi: Array, X: Array, posterior: CategoricalPosterior, v: Array) -> Array:
-        """log p(z_i | x_i) under ω fitted without item i, to first order: (n_items, n_classes).
+    def leave_one_out(self, xi: Array, X: Array, posterior: CategoricalPosterior, variance: Array) -> Array:
+        """log p(z_i | x_i) under ω fitted without item i: (n_items, n_classes).
 
-        f_−i = f_i − v / (1 − h v) · ∂E[log p(z_i | f)]/∂f, with v from `variances` and h = −∂²E[…]/∂f².
+        f_−i = f_i − a ∂E[log p(z_i | f)]/∂f, a the ``variance`` of ωᵀx_i without item i.
         """
         f = self.log_odds(xi, X)
-        push, h = self._pushes(xi, f, _counted(posterior))
-        share = v / np.maximum(1 - h[:, None] * v, LEAST_LEFT)
-        return self.log_prob(xi, f - share * push.sum(axis=1, keepdims=True))
+        push, _ = self._pushes(xi, f, _counted(posterior))
+        return self.log_prob(xi, f - variance * push.sum(axis=1, keepdims=True))
 
     def _gaps(self, xi: Array) -> Array:
         return np.exp(np.clip(xi[len(self.weights(xi)) :, 0], -LARGEST_LOG, LARGEST_LOG))
