@@ -32,6 +32,19 @@ def lying_zip(name: str, blocks: int, claim: int) -> bytes:
     return local + entry + struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 1, 1, len(entry), len(local), 0)
 
 
+def zstd_zip(name: str, blocks: int, claim: int) -> bytes:
+    """Return an archive whose member is packed with zstd, and larger than its header claims."""
+    packed = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(packed, "zstd") as stream:
+        for _ in range(blocks):
+            stream.write(BLOCK)
+    data, path = packed.getvalue().to_pybytes(), name.encode()
+    sizes = zlib.crc32(BLOCK[:claim]), len(data), claim, len(path), 0
+    local = struct.pack("<4sHHHHHIIIHH", b"PK\x03\x04", 63, 0, 93, 0, 0x21, *sizes) + path + data
+    entry = struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\x01\x02", 63, 63, 0, 93, 0, 0x21, *sizes, 0, 0, 0, 0, 0) + path
+    return local + entry + struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 1, 1, len(entry), len(local), 0)
+
+
 def big_zip(name: str, first: bytes, block: bytes, times: int) -> bytes:
     """Return an archive with one member that repeats a block."""
     file = io.BytesIO()
@@ -109,6 +122,8 @@ def sessions(n: int) -> bytes:
 
 FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "lying_zip": ("labels", lambda: lying_zip("anna.jsonl", 800, 100)),
+    "zstd_zip": ("labels", lambda: zstd_zip("summaries.json", 800, 100)),
+    "zstd_claim": ("labels", lambda: zstd_zip("summaries.json", 800, 800 << 20)),
     "lying_npz": ("features", lambda: lying_zip("X.npy", 800, 100)),
     "npz": ("features", lambda: big_zip("X.npy", header("'<f8'", "(8192, 16384)"), BLOCK, 1024)),
     "json_in_zip": ("labels", lambda: big_zip("a.jsonl", b"", b'{"id":1,"label":["a"]}\n' * 40_000, 130)),

@@ -10,6 +10,7 @@ the documented fields of scores, which the langfuse package has as well.
 import io
 import json
 import struct
+import sys
 import zipfile
 import zlib
 
@@ -169,6 +170,12 @@ def test_damaged_zstd_members_are_refused(write, options):
     assert zipfile.is_zipfile(io.BytesIO(zstd_zip(b"anna.jsonl", RECORDS, **options)))
 
 
+def test_without_pyarrow_the_error_says_what_to_install(write, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(FileError, match=r"needs pyarrow. Run: pip install 'whoknows\[io\]'"):
+        read_labels(write("log.eval", LOGS["inspect.eval"]))
+
+
 # --- promptfoo ------------------------------------------------------------------------------------------
 
 
@@ -185,6 +192,13 @@ def test_judged_assertions_of_promptfoo_are_annotators(log):
     assert found.item_columns["model"]["2 / small"] == "small"
     assert found.item_columns["topic"]["1 / large"] == "asia"
     assert found.annotator_columns["judge_model"] == {strict: "strict", kind: "kind"}
+
+
+def test_results_of_promptfoo_may_be_lines(log, write):
+    results = json.loads(LOGS["promptfoo.json"])["results"]["results"]
+    found = read_labels(write("out.jsonl", jsonl(*results)))
+    assert found.format == "promptfoo"
+    assert rows(found) == rows(log("promptfoo.json"))
 
 
 def test_other_assertions_and_scores_of_promptfoo_can_be_chosen(log):

@@ -1,4 +1,4 @@
-"""promptfoo: the JSON that ``promptfoo eval --output`` writes.
+"""promptfoo: the JSON or JSONL that ``promptfoo eval --output`` writes.
 
 The item is the answer to a test case, with provider (the model under test) and prompt if there are several.
 Assertions are the annotators: those that a model or a person judges, such as ``llm-rubric``, else all. The
@@ -27,20 +27,16 @@ _JUDGED = ("llm-rubric", "model-graded", "g-eval", "factuality", "answer-relevan
 
 def recognise(content: Content, options: Options) -> bool:
     """Whether the results are those of promptfoo."""
-    if content.rows is None or "results" not in content.names:
-        return False
-    results = content.rows()[0].get("results")
-    return isinstance(results, dict) and isinstance(results.get("results"), list)
+    return bool(_results(content))
 
 
 def read(content: Content, options: Options) -> RawLabels:
     """Read the results of the assertions of every answer."""
-    record = content.records("promptfoo's results")[0]
-    if not isinstance(record.get("results"), dict):
-        raise FileError(content.path, f"is {content}; expected promptfoo's results in 'results'.")
+    results = _results(content)
+    if not results:
+        raise FileError(content.path, f"is {content}; expected promptfoo's results, with 'gradingResult' in each.")
     label = must_have(_LABELS, options.columns.get("label", "pass"), "label", content.path)
     votes = Votes(content, options)
-    results = record.inner("results").objects("results")
     grades = [_grades(result) for result in results]
     judged = {name for given in grades for name, grade in given.items() if _is_judged(grade)}
     chosen = {name for given in grades for name in given} if options.annotators else judged
@@ -65,6 +61,16 @@ def read(content: Content, options: Options) -> RawLabels:
             )
         )
     return votes.finish()
+
+
+def _results(content: Content) -> list[Record]:
+    """Return the results: those in a JSON file, or one per line; none if the file holds something else."""
+    records = content.rows() if content.rows is not None else []
+    if {"gradingResult", "provider"} <= set(content.names):
+        return records
+    results = records[0].get("results") if records else None
+    is_known = isinstance(results, dict) and isinstance(results.get("results"), list)
+    return records[0].inner("results").objects("results") if is_known else []
 
 
 def _grades(result: Record) -> dict[str, Record]:
@@ -113,4 +119,6 @@ def _item(result: Record, tests: dict[str, int], options: Options) -> tuple[Any,
     return test, about["model"], str(about["prompt"])
 
 
-FORMAT = Format("promptfoo", "promptfoo's output as JSON: results with the grades of assertions", recognise, read)
+FORMAT = Format(
+    "promptfoo", "promptfoo's output as JSON or JSONL: results with the grades of assertions", recognise, read
+)
