@@ -332,6 +332,14 @@ def test_a_long_table_is_no_log(write, names):
     assert rows(found) == {("a", "b", "c")}
 
 
+def test_names_of_judges_are_text(write):
+    score = {"trace_id": "t1", "name": 7, "value": 1, "source": "EVAL"}
+    path = write("scores.jsonl", jsonl(score, {**score, "name": True, "value": 0}))
+    assert rows(read_labels(path, ignore=["True"])) == {("t1", "7", 1)}
+    with pytest.raises(FileError, match=r"has no judge '8'. There are '7', 'True'"):
+        read_labels(path, ignore=["8"])
+
+
 # --- all of them ----------------------------------------------------------------------------------------
 
 

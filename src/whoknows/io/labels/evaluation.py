@@ -44,9 +44,9 @@ class Votes:
             self._text[item] = "\n".join(words)
 
     def add(self, item: Parts, judge: Any, label: Any, about: Mapping[str, Any]) -> None:
-        """Add a vote; a label of None is missing."""
+        """Add a vote; a label of None is missing. The name of a judge is text, so that the user can choose it."""
         self._items.append(item)
-        self._votes.append((judge, label))
+        self._votes.append((None if judge is None else str(judge), label))
         self._about.append(about)
 
     def skip(self, one: str, several: str) -> None:
