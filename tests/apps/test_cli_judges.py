@@ -209,3 +209,31 @@ def test_three_classes_have_a_confusion_table(tmp_path):
     said = run("judges", votes, "--gold", gold)
     assert "Consensus by truth:" in said.out
     assert "Share of each class, corrected by the gold:" in said.out
+
+
+# --- kinds of items in a fit ----------------------------------------------------------------------------
+
+
+def test_fit_says_who_is_right_on_which_kind_of_item(folder, tmp_path):
+    out = tmp_path / "out"
+    run("fit", folder / "votes.jsonl", "--by", "topic", "--by", "model", "--out", out)
+    rows = table(out / "kinds.csv")
+    assert {(row["by"], row["kind"]) for row in rows} == {
+        ("topic", "law"),
+        ("topic", "code"),
+        ("model", "new"),
+        ("model", "old"),
+    }
+    right = {(row["annotator"], row["kind"]): float(row["right"]) for row in rows}
+    assert right["alpha", "law"] > right["delta", "law"]
+    assert all(float(row["low"]) < float(row["right"]) < float(row["high"]) for row in rows)
+    page = (out / "report.html").read_text("utf-8")
+    assert "<h3>By topic</h3>" in page
+    run("report", out, "--out", tmp_path / "again.html")
+    assert "<h3>By model</h3>" in (tmp_path / "again.html").read_text("utf-8")
+
+
+def test_kinds_are_for_classes(folder, tmp_path):
+    votes = write(tmp_path / "votes.csv", "item,judge,score,topic\n" + "".join(f"{i},a,{i / 7},x\n" for i in range(9)))
+    said = failure("fit", votes, "--by", "topic", "--model", "regression", "--out", tmp_path / "out", code=2)
+    assert "leave out --by or --model" in said

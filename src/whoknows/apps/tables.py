@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 ELLIPSIS = "…"
 _LATEX = str.maketrans({**{c: f"\\{c}" for c in "&%$#_{}"}, "\\": r"\textbackslash{}", "~": r"\textasciitilde{}",
@@ -84,3 +85,15 @@ def _markdown(row: Sequence[str]) -> str:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + ELLIPSIS
+
+
+def one_below_the_other(tables: Mapping[str, Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
+    """Put tables with the same columns one below the other; the column "by" says which one each row is of.
+
+    >>> one_below_the_other({"topic": {"right": [0.5, 0.9]}, "model": {"right": [0.7]}})
+    {'by': ['topic', 'topic', 'model'], 'right': [0.5, 0.9, 0.7]}
+    """
+    listed = {name: {key: list(values) for key, values in columns.items()} for name, columns in tables.items()}
+    keys = next(iter(listed.values()))
+    of = [name for name, columns in listed.items() for _ in next(iter(columns.values()))]
+    return {"by": of} | {key: [value for columns in listed.values() for value in columns[key]] for key in keys}

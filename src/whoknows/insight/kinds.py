@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array
+from whoknows._array import Array, spans
 from whoknows.data.annotations import Annotations
+from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, factorize, sorted_if_possible, tight_array
 from whoknows.estimators.intervals import check_level
 from whoknows.insight.accuracy import wilson
@@ -83,13 +84,16 @@ def by_kind(
     (['anna', 'anna', 'bob', 'bob'], ['image', 'text', 'image', 'text'], [0.8, 0.9, 0.2, 0.5])
     """
     reach, (names, place) = check_level(level), _kinds(kind)
+    if len(place) != annotations.n_items:
+        raise InputError(f"kind must have one value for each of the {annotations.n_items} items; got {len(place)}.")
     rows: list[tuple[Any, ...]] = []
-    for t, name in enumerate(annotations.annotators.tolist()):
-        mine = annotations.annotator == t
+    names_of, groups = annotations.annotators.tolist(), annotations.by_annotator
+    for t, span in spans(groups):
+        mine = groups.order[span]
         item, label = annotations.item[mine], annotations.label[mine]
         right = np.full(len(item), np.nan) if gold is None else _is_right(label, gold[item])
         found = _shares(posterior[item, label], right, place[item], reach, level)
-        rows += [(name, names[k], *numbers) for k, *numbers in found]
+        rows += [(names_of[t], names[k], *numbers) for k, *numbers in found]
     annotator, kind, *numbers = list(zip(*rows, strict=True)) or [()] * 7
     n_labels, n_gold, share, low, high = map(np.array, numbers)
     return ByKind(tight_array(annotator), tight_array(kind), n_labels, n_gold, share, low, high, level)

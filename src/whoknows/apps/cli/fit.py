@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whoknows.apps.cli import inputs, models, output, results
+from whoknows.apps.cli.columns import column_of_items
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import UsageError, writing
 from whoknows.apps.cli.inputs import LoadedData
 from whoknows.apps.cli.source import FIT_OPTIONS, Source
+from whoknows.apps.tables import one_below_the_other
 
 if TYPE_CHECKING:
     from whoknows.insight.summary import Summary
@@ -38,6 +40,10 @@ def fit(
     levels: models.LevelsOption = None,
     seed: models.SeedOption = 0,
     max_iter: models.IterationsOption = 200,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Kinds of items, e.g. the topic: who is right on which; repeatable."),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted out-of-core fit, with the same options.")
     ] = False,
@@ -75,16 +81,17 @@ def fit_files(settings: dict[str, Any], console: Console) -> Summary:
     checkpoints = models.checkpoint_folder(out, resume, console)
     drafts = output.folder(out, results.FILES, source.files.values())
     with checkpoints as checkpoint, drafts as draft:
-        data = inputs.load(source, console, sampled=False)
+        data = inputs.load(source, console, sampled=False, columns=settings.get("by") or ())
         gold = inputs.read_truth(data, console)
         notes = [note.strip() for note in console.notes[n_notes:]]
         shown = _shown_items(data, console)  # now, so that a missing column is reported early
+        kinds = _kinds(data, settings)
         model = _build(settings, data, console)
         models.announce(checkpoint, resume, console)
         started = time.monotonic()
         models.fit(model, data, gold, settings, checkpoint, console)
         console.note(f"Fitted in {time.monotonic() - started:.0f} s.")
-        summary = _summarize(model, data, gold, {"notes": notes, **shown}, console)
+        summary = _summarize(model, data, gold, {"notes": notes, "by": kinds, **shown}, console)
         with writing(out):
             _write(draft, model, data, gold, summary, console)
             output.write_settings(draft, settings, _facts(data), HEADING)
@@ -102,6 +109,17 @@ def _shown_items(data: LoadedData, console: Console) -> dict[str, Any]:
     if data.out_of_core:
         return {}
     return {"text": inputs.texts_of(data), "images": inputs.images_of(data, console)}
+
+
+def _kinds(data: LoadedData, settings: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the columns of --by, one value per item."""
+    if not settings.get("by"):
+        return {}
+    if settings["model"] == "regression":
+        raise UsageError("--by says how often annotators are right, which numbers are not: leave out --by or --model.")
+    if data.out_of_core:
+        raise UsageError("--by needs features in memory; these are read out of core. Leave out --by.")
+    return {name: column_of_items(data, name) for name in settings["by"]}
 
 
 def _summarize(model: Any, data: LoadedData, gold: Any, options: dict[str, Any], console: Console) -> Summary:
@@ -159,6 +177,8 @@ def _write(draft: Path, model: Any, data: LoadedData, gold: Any, summary: Summar
     else:
         write_table(summary.consensus, draft / results.CONSENSUS)
     write_table(summary.annotators, draft / results.ANNOTATORS)
+    if summary.kinds:
+        write_table(one_below_the_other(summary.kinds), draft / results.KINDS)
     model.save(draft / results.MODEL)
     if data.recipe.words is not None:
         data.recipe.words.save(draft / results.TEXT)

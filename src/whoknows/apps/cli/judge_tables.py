@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whoknows.apps.cli.console import count
-from whoknows.apps.tables import TextTable
+from whoknows.apps.tables import TextTable, one_below_the_other
 
 if TYPE_CHECKING:
     from whoknows.insight import AgainstGold, ByKind, Difference, Judges, Rates, SharedErrors
@@ -259,7 +259,7 @@ def _rates(found: Judges, label: Any) -> Iterator[Output]:
     rates = found.rates_by or {"items": found.rates}
     what = f"Share of {label!r}" if len(found.rates.labels) == 2 else "Share of each class"
     title = f"{what}, {'corrected by the gold' if found.against is not None else 'by the model alone'}"
-    columns = _joined({name: each.columns() for name, each in rates.items()})
+    columns = one_below_the_other({name: each.columns() for name, each in rates.items()})
     text = _stacked([rates_table(each, label) for each in rates.values()], "group", list(rates))
     notes = list(dict.fromkeys(note for each in rates.values() for note in each.notes))
     yield Output("rates", columns, text, title, remarks=notes)
@@ -275,7 +275,7 @@ def _kinds(found: Judges) -> Iterator[Output]:
     """How often each judge is right on each kind of item."""
     if not found.kinds:
         return
-    columns = _joined({name: each.columns() for name, each in found.kinds.items()})
+    columns = one_below_the_other({name: each.columns() for name, each in found.kinds.items()})
     text = _stacked(list(map(kinds_table, found.kinds.values())), "kind", list(found.kinds))
     first, *others = found.kinds.values()
     few = len(dict.fromkeys(first.kind.tolist())) <= MOST_KINDS and not others
@@ -291,15 +291,6 @@ def _items(found: Judges, n_items: int) -> Output:
     remarks = ["For rates, gold must be drawn at random; what people say on these items improves the consensus."]
     title = "Items that people should look at next, the least certain first"
     return Output("next", columns, items_table(columns), title, remarks=remarks)
-
-
-def _joined(parts: dict[str, dict[str, Any]]) -> dict[str, list[Any]]:
-    """Put tables with the same columns one below the other; the first column says which each row is of."""
-    listed = {name: {key: list(values) for key, values in part.items()} for name, part in parts.items()}
-    lengths = {name: len(next(iter(part.values()))) for name, part in listed.items()}
-    keys = next(iter(listed.values()))
-    of = [name for name, n in lengths.items() for _ in range(n)]
-    return {"by": of} | {key: [value for part in listed.values() for value in part[key]] for key in keys}
 
 
 def _stacked(parts: Sequence[TextTable], heading: str, columns: Sequence[str]) -> TextTable:

@@ -19,12 +19,14 @@ from whoknows.apps.cli.source import Source
 MODEL, SUMMARY, REPORT = "model.whoknows", "summary.json", "report.html"
 CONSENSUS, ANNOTATORS = "consensus.csv", "annotators.csv"
 CONSENSUS_OF_MANY = "consensus.parquet"  # instead of the other for features out of core
+KINDS = "kinds.csv"  # exists only with --by
 TEXT = "text.npz"  # exists only if features were computed from texts
 FILES = {
     REPORT: "the report, for a browser",
     CONSENSUS: "the estimated label of every item, with its probability",
     CONSENSUS_OF_MANY: "the estimated label of every item, with its probability",
     ANNOTATORS: "the accuracy of each annotator",
+    KINDS: "how often each annotator is right on each kind of item",
     MODEL: "the model, for other commands of whoknows",
     TEXT: "how features are computed from texts; belongs to the model",
     SUMMARY: "all numbers of the report",

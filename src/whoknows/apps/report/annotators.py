@@ -14,6 +14,7 @@ from whoknows.insight.summary.text import Facts, annotator_name, region_name
 
 RANKING_PAGE = 25  # rows of the ranking that the script shows at a time
 MAX_RANKED = 2_000  # annotators in the ranking; the rest is in annotators.csv
+MAX_KINDS = 12  # kinds of items with a column each; the rest is in kinds.csv
 OPEN_CARDS = 12  # cards that are not folded
 FEW_CLASSES = 3  # up to which the probability of being right is given for each
 # Krippendorff's recommendation: rely on 0.8, draw tentative conclusions from 0.667.
@@ -35,6 +36,9 @@ def annotators(summary: Summary) -> Iterator[Html]:
     if has_map(summary):
         yield el("h3", "Map of expertise")
         yield _map(summary, scale)
+    for name, kinds in summary.kinds.items():
+        yield el("h3", f"By {name}")
+        yield from _kinds(kinds)
     yield el("h3", "Profiles")
     yield _cards(summary, scale)
 
@@ -81,6 +85,33 @@ def _ranking(summary: Summary, scale: CategoricalScale) -> Iterator[Html]:
     yield table(head, rows, (0, *range(3, len(head))), cls="ranking", page=RANKING_PAGE)
     first = f" Shown: the first {fmt.whole(MAX_RANKED)} of {fmt.whole(n)}." if n > MAX_RANKED else ""
     yield note(scale.words["ranking_note"], first, " All annotators are in annotators.csv.")
+
+
+# --- kinds of items --------------------------------------------------------------------------------
+
+
+def _kinds(kinds: Facts) -> Iterator[Html]:
+    """How often each annotator is right on each kind of item: a column per kind."""
+    keys = ("annotator", "kind", "right", "low", "high", "n_labels")
+    cells = {(a, k): (right, low, high, n) for a, k, right, low, high, n in zip(*map(kinds.get, keys), strict=True)}
+    names, shown = (list(dict.fromkeys(kinds[key])) for key in ("annotator", "kind"))
+    shown = sorted(shown, key=str)[:MAX_KINDS]
+
+    def row(name: Any) -> list[Any]:
+        return [el("th", el("bdi", fmt.name(name)), scope="row"), *(_share(cells.get((name, k))) for k in shown)]
+
+    head = ["annotator", *map(fmt.name, shown)]
+    yield table(head, map(row, names[:MAX_RANKED]), range(1, len(head)), page=RANKING_PAGE)
+    more = f" Shown: the first {MAX_KINDS} kinds." if len(shown) < len(set(kinds["kind"])) else ""
+    yield note(f"Share of labels that are right by the consensus, with a 90% interval, and their number.{more}")
+
+
+def _share(cell: tuple[Any, ...] | None) -> str:
+    """Share of labels that are right, its interval, and the number of labels."""
+    if cell is None:
+        return fmt.NOTHING
+    right, low, high, n = cell
+    return f"{fmt.percent(right)} ({fmt.percent(low)} to {fmt.percent(high)}), {fmt.whole(n)}"
 
 
 # --- map -------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -115,6 +115,12 @@ class FittedData:
 
     def agreement_facts(self) -> Facts:
         """Agreement beside Krippendorff's alpha, and pairs that may have copied."""
+        return {}
+
+    def kinds(self, by: Mapping[str, Any]) -> Facts:
+        """How often each annotator is right on each kind of item, by the name of the kinds."""
+        if by:
+            raise InputError("by= is about classes: how often an annotator is right. Leave it out for numbers.")
         return {}
 
     def label_warnings(self) -> Iterable[str]:

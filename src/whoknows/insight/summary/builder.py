@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import date
 from typing import Any
@@ -48,6 +48,7 @@ def summarize(
     gold: Any = None,
     costs: Any = None,
     notes: Sequence[str] = (),
+    by: Mapping[str, Sequence[Any]] | None = None,
     progress: Progress | None = None,
 ) -> Summary:
     """Summarize a fit: the data, the consensus, the expertise of annotators, what to do next.
@@ -74,6 +75,8 @@ def summarize(
         Cost of a label by annotator.
     notes : sequence of str, optional
         What a reader should know about how the data were read.
+    by : mapping from a name to n_items values, optional
+        Kinds of items, such as their topic: how often each annotator is right on each kind.
     progress : callable(done, total), optional
         Called after every step.
 
@@ -100,8 +103,8 @@ def summarize(
     if gold is not None:
         gold = fit.check_gold(gold)
         fit.is_gold = np.isfinite(gold)
-    sections = {}
-    for name, facts in _sections(fit, descriptions, _feature_names(fit, features), gold, costs, notes):
+    kinds, sections = fit.kinds(by or {}), {}
+    for name, facts in _sections(fit, descriptions, _feature_names(fit, features), gold, costs, notes, kinds):
         sections[name] = facts
         if progress is not None:
             progress(len(sections), len(fields(Summary)))
@@ -115,6 +118,7 @@ def _sections(
     gold: Array | None,
     costs: Any,
     notes: Sequence[str],
+    kinds: Facts,
 ) -> Iterator[tuple[str, Any]]:
     """Compute the fields of a `Summary` one by one."""
     whether_it_varies = variation(fit)
@@ -135,6 +139,7 @@ def _sections(
     yield "adjudicate", json_value(review)
     yield "agreement", json_value(agreement_facts(fit))
     yield "ask", json_value(question_facts(fit, descriptions, costs))
+    yield "kinds", json_value(kinds)
     yield "items", json_value(item_list(fit, descriptions, consensus, item_map.rows))
     yield (
         "method",

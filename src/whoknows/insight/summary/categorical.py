@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from whoknows.estimators.ask.suggestions import Suggestions
 from whoknows.estimators.baselines.two_step import votes
 from whoknows.estimators.inputs.training_data import gold_codes, with_classes_of
 from whoknows.insight.coefficients import Level, fleiss_kappa, percent_agreement
+from whoknows.insight.kinds import by_kind
 from whoknows.insight.pairwise import copying_suspects, pairwise_agreement
 from whoknows.insight.summary.base import BINS, FittedData
 from whoknows.insight.summary.text import (
@@ -166,6 +167,12 @@ class CategoricalFit(FittedData):
                 f"gold has labels that the model does not know: {show(sorted(unknown, key=str))}. Pass gold to fit too."
             )
         return np.asarray(gold_codes(gold, self.annotations))
+
+    def kinds(self, by: Mapping[str, Any]) -> Facts:
+        """How often each annotator is right on each kind of item, by the name of the kinds."""
+        found = {name: by_kind(self.annotations, self.posterior, values).columns() for name, values in by.items()}
+        ids = ("annotator", "kind")  # to their last digit, also if they are numbers
+        return {name: table | {key: json_ids(table[key]) for key in ids} for name, table in found.items()}
 
     def gold_columns(self, gold: Array) -> dict[str, Array]:
         """Share of correct labels."""

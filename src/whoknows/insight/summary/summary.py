@@ -60,6 +60,9 @@ class Summary:
         Version of whoknows, date, and names of the features.
     items : dict
         Texts and labels of the items, for a list of them; empty in summaries of earlier versions.
+    kinds : dict
+        How often each annotator is right on each kind of item, a table per column that was named; empty if none
+        was.
     """
 
     given: Facts
@@ -73,6 +76,7 @@ class Summary:
     ask: Facts
     method: Facts
     items: Facts = field(default_factory=dict)
+    kinds: Facts = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return text that `from_json` reads."""
@@ -93,7 +97,7 @@ class Summary:
                 f"This summary has format {version!r}; this version of whoknows reads format {FORMAT}. "
                 "Install the version that wrote it, or fit again."
             )
-        record = {"items": {}, **record}  # the first summaries did not list items
+        record = {"items": {}, "kinds": {}, **record}  # the first summaries did not list items
         missing = [each.name for each in fields(cls) if each.name not in record]
         if missing:
             raise InputError(f"This summary is incomplete: {', '.join(missing)} is missing. Fit again.")
