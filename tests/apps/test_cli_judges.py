@@ -110,6 +110,7 @@ def test_the_gate_passes_or_fails_with_one_sentence(folder):
     assert last.startswith("Failed: The consensus has kappa 0.")
     assert last.endswith("on 40 gold items. --fail-under requires kappa 0.99.")
     assert "Judges against 40 gold items" in said.out
+    assert [line.split()[-2:] for line in said.out.splitlines() if line.startswith("all items ")] == [["160", "40"]]
     found = as_json(*call, "--fail-under", "delta:accuracy=0.85", "--fail-under", "every:kappa=-1", code=1)
     assert len(found["failed"]) == 1
     assert found["failed"][0].startswith("delta has accuracy ")

@@ -256,7 +256,7 @@ def _together(found: Judges) -> Output:
 
 def _rates(found: Judges, label: Any) -> Iterator[Output]:
     """Corrected rates, and differences between groups."""
-    rates = found.rates_by or {"items": found.rates}
+    rates = found.rates_by or {"group": found.rates}
     what = f"Share of {label!r}" if len(found.rates.labels) == 2 else "Share of each class"
     title = f"{what}, {'corrected by the gold' if found.against is not None else 'by the model alone'}"
     columns = one_below_the_other({name: each.columns() for name, each in rates.items()})
