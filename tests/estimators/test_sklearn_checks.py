@@ -8,16 +8,17 @@ from tests.estimators.worlds import not_ours
 from whoknows import AutoCrowdClassifier, CrowdClassifier
 from whoknows.estimators.auto.members import Member
 
+# Few iterations: the checks are of the interface, and of a classifier that is better than guessing.
 ESTIMATORS = [
-    AutoCrowdClassifier(members=[Member("linear", 10.0, True), Member("spectral", 10.0, False)]),
-    CrowdClassifier(truth="id"),
-    CrowdClassifier(truth="lgp"),
-    CrowdClassifier(truth="gp"),
-    CrowdClassifier(truth="ordered"),
-    CrowdClassifier(truth="id", map="spectral"),
-    CrowdClassifier(truth="lgp", map="linear", solver="em"),
-    CrowdClassifier(truth="id", annotators="bernoulli", map="linear", solver="lbfgs"),
-    CrowdClassifier(truth=LogisticRegression(max_iter=1000)),
+    AutoCrowdClassifier(members=[Member("linear", 10.0, True), Member("spectral", 10.0, False)], folds=2, max_iter=2),
+    CrowdClassifier(truth="id", max_iter=2),
+    CrowdClassifier(truth="lgp", max_iter=2),
+    CrowdClassifier(truth="gp", max_iter=2),
+    CrowdClassifier(truth="ordered", max_iter=20),
+    CrowdClassifier(truth="id", map="spectral", max_iter=2),
+    CrowdClassifier(truth="lgp", map="linear", solver="em", max_iter=2),
+    CrowdClassifier(truth="id", annotators="bernoulli", map="linear", solver="lbfgs", max_iter=2),
+    CrowdClassifier(truth=LogisticRegression(max_iter=1000), max_iter=2),
 ]
 
 
