@@ -44,7 +44,8 @@ def wave():
 # The checks shorten fits to a few iterations; that such a fit says so is tested elsewhere.
 @pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")
 @parametrize_with_checks(
-    [CrowdRegressor(), CrowdRegressor("lgp", map="linear", solver="lbfgs")], expected_failed_checks=not_ours
+    [CrowdRegressor(max_iter=5), CrowdRegressor("lgp", map="linear", solver="lbfgs", max_iter=5)],
+    expected_failed_checks=not_ours,
 )
 def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
     check(estimator)
