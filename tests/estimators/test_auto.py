@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import make_moons
 
 from tests.estimators.worlds import line_world, said_in
-from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
+from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, load
+from whoknows.estimators.auto import members
 from whoknows.estimators.auto.members import Member, default_members
 
 pytestmark = pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")
@@ -271,3 +272,45 @@ def test_with_labels_alone_every_item_is_alike():
     X, y, _ = nothing_to_see(0)
     model = AutoCrowdClassifier(members=[Member("none", 10.0, False)], tol=1e-4).fit(X, y)
     assert np.ptp(model.predict_proba(X)[:, 0]) < 1e-12
+
+
+@pytest.fixture(scope="module")
+def board():
+    """A checkerboard, which no map can follow: trees can."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(400, 3))
+    z = (4 * X[:, :2]).astype(int).sum(axis=1) % 2
+    y = np.where(rng.random((400, 4)) < 0.85, z[:, None], 1 - z[:, None])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(members, "ITEMS_FOR_TREES", 300)
+        return X, y, z, AutoCrowdClassifier(folds=2, tol=1e-3).fit(X, y)
+
+
+def test_trees_carry_the_weight_where_no_map_can_follow(board):
+    X, y, z, model = board
+    of_trees = [member.map == "trees" for member in model.selection_.members]
+    assert model.selection_.on_truth[of_trees].sum() > 0.8
+    assert "Boosted trees have" in str(model.selection_)
+    maps = AutoCrowdClassifier(folds=2, tol=1e-3).fit(X, y)
+    assert "trees" not in str(maps.selection_)
+    assert np.mean(model.predict(X) == z) > np.mean(maps.predict(X) == z) + 0.05
+
+
+def test_an_ensemble_with_trees_answers_like_any_other(board, tmp_path):
+    X, y, _, model = board
+    low, high = model.predict_proba(X[:5], return_interval=True)[1:]
+    assert ((low <= high) & (low >= 0) & (high <= 1)).all()
+    assert len(model.suggest(X[:20], np.full((20, 4), np.nan), n=2)) == 2
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(again.posterior(X, y), model.posterior(X, y))
+    before = model.posterior_.copy()
+    model.update(X, said_in(y))
+    np.testing.assert_allclose(model.posterior_, before, atol=0.2)
+
+
+@pytest.mark.parametrize(("n_labelled", "n_columns"), [(999, 5), (2_000, 101), (1_000, 101)])
+def test_trees_need_labelled_items_and_few_columns(n_labelled, n_columns):
+    assert members.trees_can_learn(1_000, 100)
+    assert not members.trees_can_learn(n_labelled, n_columns)

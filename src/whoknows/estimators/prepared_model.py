@@ -81,8 +81,7 @@ class PreparedModel:
         if supports(self.model.truth, ItemTruth):
             X_truth = self.preprocessing.scaled(X)
         if data is None:
-            raw = X if isinstance(X, RawRows) else None
-            items = Items(X_truth, X_annotators, no_annotations(len(X)), raw=raw)
+            items = Items(X_truth, X_annotators, no_annotations(len(X)), raw=self.preprocessing.raw_rows(X))
         else:
             data = data if self.units is None else self.units.standardize(data)
             items = Items(doubles(X_truth), doubles(X_annotators), data.annotations, data.gold, data.weight)
@@ -147,7 +146,8 @@ def _prepare(
         if isinstance(X, RawRows):
             preprocessing = fit_classifier_preprocessing(settings, X, directions, annotations.n_classes)
         else:
-            preprocessing = fit_preprocessing(settings, X, directions)
+            n_labelled = labelled_per_output(annotations)
+            preprocessing = fit_preprocessing(settings, X, directions, n_labelled=n_labelled)
     lazy = preprocessing.features.places_new
     features = TransformedRows(X, preprocessing.truth_features) if lazy else preprocessing.truth_features(X[:])
     truth = model.truth.prepare(TransformedRows(X, preprocessing.scaled), features, preprocessing.seed)
@@ -170,6 +170,11 @@ def directions_of(annotators: Any, annotations: Annotations) -> int:
     n_labels = annotations.labels_per_annotator
     typical = float(n_labels[n_labels > 0].mean()) if n_labels.any() else 0.0
     return max((r for r in DIRECTIONS if r * LABELS_PER_DIRECTION <= typical), default=DIRECTIONS[0])
+
+
+def labelled_per_output(annotations: Annotations) -> int:
+    """Return the number of labelled items per output of a truth over classes, which limits its features."""
+    return int(annotations.labelled.sum()) // max(annotations.n_classes - 1, 1)
 
 
 def label_units(data: TrainingData) -> LabelUnits:

@@ -24,11 +24,13 @@ from whoknows.fit.objective import Model, Parameters, check_pair, e_step, final_
 from whoknows.fit.reduced_basis import ReducedBasis, from_reduced, principal_basis, reduced_basis, to_reduced
 from whoknows.fit.starts import best_beliefs, weighted_vote
 from whoknows.fit.variational import fit_variational, has_bound
+from whoknows.fit.variational import leave_one_out as of_variational
 from whoknows.model.annotators.population import CrowdBelief
 from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.protocols import LeaveOneOutTruth, RealTruth, supports
 from whoknows.model.settings import NotCompatible
+from whoknows.model.truth.logistic import CrossFitBelief
 
 MANY = 20_000  # items: with more, a fit starts from a fit to a sample of them
 SAMPLE = 5_000
@@ -73,6 +75,21 @@ def guess_of(model: Model, items: Items | Chunks, solution: Solution) -> Array:
     data = _as_chunks(items)
     (parts,) = data.engine.sum(_prob, data.chunks, model, parameters_of(model, solution))
     return np.vstack(parts)
+
+
+def leave_one_out(model: Model, items: Items | Chunks, solution: Solution) -> Array:
+    """log p(z | x) of each item of a fit as if its labels had not been in it: (n_items, n_classes).
+
+    To first order. The items must be those of the fit, in their order.
+    """
+    if isinstance(solution.truth, CrossFitBelief):
+        return solution.truth.held_out
+    data = _as_chunks(items)
+    if solution.solver == "vb":
+        parts = data.engine.sum(of_variational, data.chunks, model, solution.annotators, solution.truth)
+    else:  # a solver without such a formula; its truth has few parameters, or the features saw no labels
+        parts = data.engine.sum(_log_prob, data.chunks, model, solution.truth)
+    return np.vstack(parts[0])
 
 
 def for_annotators(solution: Solution, rows: Rows, active: Mask) -> Solution:
@@ -304,6 +321,10 @@ def _rows_of_chunks(size: _Size) -> list[slice]:
 
 def _prob(items: Items, model: Model, parameters: Parameters) -> tuple[list[Array]]:
     return ([to_numpy(e_step(items, model, parameters).prob)],)  # type: ignore[union-attr]
+
+
+def _log_prob(items: Items, model: Model, state: Any) -> tuple[list[Array]]:
+    return ([to_numpy(model.truth.log_predict(state, items.X_truth))],)  # type: ignore[attr-defined]
 
 
 def _itself(items: Items) -> Items:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array, Rows
+from whoknows._array import Array, Rows, to_numpy
 from whoknows.fit.engines import Engine
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
@@ -155,6 +155,14 @@ def expectation(items: Items, model: Any, theta: Belief, xi: Belief) -> tuple[An
     evidence = items.complete(model.annotators.bounded_evidence(eta, items.pairs))
     posterior = model.truth.bounded_posterior(f, evidence)
     return posterior.log_marginal, *_statistics(items, model, posterior, eta, f)
+
+
+def leave_one_out(items: Items, model: Any, theta: Belief, xi: Belief) -> tuple[list[Array]]:
+    """log p(z | x) of each item of a chunk without its own labels, at a solution: (n_items, n_classes)."""
+    eta, f = model.annotators.moments(theta, items.pairs), model.truth.moments(xi, items.X_truth)
+    evidence = items.complete(model.annotators.bounded_evidence(eta, items.pairs))
+    posterior = model.truth.bounded_posterior(f, evidence)
+    return ([to_numpy(model.truth.without_own_labels(f, posterior))],)
 
 
 def _start(work: tuple[Items, Posterior], model: Any, theta: Belief, xi: Belief) -> tuple[Array, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -17,10 +18,18 @@ from whoknows._array import Array, like, namespace
 from whoknows.model.distances import blocks, draw, in_memory, k_means, nearest, squared_distances
 from whoknows.model.graph import AnchorGraph, Graph
 from whoknows.model.graph.base import BuiltGraph
-from whoknows.model.settings import COUNT, POSITIVE, Rules, Settings, is_a
+from whoknows.model.settings import COUNT, POSITIVE, Rules, Settings, is_a, or_none
 
 FEW = 2_000  # items for k-means with few clusters
 TRIES = 5  # of k-means, which depends on its random start
+RANK = (80, 400)  # smallest and largest number of features that is chosen by the number of labelled items
+LABELLED_PER_FEATURE = 20
+LANDMARKS = 600
+
+
+def carried_rank(n_labelled: int) -> int:
+    """Return the number of features that this number of labelled items can carry."""
+    return int(np.clip(n_labelled // LABELLED_PER_FEATURE, *RANK))
 
 
 _Centred = TypeVar("_Centred", bound="RbfFeatures | SpectralFeatures | ClusterFeatures")
@@ -44,12 +53,18 @@ class Map(Settings, ABC):
 
     @abstractmethod
     def prepare(
-        self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
+        self,
+        sample: Array,
+        seed: int = 0,
+        leading: int | None = None,
+        everything: Array | None = None,
+        n_labelled: int = 0,
     ) -> MapFeatures:
         """Learn features from items (n_items, D), labelled or not.
 
         The first ``leading`` features, which annotators' expertise depends on, should matter most.
-        ``everything`` are the rows of all items if they are more than the sample.
+        ``everything`` are the rows of all items if they are more than the sample. ``n_labelled``, the number
+        of labelled items per output of the truth, limits how many features it can carry.
         """
 
 
@@ -64,7 +79,12 @@ class LinearMap(Map):
     """
 
     def prepare(
-        self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
+        self,
+        sample: Array,
+        seed: int = 0,
+        leading: int | None = None,
+        everything: Array | None = None,
+        n_labelled: int = 0,
     ) -> LinearFeatures:
         """Return a scaled identity, or the principal axes if only some features may lead."""
         varies = np.ptp(sample, axis=0) > 0
@@ -93,7 +113,12 @@ class NoMap(Map):
     """No features: p(z) is the same for every item, as in Dawid and Skene."""
 
     def prepare(
-        self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
+        self,
+        sample: Array,
+        seed: int = 0,
+        leading: int | None = None,
+        everything: Array | None = None,
+        n_labelled: int = 0,
     ) -> LinearFeatures:
         """Return no features."""
         return LinearFeatures(np.zeros((sample.shape[1], 0)))
@@ -110,26 +135,35 @@ class RbfMap(Map):
     ----------
     width : float
         Kernel width, in units of the median squared distance between items.
-    rank, landmarks : int
-        Number of eigenvectors, and of items (drawn at random) on which they are computed.
+    rank : int, optional
+        Number of eigenvectors; default: 80 to 400, one per 20 labelled items.
+    landmarks : int, optional
+        Number of items, drawn at random, on which they are computed; default: 600, or 4 per eigenvector.
     """
 
     width: float = 2.0
-    rank: int = 80
-    landmarks: int = 600
+    rank: int | None = None
+    landmarks: int | None = None
 
-    rules: ClassVar[Rules] = {"width": POSITIVE, "rank": COUNT, "landmarks": COUNT}
+    rules: ClassVar[Rules] = {"width": POSITIVE, "rank": or_none(COUNT), "landmarks": or_none(COUNT)}
 
     def prepare(
-        self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
+        self,
+        sample: Array,
+        seed: int = 0,
+        leading: int | None = None,
+        everything: Array | None = None,
+        n_labelled: int = 0,
     ) -> RbfFeatures:
         """Draw landmarks from the items and diagonalise the kernel on them."""
-        nodes = draw(sample, self.landmarks, np.random.default_rng(seed))
+        rank = carried_rank(n_labelled) if self.rank is None else self.rank
+        landmarks = max(LANDMARKS, 4 * rank) if self.landmarks is None else self.landmarks
+        nodes = draw(sample, landmarks, np.random.default_rng(seed))
         squared = squared_distances(nodes, nodes)
         typical = np.median(squared[~np.eye(len(nodes), dtype=bool)]) if len(nodes) > 1 else 0.0
         scale = self.width * (typical if typical > 0 else 1.0)
         values, vectors = scipy.linalg.eigh(np.exp(-squared / scale))
-        keep = [i for i in np.argsort(-values)[: self.rank] if values[i] > 1e-8 * values[-1]]
+        keep = [i for i in np.argsort(-values)[:rank] if values[i] > 1e-8 * values[-1]]
         raw = RbfFeatures(nodes, float(scale), vectors[:, keep] / np.sqrt(values[keep]))
         return _centred(raw, sample)
 
@@ -164,21 +198,36 @@ class SpectralMap(Map):
 
     u_k / √(μ_k + eps), μ_k the Laplacian's eigenvalue: the prior covariance (Δ + eps)⁻¹ cut off at ``rank``.
     The graph extends the eigenvectors to new x. Unlabelled items help most with this map.
+
+    Parameters
+    ----------
+    graph : Graph
+        Default: an anchor graph with as many anchors as the items can carry.
+    rank : int, optional
+        Number of eigenvectors; default: 80 to 400, one per 20 labelled items.
+    eps : float
+        The larger, the less smooth the truth is on the graph.
     """
 
-    graph: Graph = field(default_factory=AnchorGraph)
-    rank: int = 80
+    graph: Graph = field(default_factory=partial(AnchorGraph, anchors=None))
+    rank: int | None = None
     eps: float = 0.005
 
-    rules: ClassVar[Rules] = {"graph": is_a(Graph), "rank": COUNT, "eps": POSITIVE}
+    rules: ClassVar[Rules] = {"graph": is_a(Graph), "rank": or_none(COUNT), "eps": POSITIVE}
 
     def prepare(
-        self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
+        self,
+        sample: Array,
+        seed: int = 0,
+        leading: int | None = None,
+        everything: Array | None = None,
+        n_labelled: int = 0,
     ) -> SpectralFeatures:
         """Build the graph of all items and diagonalise it."""
         everything = sample if everything is None else everything
         graph = self.graph.build(everything, seed, sample)
-        raw = SpectralFeatures(graph, *graph.basis(self.rank, self.eps))
+        rank = carried_rank(n_labelled) if self.rank is None else self.rank
+        raw = SpectralFeatures(graph, *graph.basis(rank, self.eps))
         return _centred(raw, sample if raw.places_new else in_memory(everything))
 
 
@@ -228,7 +277,12 @@ class ClusterMap(Map):
     rules: ClassVar[Rules] = {"clusters": COUNT}
 
     def prepare(
-        self, sample: Array, seed: int = 0, leading: int | None = None, everything: Array | None = None
+        self,
+        sample: Array,
+        seed: int = 0,
+        leading: int | None = None,
+        everything: Array | None = None,
+        n_labelled: int = 0,
     ) -> ClusterFeatures:
         """Find the clusters by k-means."""
         rng = np.random.default_rng(seed)

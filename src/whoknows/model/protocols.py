@@ -177,6 +177,9 @@ class VariationalTruth(Protocol):
     def update(self, gram: Array, pull: Array) -> Belief:
         """Best q(ξ) given those sums."""
 
+    def without_own_labels(self, moments: tuple[Array, Array], posterior: Any) -> Array:
+        """log p(z | x) of each item under q(ξ) without the terms of the item: (n_items, n_classes)."""
+
     def divergence(self, belief: Belief) -> float:
         """KL(q(ξ) ‖ p(ξ))."""
 

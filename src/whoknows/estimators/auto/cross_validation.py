@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,19 +14,24 @@ from sklearn.utils.validation import check_random_state
 
 from whoknows._array import Array, Rows
 from whoknows._threads import one_thread, side_by_side
-from whoknows.estimators.auto.members import ROUGH, Member, kinds
+from whoknows.estimators.auto.members import ROUGH, TREES, Member, kinds
 from whoknows.estimators.auto.selection import HeldOutScores
 from whoknows.estimators.fitted_pair import FittedPair, fit_pair, typical_rows
+from whoknows.estimators.inputs.any_classifier import ClassifierFeatures, ClassifierPreprocessing
 from whoknows.estimators.inputs.preprocessing import Preprocessing
+from whoknows.estimators.inputs.raw_rows import RawRows
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel, prepare_classifier
+from whoknows.estimators.with_classifier import fit_with_classifier
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
-from whoknows.fit.solve import MANY, Solution, for_annotators, guess_of, solve
+from whoknows.fit.solve import MANY, Solution, for_annotators, guess_of, leave_one_out, solve
 
 TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes no answer
 MOST_SCORED = 5_000  # items that members are scored on; more would not change the weights
+MOST_NUMBERS = 4_000_000  # of X that trees are fitted to: more take long, and add little
+MOST_COMPARED = 20_000  # items that maps are compared on: what flexible ones learn grows with their number
 MANY_ANNOTATORS = 2_000  # each iteration of each fit takes time for each annotator
 
 Progress = Callable[[int, int, float], Any]
@@ -52,6 +57,8 @@ class Splits:
         a sample, and fits to all of them dominate the cost.
     in_stages : bool
         Whether kinds of expertise are scored first, and maps with the best of them.
+    compared : (n_compared,)
+        In stages, the items that maps are compared on: all with labels or gold, or a sample of very many.
     """
 
     informed: Rows
@@ -59,11 +66,13 @@ class Splits:
     folds: list[Rows]
     many: bool
     in_stages: bool
+    compared: Rows
 
     def n_fits(self, members: list[Member], n_classes: int) -> int:
         """Return the largest possible number of fits."""
         if self.in_stages:
-            return len(kinds(n_classes)) + 2 * len({member.map for member in members}) - 1
+            again = 1 if len(self.compared) < len(self.informed) else 0
+            return len(kinds(n_classes)) + (1 + again) * (1 + len({member.map for member in members}))
         return len(members) * (len(self.folds) + 1)
 
 
@@ -73,20 +82,23 @@ def split_items(settings: Any, data: TrainingData) -> Splits:
     crowded = data.annotations.n_annotators > MANY_ANNOTATORS
     many = settings.selection and (crowded or len(informed) > MOST_SCORED)
     sampled = many and len(informed) > MOST_SCORED
-    rows = _sample(informed, labelled, settings.random_state) if sampled else informed
+    rows = _sample(informed, labelled, settings.random_state, MOST_SCORED) if sampled else informed
     folds = []
     if settings.selection:
         order = check_random_state(settings.random_state).permutation(np.flatnonzero(data.annotations[rows].labelled))
         folds = np.array_split(order, max(min(settings.folds, len(order)), 1))[: 1 if many else None]
     in_stages = many and settings.members is None and (crowded or len(labelled) > MOST_SCORED)
-    return Splits(informed, rows, folds, many, in_stages)
+    compared = informed
+    if len(informed) > MOST_COMPARED:
+        compared = _sample(informed, labelled, settings.random_state, MOST_COMPARED)
+    return Splits(informed, rows, folds, many, in_stages, compared)
 
 
-def _sample(informed: Rows, labelled: Rows, random_state: Any) -> Rows:
-    """Draw the items that members are scored on; those with labels come first."""
+def _sample(informed: Rows, labelled: Rows, random_state: Any, n: int) -> Rows:
+    """Draw some items; those with labels come first."""
     rng, others = check_random_state(random_state), np.setdiff1d(informed, labelled)
-    few = rng.choice(labelled, min(MOST_SCORED, len(labelled)), replace=False)
-    return np.sort(np.append(few, rng.choice(others, MOST_SCORED - len(few), replace=False)))
+    few = rng.choice(labelled, min(n, len(labelled)), replace=False)
+    return np.sort(np.append(few, rng.choice(others, n - len(few), replace=False)))
 
 
 # --- one member -------------------------------------------------------------------------------------
@@ -112,14 +124,67 @@ class Candidate:
         return step.remember(lambda: self._score(rest, fold, step, start))
 
     def _score(self, rest: Any, fold: Any, step: Any, start: Array | None) -> tuple[HeldOutScores, Solution]:
-        rough = copy.copy(self.settings)
-        rough.tol = max(rough.tol, ROUGH)
+        rough = roughly(self.settings)
         monitor = Monitor(rough.max_iter, rough.tol, rough.stop, keeper=step)
         with one_thread():
             solution = solve(self.prepared.model, self.items[rest], start, monitor, rough.solver)
-        pair, items = FittedPair(self.prepared, solution, None, self.typical, []), self.items[fold]
-        log_truth, log_each = pair.log_prob(items), pair.log_each_label(items)
-        return HeldOutScores.by_member(log_truth, log_each, items.Y.item, items.weight), solution
+        pair = FittedPair(self.prepared, solution, None, self.typical, [])
+        return held_out_scores(pair, self.items[fold]), solution
+
+    def items_of(self, pair: FittedPair) -> Items | Chunks:
+        """Return the items that the pair was fitted to."""
+        return self.items
+
+
+@dataclass(frozen=True)
+class TreeCandidate:
+    """The same for a member with trees, which are grown again in every fit."""
+
+    settings: Any
+    prepared: PreparedModel
+    X: RawRows
+    data: TrainingData
+    typical: Items
+    engine: Engine
+
+    def fit(self, step: Any, before: Solution | None = None) -> FittedPair:
+        """Fit to all labels. A checkpoint does not store trees: they are grown again."""
+        pair = fit_with_classifier(self.settings, self.X, self.data, self.engine, prepared=self.prepared)
+        return replace(pair, typical=self.typical)
+
+    def score(self, rest: Rows, fold: Rows, step: Any, start: Array | None = None) -> tuple[HeldOutScores, Solution]:
+        """Fit without the labels of a fold, and score these labels; return the scores and the fit."""
+        rough = replace(self, X=self.X[rest], data=self.data[rest], settings=roughly(self.settings))
+        pair = rough.fit(None)
+        return held_out_scores(pair, pair.prepared.items(self.X[fold], self.data[fold])), pair.solution
+
+    def items_of(self, pair: FittedPair) -> Items:
+        """Return the items that the pair was fitted to; their features are of trees that did not see them."""
+        return pair.prepared.items(self.X, self.data)
+
+
+def spread(rows: Rows, most: int) -> Rows:
+    """Return at most so many of the rows, evenly spaced."""
+    return rows[:: -(-len(rows) // most)]
+
+
+def roughly(settings: Any) -> Any:
+    """Return settings for fits that only compare members."""
+    rough = copy.copy(settings)
+    rough.tol = max(rough.tol, ROUGH)
+    return rough
+
+
+def held_out_scores(pair: FittedPair, items: Items) -> HeldOutScores:
+    """Score the labels of items that were not in the fit."""
+    log_truth, log_each = pair.log_prob(items), pair.log_each_label(items)
+    return HeldOutScores.by_member(log_truth, log_each, items.Y.item, items.weight)
+
+
+def leave_one_out_scores(pair: FittedPair, items: Items) -> HeldOutScores:
+    """Score the labels of the items of a fit, with p(z | x) as if an item's labels had not been in it."""
+    log_truth = leave_one_out(pair.prepared.model, items, pair.solution)
+    return HeldOutScores.by_member(log_truth, pair.log_each_label(items), items.Y.item, items.weight)
 
 
 # --- all members ------------------------------------------------------------------------------------
@@ -145,6 +210,8 @@ class MemberFits:
         Number of fits.
     solutions : dict of Member → Solution
         What members learned without the last fold.
+    pairs : dict of Member → FittedPair
+        Fits to all labels that were made to compare members.
     """
 
     settings: Any
@@ -158,6 +225,7 @@ class MemberFits:
     total: int
     done: int = 0
     solutions: dict[Member, Solution] = field(default_factory=dict)
+    pairs: dict[Member, FittedPair] = field(default_factory=dict)
     _guesses: dict[int, Array] = field(default_factory=dict)
     _started: float = field(default_factory=time.perf_counter)
 
@@ -167,7 +235,7 @@ class MemberFits:
         candidates, everything = self._candidates(members, self.splits.rows), np.arange(len(self.splits.rows))
         for number, fold in enumerate(self.splits.folds):
             rest = np.setdiff1d(everything, fold)
-            if candidates[0].items.Y[rest].n_annotations:  # type: ignore[union-attr]
+            if self.data.annotations[self.splits.rows[rest]].n_annotations:
                 steps = [self._step(f"fold-{number}-{n_before + m}") for m in range(len(members))]
                 scored = list(self._fold(list(zip(candidates, steps, strict=True)), number, rest, fold))
                 found.append(HeldOutScores.joined([scores for scores, _ in scored], axis=1))
@@ -175,16 +243,35 @@ class MemberFits:
         self.solutions |= latest
         return HeldOutScores.joined(found, axis=0) if found else HeldOutScores.nothing(len(members))
 
+    def compare(self, members: list[Member]) -> HeldOutScores:
+        """Fit members to all items, or a sample of very many, and score them without a refit."""
+        is_final = len(self.splits.compared) == len(self.splits.informed)
+        self.total = self.done + len(members) * (1 if is_final else 2)
+        candidates, pairs = self._fitted(members, self.splits.compared, "compare")
+        scored = (leave_one_out_scores(pair, each.items_of(pair)) for pair, each in zip(pairs, candidates, strict=True))
+        scores = HeldOutScores.joined(list(scored), axis=1)
+        if is_final:
+            self.pairs |= dict(zip(members, pairs, strict=True))
+        return scores
+
     def fit(self, members: list[Member]) -> list[FittedPair]:
-        """Fit the selected members to all labels."""
-        candidates, starts = self._candidates(members, self.splits.informed), self._starts()
+        """Fit the selected members to all labels, unless `compare` did."""
+        new = [member for member in members if member not in self.pairs]
+        self.total = self.done + len(new)
+        pairs = self.pairs | dict(zip(new, self._fitted(new, self.splits.informed, "fit")[1], strict=True))
+        return [pairs[member] for member in members]
+
+    def _fitted(
+        self, members: list[Member], rows: Rows, name: str
+    ) -> tuple[list[Candidate | TreeCandidate], list[FittedPair]]:
+        """Return candidates for some of the items, and their fits."""
+        candidates, starts = self._candidates(members, rows), self._starts()
         if self.splits.many:
             for candidate in candidates:
                 candidate.settings.tol = max(candidate.settings.tol, TOL_OF_MANY)
-        self.total = self.done + len(members)
         work = enumerate(zip(members, candidates, strict=True))
-        fits = [partial(each.fit, self._step(f"fit-{m}"), starts.get(member)) for m, (member, each) in work]
-        return list(self._run(fits))
+        fits = [partial(each.fit, self._step(f"{name}-{m}"), starts.get(member)) for m, (member, each) in work]
+        return candidates, list(self._run(fits))
 
     def _fold(
         self, work: list[tuple[Candidate, Any]], number: int, rest: Rows, fold: Rows
@@ -210,18 +297,31 @@ class MemberFits:
         known = self.solutions.items()
         return {member: for_annotators(solution, everybody, active) for member, solution in known}
 
-    def _candidates(self, members: list[Member], rows: Rows) -> list[Candidate]:
+    def _candidates(self, members: list[Member], rows: Rows) -> list[Candidate | TreeCandidate]:
         """Return members ready to be fitted to some of the items; those with the same view share features."""
         X, annotations, shared = self.X, self.data.annotations, {}
-        candidates = []
+        candidates: list[Candidate | TreeCandidate] = []
         for member in members:
             model = member.build(self.settings, annotations.n_classes)
+            if member.map == TREES:
+                candidates.append(self._with_trees(member, model, rows))
+                continue
             prepared = prepare_classifier(model, X, annotations, self.preprocessing[member.view])
             if member.view not in shared:
                 typical = prepared.items(X[typical_rows(len(X))]).on_host
                 shared[member.view] = prepared.chunks(X, rows, self.data, self.engine), typical
             candidates.append(Candidate(model, prepared, *shared[member.view]))
         return candidates
+
+    def _with_trees(self, member: Member, model: Any, rows: Rows) -> TreeCandidate:
+        """Return the same for a member with trees; its expertise has the features of the linear map."""
+        X, annotations = self.X, self.data.annotations
+        linear = self.preprocessing[replace(member, map="linear").view]
+        known = ClassifierPreprocessing(**vars(linear), learned=ClassifierFeatures(annotations.n_classes))
+        prepared = prepare_classifier(model, X, annotations, known)
+        typical = replace(prepared.items(X[typical_rows(len(X))]), raw=None)
+        rows = spread(rows, MOST_NUMBERS // X.shape[1])
+        return TreeCandidate(model, prepared, RawRows(X[rows]), self.data[rows], typical, self.engine)
 
     def _step(self, name: str) -> Any:
         return None if self.checkpoint is None else self.checkpoint.step(name)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from whoknows._array import Array
 from whoknows.estimators.auto.cross_validation import MOST_SCORED, TOL_OF_MANY, MemberFits, Progress, split_items
-from whoknows.estimators.auto.members import Member, default_members, kinds, on_other_maps
+from whoknows.estimators.auto.members import Member, default_members, kinds, on_all_maps, trees_can_learn, with_trees
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, HeldOutScores, Selection, gain_of_varying
 from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
 from whoknows.estimators.classifier import CrowdClassifier, start_of_update
@@ -24,13 +24,14 @@ from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preproce
 from whoknows.estimators.inputs.rows import with_cache
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
 from whoknows.estimators.inputs.validation import FeatureRows, Gold, Labels, RandomState, Unknown, all_or_nothing
-from whoknows.estimators.prepared_model import directions_of
+from whoknows.estimators.prepared_model import directions_of, labelled_per_output
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
 from whoknows.model.distances import enough_of
 from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, Rules, at_least, check_values
 
 LEAST_WEIGHT = 0.75  # relative to the largest, of a member worth a fit to many items
+LEAST_SHARE = 0.02  # of the weight, for a member that has been fitted to many items
 
 
 def _are_members(members: Any) -> bool:
@@ -128,7 +129,9 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
             members = [member for member in members if member.map != "spectral"]
         n_fits = splits.n_fits(members, n_classes)
         fits = MemberFits(settings, X, data, known, splits, engine, checkpoint, callback, n_fits)
-        selection = _select(members, fits, n_classes, parts)
+        on_host = not getattr(X, "is_cuda", False)
+        trees = self.members is None and on_host and trees_can_learn(len(splits.informed), X.shape[1])
+        selection = _select(members, fits, trees, parts)
         self.pairs_ = fits.fit(selection.members)
         self._seed, self.selection_, self._training_data = settings.random_state, selection, data
         self._set_attributes()
@@ -244,7 +247,8 @@ def _preprocess(
         model = member.build(settings, data.annotations.n_classes)
         if member.map in found:
             return with_annotator_map(found[member.map], model.annotator_map, X, sample())
-        return fit_preprocessing(model, X, directions_of(model.annotators, data.annotations), sample())
+        directions = directions_of(model.annotators, data.annotations)
+        return fit_preprocessing(model, X, directions, sample(), labelled_per_output(data.annotations))
 
     for member in sorted(members, key=lambda member: member.clusters):
         if member.view not in found:
@@ -254,24 +258,30 @@ def _preprocess(
     return found
 
 
-def _select(members: list[Member], fits: MemberFits, n_classes: int, parts: float) -> Selection:
+def _select(members: list[Member], fits: MemberFits, trees: bool, parts: float) -> Selection:
     """Weight members by their held-out scores, and drop those not worth a fit."""
+    n_classes = fits.data.annotations.n_classes
     if fits.splits.in_stages:
-        return _in_stages(members, fits, n_classes, parts).condensed(LEAST_WEIGHT)
-    selection = Selection.of(members, fits.scores(members), n_classes, parts)
+        return _in_stages(members, fits, trees, parts)
+    scores = fits.scores(members)
+    if trees:
+        grown = [with_trees(members[scores.best])]
+        members, scores = members + grown, HeldOutScores.joined([scores, fits.scores(grown)], axis=1)
+    selection = Selection.of(members, scores, n_classes, parts)
     return selection.condensed(LEAST_WEIGHT) if fits.splits.many else selection.with_weight()
 
 
-def _in_stages(members: list[Member], fits: MemberFits, n_classes: int, parts: float) -> Selection:
+def _in_stages(members: list[Member], fits: MemberFits, trees: bool, parts: float) -> Selection:
     """Select for many items: the kind of expertise first, then the maps with that kind."""
+    n_classes = fits.data.annotations.n_classes
     first = kinds(n_classes)
     scores = fits.scores(first)
-    best = int((scores.weight @ scores.log_lik).argmax())
-    maps = {member.map for member in members}
-    others = [member for member in on_other_maps(first[best], n_classes) if member.map in maps]
-    on_maps = HeldOutScores.joined([scores.of(best), fits.scores(others)], axis=1)
-    selection = Selection.of([first[best], *others], on_maps, n_classes, parts)
-    return replace(selection, varying=gain_of_varying(first, scores), left_out=len(first) - 1)
+    kind, maps = first[scores.best], {member.map for member in members}
+    second = [member for member in on_all_maps(kind) if member.map in maps]
+    second += [with_trees(kind)] if trees else []
+    selection = Selection.of(second, fits.compare(second), n_classes, parts)
+    selection = selection.with_weight(LEAST_SHARE) if fits.pairs else selection.condensed(LEAST_WEIGHT)
+    return replace(selection, varying=gain_of_varying(first, scores), left_out=selection.left_out + len(first) - 1)
 
 
 def _parts(known: dict[str, Preprocessing]) -> float:

@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 from whoknows.data.errors import InputError
+from whoknows.estimators.boosted_trees import BoostedTrees
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, Population
 from whoknows.model.maps import ClusterMap, LinearMap, Map, NoMap, RbfMap, SpectralMap
@@ -22,6 +23,10 @@ MAPS: dict[str, Map] = {
 }
 SEEING = [name for name in MAPS if name != "none"]
 SMOOTH = [name for name in SEEING if name != "spectral"]  # its features have clusters in them already
+TREES = "trees"
+ITEMS_FOR_TREES = 1000  # labelled items: with fewer, maps are as good
+ITEMS_PER_COLUMN = 10  # labelled items per column of X that trees need
+MOST_COLUMNS = 100  # of X for trees: more are embeddings, from which maps learn more in less time
 FAR_APART = Population(deviation_variance=2.0, deviation_shape=1000.0)  # a prior that labels do not move
 ROUGH = 1e-4  # tolerance of fits that only compare members, and of cross-fitted EM, which oscillates
 
@@ -33,9 +38,10 @@ class Member:
     Attributes
     ----------
     map : str
-        "linear", "rbf 0.5", "rbf 2", "spectral" or "none": labels alone.
+        "linear", "rbf 0.5", "rbf 2", "spectral" or "none": labels alone. Or "trees": boosted trees in place
+        of a map.
     variance : float
-        Prior variance of the classifier's weights.
+        Prior variance of the classifier's weights; trees have none.
     varies_with_x : bool
         Whether expertise may depend on the item.
     two_coin : bool
@@ -56,8 +62,8 @@ class Member:
 
     def __post_init__(self) -> None:
         """Refuse invalid settings."""
-        if self.map not in MAPS:
-            raise InputError(f"map must be one of {', '.join(map(repr, MAPS))}; got {self.map!r}.")
+        if self.map not in (*MAPS, TREES):
+            raise InputError(f"map must be one of {', '.join(map(repr, (*MAPS, TREES)))}; got {self.map!r}.")
         switches = dict.fromkeys(("varies_with_x", "two_coin", "far_apart"), YES_OR_NO)
         check_values(self, {"variance": POSITIVE, "clusters": at_least(0)} | switches)
         blind = self.varies_with_x and self.map == "none"
@@ -73,6 +79,11 @@ class Member:
         return f"{self.map}, {self.clusters} clusters" if self.clusters else self.map
 
     @property
+    def seen_by_expertise(self) -> str:
+        """Name of the map that expertise is a function of."""
+        return "linear" if self.map == TREES else self.map
+
+    @property
     def expertise(self) -> str:
         """How expertise depends on x and on the annotator, in words."""
         varies = f"by {self.clusters} clusters" if self.clusters else "varies with x"
@@ -84,9 +95,9 @@ class Member:
         kind = ConfusionAnnotators if n_classes > 2 or self.two_coin else BernoulliAnnotators
         population = FAR_APART if self.far_apart else Population()
         return CrowdClassifier(
-            LogisticTruth(variance=self.variance),
+            BoostedTrees() if self.map == TREES else LogisticTruth(variance=self.variance),
             kind(varies_with_x=self.varies_with_x, population=population),
-            MAPS[self.map],
+            MAPS[self.seen_by_expertise],
             annotator_map=ClusterMap(self.clusters) if self.clusters else None,
             max_iter=settings.max_iter,
             tol=settings.tol if n_classes == 2 else max(settings.tol, ROUGH),
@@ -115,6 +126,17 @@ def default_members(n_classes: int) -> list[Member]:
     return [Member(*cell) for cell in grid]
 
 
+def with_trees(kind: Member) -> Member:
+    """Return the member with trees that has this kind of expertise."""
+    return replace(kind, map=TREES, variance=1.0)
+
+
+def trees_can_learn(n_labelled: int, n_columns: int) -> bool:
+    """Whether there are enough labelled items for trees, and not too many columns."""
+    enough = n_labelled >= max(ITEMS_FOR_TREES, ITEMS_PER_COLUMN * n_columns)
+    return enough and n_columns <= MOST_COLUMNS
+
+
 def kinds(n_classes: int) -> list[Member]:
     """Return the kinds of expertise on the simplest map: with many items, they are scored first."""
     if n_classes > 2:
@@ -126,10 +148,7 @@ def kinds(n_classes: int) -> list[Member]:
     ]
 
 
-def on_other_maps(kind: Member, n_classes: int) -> list[Member]:
-    """Return the same kind of expertise with the other maps; for two classes also without features."""
-    others = [
-        replace(kind, map=name, clusters=kind.clusters if name in SMOOTH else 0) for name in SEEING if name != kind.map
-    ]
-    alone = replace(kind, map="none", varies_with_x=False, clusters=0)
-    return [*others, alone] if n_classes == 2 else others
+def on_all_maps(kind: Member) -> list[Member]:
+    """Return the same kind of expertise with each map, and without features."""
+    seeing = [replace(kind, map=name, clusters=kind.clusters if name in SMOOTH else 0) for name in SEEING]
+    return [*seeing, replace(kind, map="none", varies_with_x=False, clusters=0)]

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from whoknows._array import Array, Mask, Rows, segment_sum
-from whoknows.estimators.auto.members import Member
+from whoknows.estimators.auto.members import TREES, Member
 
 PRIOR_ITEMS = 3.0  # items' worth of prior weight: few labels cannot compare members
 ROUNDS = 500  # of EM
@@ -68,6 +68,11 @@ class HeldOutScores:
         """Return the scores of one member."""
         tables = (table[:, [member]] for table in (self.log_truth, self.log_labels, self.log_given))
         return type(self)(*tables, self.weight, self.label_weight)
+
+    @property
+    def best(self) -> int:
+        """The member with the highest held-out log-likelihood."""
+        return int((self.weight @ self.log_lik).argmax())
 
     @property
     def log_lik(self) -> Array:
@@ -169,7 +174,8 @@ class Selection:
     ----------
     members : list of Member
     weights : (n_members,)
-        For expertise, by the held-out log-likelihood of the labels.
+        For expertise, by the held-out log-likelihood of the labels. With more than two classes members are
+        compared by p(labels | x, z) alone: all of them have the ensemble's average of p(z | x).
     on_truth : (n_members,)
         For the truth of items without labels. Members are compared by p(z | x) alone: all of them read
         labels with the ensemble's average. The prior gives one half to linear boundaries. Members that do not
@@ -208,12 +214,14 @@ class Selection:
         """Compute the weights from held-out scores."""
         log_lik, even = scores.log_lik, EVEN_OF_POINTS if n_classes > 2 else 0.0
         maps = np.array([member.map for member in members])
-        weights = weigh(log_lik, maps == "spectral", even, scores.weight)
-        counted = weights > 0
+        overall = weigh(log_lik, maps == "spectral", even, scores.weight)
+        counted = overall > 0
         sees = counted & (maps != "none")
         judged = sees if sees.any() else counted
-        on_truth, on_labelled = np.zeros((2, len(members)))
-        log_lik_of_truth = scores.log_lik_of_truth(weights)[:, judged]
+        weights, on_truth, on_labelled = overall.copy(), *np.zeros((2, len(members)))
+        if n_classes > 2:  # their point estimates of p(z | x) differ more than what they say of annotators
+            weights[counted] = stack(scores.log_lik_of_labels(overall)[:, counted], counts=scores.weight)
+        log_lik_of_truth = scores.log_lik_of_truth(overall)[:, judged]
         prior = half_and_half(maps[judged] == "linear")
         on_truth[judged] = stack(log_lik_of_truth, even, prior, scores.weight)
         on_labelled[counted] = stack(scores.log_given[:, counted], even, counts=scores.label_weight)
@@ -233,10 +241,12 @@ class Selection:
         gain, error = self.varying
         return bool(gain > 2 * error) if np.isfinite(gain) else None
 
-    def with_weight(self) -> Selection:
-        """Return the selection without members of zero weight."""
-        counted = np.flatnonzero(self.weights > 0)
-        return self._only(counted, self._table_of_weights[:, counted], len(self.members) - len(counted))
+    def with_weight(self, least: float = 0.0) -> Selection:
+        """Return the selection without members that have at most this weight for each purpose."""
+        table = self._table_of_weights
+        counted = np.flatnonzero((table > least).any(axis=0))
+        table = table[:, counted]
+        return self._only(counted, table / table.sum(axis=1, keepdims=True), len(self.members) - len(counted))
 
     def _only(self, rows: Any, weights: Array, left_out: int) -> Selection:
         """Return the selection of some members, with new weights (3, n_rows)."""
@@ -295,6 +305,9 @@ class Selection:
             yield "There are too few labels to compare the members: the weights may be due to chance."
             return
         yield from self._graph()
+        trees = sum(w for w, m in zip(self.on_truth, self.members, strict=True) if m.map == TREES)
+        if trees:
+            yield f"Boosted trees have {trees:.0%} of the weight on the truth."
         if self.varies is not None:
             gain, error = self.varying
             signs = "some signs" if gain > error else "no clear evidence"
@@ -319,7 +332,8 @@ class Selection:
         for i in sorted(largest, key=lambda i: -self.weights[i]):
             m = self.members[i]
             coins = ", one accuracy per class" if m.two_coin and differ else ""
-            member = f"{m.map}, variance {m.variance:g}, expertise {m.expertise}{coins}"
+            truth = m.map if m.map == TREES else f"{m.map}, variance {m.variance:g}"
+            member = f"{truth}, expertise {m.expertise}{coins}"
             weight, on_truth, on_labelled = table[:, i]
             yield f"{weight:>7.1%}{on_truth:>10.1%}{on_labelled:>13.1%}{held_out[i]:>10.3f}  {member}"
 

@@ -135,43 +135,49 @@ class ClassifierPreprocessing(Preprocessing):
 
     Attributes
     ----------
-    encoding : Encoding
-        Numbers for the map.
     learned : ClassifierFeatures
         The classifier.
+    encoding : Encoding, optional
+        Numbers for the map; None if X is an array of numbers, none of them missing.
     """
 
     _: KW_ONLY
-    encoding: Encoding
     learned: ClassifierFeatures
+    encoding: Encoding | None = None
 
     @property
     def n_features(self) -> int:
         """Columns of X."""
-        return self.encoding.n_columns
+        return super().n_features if self.encoding is None else self.encoding.n_columns
 
     @property
     def is_linear(self) -> bool:
         """Whether features are linear in x: not those of a classifier."""
         return False
 
+    def raw_rows(self, X: Any) -> RawRows:
+        """X as the classifier takes it."""
+        return X if isinstance(X, RawRows) else RawRows(X)
+
     def encoded(self, X: Any) -> Array:
         """X as numbers, before they are scaled."""
-        return self.encoding.transform(X if isinstance(X, RawRows) else RawRows(X))
+        X = self.raw_rows(X)
+        return np.asarray(X.raw, dtype=float) if self.encoding is None else self.encoding.transform(X)
 
     def encoded_names(self, columns: list[str]) -> list[str]:
         """Names of these numbers, from those of the columns of X."""
-        return self.encoding.names(columns)
+        return columns if self.encoding is None else self.encoding.names(columns)
 
-    def scaled(self, X: RawRows) -> Array:  # type: ignore[override]
+    def scaled(self, X: Any) -> Array:
         """Encoded X with scaled columns."""
         return super().scaled(self.encoded(X))
 
-    def truth_features(self, X: RawRows, labelled: bool = False) -> Array:  # type: ignore[override]
+    def truth_features(self, X: Any, labelled: bool = False) -> Array:
         """Log-odds of the classifier, the constant last; see `ClassifierFeatures.transform_labelled`."""
-        return with_constant(self.learned.transform_labelled(X) if labelled else self.learned.transform(X))
+        transform = self.learned.transform_labelled if labelled else self.learned.transform
+        return with_constant(transform(self.raw_rows(X)))
 
-    def annotator_features(self, X: RawRows, X_truth: Array) -> Array:  # type: ignore[override]
+    def annotator_features(self, X: Any, X_truth: Array) -> Array:
         """Features of expertise, the constant last: those of the map, which sees no label."""
         if self.of_annotators is None:
             return with_constant(self.features.transform(self.scaled(X))[:, : self.directions])

@@ -84,19 +84,23 @@ class Preprocessing:
         """Names of these numbers, from those of the columns of X."""
         return columns
 
-    def scaled(self, X: Array) -> Array:
+    def scaled(self, X: Any) -> Array:
         """X with scaled columns: an array of doubles, or a tensor of its own type."""
         return scaled(self.scale, np.asarray(X, dtype=float) if namespace(X) is np else X)
 
-    def truth_features(self, X: Array, labelled: bool = False) -> Array:
+    def truth_features(self, X: Any, labelled: bool = False) -> Array:
         """Features of the truth, the constant last; those of a map ignore whether labels of X are at hand."""
         return with_constant(self.features.transform(self.scaled(X)))
 
-    def annotator_features(self, X: Array, X_truth: Array) -> Array:
+    def annotator_features(self, X: Any, X_truth: Array) -> Array:
         """Features of expertise, the constant last; ``X_truth`` are the truth's features of the same X."""
         if self.of_annotators is None:
             return with_constant(X_truth[:, :-1][:, : self.directions])
         return with_constant(self.of_annotators.transform(self.scaled(X)))
+
+    def raw_rows(self, X: Any) -> Any:
+        """X itself, if the features have a variance that depends on it; a map does not need it."""
+        return None
 
     def truth_variance(self, items: Items) -> Array | float:
         """Variance of the truth features themselves: (n_items, n_outputs); those of a map have none."""
@@ -108,18 +112,20 @@ class Preprocessing:
         return slopes, intercepts - slopes @ self.scale.mean
 
 
-def fit_preprocessing(settings: Any, X: Array, directions: int, sample: Array | None = None) -> Preprocessing:
+def fit_preprocessing(
+    settings: Any, X: Array, directions: int, sample: Array | None = None, n_labelled: int = 0
+) -> Preprocessing:
     """Fit scale and map to validated X (n_items, D), with an estimator's settings.
 
     Everything but a map that is made of a graph is fitted to ``sample``, at most `ENOUGH` of the rows; None
-    draws it.
+    draws it. ``n_labelled`` as in `Map.prepare`.
     """
     seed = int(check_random_state(settings.random_state).randint(2**31 - 1))
     sample = enough_of(X, seed) if sample is None else sample
     scale = fit_scale(sample, settings.standardize)
     everything = _scaled_rows(scale, X, sample)
     map = resolve_map("map", settings.map)
-    features = map.prepare(scaled(scale, sample), seed, directions, everything)
+    features = map.prepare(scaled(scale, sample), seed, directions, everything, n_labelled)
     found = Preprocessing(scale, features, directions, seed)
     return with_annotator_map(found, settings.annotator_map, X, sample)
 

@@ -25,9 +25,9 @@ from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Ids
 from whoknows.estimators.auto.ensemble import AutoCrowdClassifier
 from whoknows.estimators.auto.selection import Selection
+from whoknows.estimators.boosted_trees import N_BITS, Trees
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.estimators.fitted_pair import FittedPair
-from whoknows.estimators.inputs.any_classifier import ClassifierPreprocessing
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.regressor import CrowdRegressor
 from whoknows.fit.solve import SOLVERS
@@ -87,6 +87,7 @@ _SHAPES = {
     "SpectralFeatures": "basis nf, eigenvalues f, centre f",
     "ClusterFeatures": "centres fd, centre f",
     "ClassifierFeatures": "keys n, held_out no",
+    "Trees": "tree n, feature n, threshold n, first n, last n, values tl, start o",
     "TableEncoding": "medians d, is_number d",
     "SparseEncoding": "components fd",
     "TextFeatures": "idf t, components ft",
@@ -194,6 +195,17 @@ def check_object(made: Any) -> None:
         made.check()
     if isinstance(made, Annotations):
         _check_annotations(made)
+    if isinstance(made, Trees):
+        _check_trees(made)
+
+
+def _check_trees(trees: Trees) -> None:
+    """Refuse nodes of no tree, and leaves that a tree cannot have."""
+    n_trees, n_bits = trees.values.shape
+    _expect(n_bits == N_BITS and len(trees.start), "trees with another number of leaves")
+    within = (trees.tree >= 0) & (trees.tree < n_trees) & (trees.feature >= 0)
+    ordered = (trees.first >= 0) & (trees.first < trees.last) & (trees.last < n_bits)
+    _expect((within & ordered).all(), "nodes of no tree")
 
 
 def _check_shapes(made: Any) -> None:
@@ -310,7 +322,7 @@ def _check_predictions(model: Any, pair: FittedPair) -> None:
         _check_answer((1, T), lambda: model.annotator_scale(X))
         return
     K, one = len(model.classes_), pair.typical[:1]
-    if isinstance(preprocessing, ClassifierPreprocessing):  # whose X may be a table or a text
+    if getattr(preprocessing, "encoding", None) is not None:  # X may be a table or a text
         _check_answer((1, K), lambda: pair.prob(one))
         _check_answer((1, T), lambda: pair.expertise(one, np.arange(T)))
         return

@@ -12,7 +12,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from whoknows.data import annotations
-from whoknows.estimators import prepared_model
+from whoknows.estimators import boosted_trees, prepared_model
 from whoknows.estimators.auto import members, selection
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs import any_classifier, encoding, preprocessing, training_data
@@ -38,6 +38,7 @@ _DATA = (
     *(annotations.Annotations, training_data.TrainingData, items.Items, members.Member),
     *(preprocessing.Scale, preprocessing.Preprocessing, prepared_model.PreparedModel, LabelUnits),
     *(any_classifier.ClassifierPreprocessing, any_classifier.ClassifierFeatures, TextFeatures),
+    *(boosted_trees.BoostedTrees, boosted_trees.Trees),
     *(encoding.TableEncoding, encoding.SparseEncoding, encoding.TextEncoding),
     *(Model, FittedPair, solve.Solution, laplace.Covariances, selection.HeldOutScores, selection.Selection),
     *(gaussian.Belief, population.CrowdBelief, logistic.CrossFitBelief, linear.LinearBelief),

@@ -13,7 +13,10 @@ from whoknows._array import Array, namespace, sparse_rows, to_numpy
 from whoknows.model.distances import block_by_block, enough_of, k_means, nearest
 from whoknows.model.graph import fused
 from whoknows.model.graph.base import BuiltGraph, Graph, inverse_root, leading_eigenvectors, nearness_of
-from whoknows.model.settings import COUNT, Rules
+from whoknows.model.settings import COUNT, Rules, or_none
+
+ANCHORS = (400, 1000)  # smallest and largest number that is chosen by the number of items
+ITEMS_PER_ANCHOR = 20
 
 
 @dataclass
@@ -25,22 +28,24 @@ class AnchorGraph(Graph):
 
     Parameters
     ----------
-    anchors : int
+    anchors : int or None
         Number of anchors, the centres of k-means; at most a third of the items, unless there are very few.
+        None: 400 to 1 000, one per 20 items.
     nearest : int
         Number of anchors per item, with weights exp(−d² / d²_last) that sum to one.
     """
 
-    anchors: int = 400
+    anchors: int | None = 400
     nearest: int = 5
 
     has_edges: ClassVar[bool] = False
-    rules: ClassVar[Rules] = {"anchors": COUNT, "nearest": COUNT}
+    rules: ClassVar[Rules] = {"anchors": or_none(COUNT), "nearest": COUNT}
 
     def build(self, X: Array, seed: int = 0, sample: Array | None = None) -> BuiltGraph:
         """Return the anchor graph of the items in ``X``: k-means on the sample, then one pass over all."""
         sample = enough_of(X, seed) if sample is None else sample
-        n_anchors = min(len(sample), max(self.nearest + 1, min(self.anchors, len(sample) // 3)))
+        wanted = int(np.clip(len(X) // ITEMS_PER_ANCHOR, *ANCHORS)) if self.anchors is None else self.anchors
+        n_anchors = min(len(sample), max(self.nearest + 1, min(wanted, len(sample) // 3)))
         anchors = k_means(sample, n_anchors, np.random.default_rng(seed))
         n_nearest = min(self.nearest, n_anchors)
         return AnchoredGraph(anchors, n_nearest, sums_over(X, X, anchors, n_nearest))

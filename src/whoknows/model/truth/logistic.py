@@ -18,6 +18,7 @@ from whoknows.model.graph import Graph
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, Rules, Settings, is_a, or_none
 
+LEAST_LEFT = 0.02  # smallest share of an item's precision left without its labels: higher leverage is not trusted
 SAME_ITEM = 1e-9  # features closer than this differ only by rounding
 
 
@@ -201,6 +202,17 @@ class LogisticTruth(Settings):
         counts = posterior.counts
         root = (counts * omega(moments[1] ** 0.5)) ** 0.5
         return to_numpy(gram(X * root[:, None])), to_numpy(X.T @ (counts * (posterior.mean - 0.5)))
+
+    def without_own_labels(self, moments: tuple[Array, Array], posterior: CategoricalPosterior) -> Array:
+        """log p(z_i | x_i) under q(ξ) without the terms of item i: (n_items, n_classes).
+
+        The cavity of f_i ~ N(m, v): m₋ = (m − v (p̃ − ½)) / (1 − ω v), v₋ = v / (1 − ω v).
+        """
+        mean, second = moments
+        v, counts = second - mean**2, posterior.counts
+        left = (1 - counts * omega(second**0.5) * v).clip(min=LEAST_LEFT)
+        f = moderated((mean - counts * v * (posterior.mean - 0.5)) / left, v / left)
+        return log_classes(f[:, None])
 
     def update(self, gram: Array, pull: Array) -> Belief:
         """Best q(ξ) given those sums: covariance (gram + R)⁻¹."""
