@@ -18,9 +18,12 @@ class TextTable:
     Parameters
     ----------
     cells : mapping from heading to cells
+    optional : sequence of headings
+        Columns that a terminal leaves out, the last first, if the first column would be cut otherwise.
     """
 
     cells: Mapping[str, Sequence[str]]
+    optional: Sequence[str] = ()
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
@@ -31,13 +34,23 @@ class TextTable:
         """Return the number of rows."""
         return len(self.rows)
 
+    @property
+    def _width(self) -> int:
+        """Width of the table if no cell is cut."""
+        return sum(max(len(name), *map(len, cells), 0) + 2 for name, cells in self.cells.items()) - 2
+
     def lines(self, width: int = 80) -> list[str]:
         """Lines for a terminal; the first column is cut to fit the width, but not below 10 characters.
 
         >>> TextTable({"judge": ["a long name of a judge", "b"], "right": ["90%", "8%"]}).lines(20)
         ['judge          right', 'a long name …    90%', 'b                 8%']
+        >>> TextTable({"judge": ["a long name"], "right": ["90%"], "kappa": ["0.8"]}, ["kappa"]).lines(20)
+        ['judge        right', 'a long name    90%']
         """
         first, *others = self.cells
+        if self.optional and self._width > width:
+            kept = {name: cells for name, cells in self.cells.items() if name != self.optional[-1]}
+            return TextTable(kept, self.optional[:-1]).lines(width)
         widths = [max(len(name), *map(len, self.cells[name]), 0) for name in others]
         room = max(width - sum(widths) - 2 * len(widths), 10)
         names = [_cut(" ".join(cell.split()), room) for cell in (first, *self.cells[first])]

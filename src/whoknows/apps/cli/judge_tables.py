@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,18 +52,38 @@ def number(value: float, low: float, high: float) -> str:
 
 
 def judges_table(found: AgainstGold, positive: Any) -> TextTable:
-    """Each judge against the gold; sensitivity and specificity if there are two classes."""
+    """Each judge against the gold, the best first; sensitivity and specificity if there are two classes."""
+    order = best_first(found)
+    names, n_gold = found.annotator.tolist(), found.n_gold.tolist()
     cells = {
-        "judge": [str(name) for name in found.annotator.tolist()],
-        "accuracy": [share(*each) for each in zip(*found.accuracy, strict=True)],
-        "kappa": [number(*each) for each in zip(*found.kappa, strict=True)],
+        "judge": [str(names[t]) for t in order],
+        "accuracy": _in_order(share, found.accuracy, order),
+        "kappa": _in_order(number, found.kappa, order),
     }
     labels = found.labels.tolist()
     if len(labels) == 2:
-        for name, label in (("sensitivity", positive), ("specificity", next(k for k in labels if k != positive))):
-            recall = (each[:, labels.index(label)] for each in found.recall)
-            cells[name] = [share(*each) for each in zip(*recall, strict=True)]
-    return TextTable({**cells, "gold": [str(n) for n in found.n_gold.tolist()]})
+        for name, label in (("sensitivity", positive), ("specificity", _other(labels, positive))):
+            cells[name] = _in_order(share, [each[:, labels.index(label)] for each in found.recall], order)
+    return TextTable({**cells, "gold": [str(n_gold[t]) for t in order]}, ("sensitivity", "specificity"))
+
+
+def best_first(found: AgainstGold) -> list[int]:
+    """Return the rows by accuracy, the best first and those without gold at the end; the consensus stays last."""
+    accuracy = [-1.0 if math.isnan(value) else value for value in found.accuracy[0].tolist()[:-1]]
+    return [*sorted(range(len(accuracy)), key=lambda t: -accuracy[t]), len(accuracy)]
+
+
+def _in_order(write: Callable[..., str], interval: Sequence[Any], order: Sequence[int]) -> list[str]:
+    rows = list(zip(*interval, strict=True))
+    return [write(*rows[t]) for t in order]
+
+
+def _other(labels: Sequence[Any], positive: Any) -> Any:
+    return next(label for label in labels if label != positive)
+
+
+def _quoted(label: Any) -> str:
+    return repr(str(label))
 
 
 def confusion_lines(found: AgainstGold) -> list[str]:
@@ -174,7 +194,7 @@ def items_table(columns: dict[str, Any]) -> TextTable:
     """Items that people should look at next, with the votes."""
     labels = [name.removeprefix("votes for ") for name in columns if name.startswith("votes for ")]
     rows = zip(*(columns[f"votes for {label}"].tolist() for label in labels), strict=True)
-    votes = [", ".join(f"{n} {label}" for n, label in zip(row, labels, strict=True) if n) for row in rows]
+    votes = [", ".join(f"{label} ({n})" for n, label in zip(row, labels, strict=True) if n) for row in rows]
     return TextTable(
         {
             "item": [str(item) for item in columns["item"].tolist()],
@@ -238,11 +258,14 @@ def _judges(found: Judges, label: Any) -> Iterator[Output]:
     against = found.against
     if against is None:
         return
-    labels = [str(each) for each in against.labels.tolist()]
+    labels = against.labels.tolist()
     remarks = confusion_lines(against)
     if len(labels) == 2:
-        other = next(each for each in labels if each != str(label))
-        remarks = [f"Sensitivity: share of {label!r} that is called so; specificity: of {other!r}."]
+        other = _other(labels, label)
+        remarks = [f"Sensitivity: share of {_quoted(label)} that is called so; specificity: of {_quoted(other)}."]
+    worse = [str(name) for name, high in zip(against.annotator.tolist(), against.kappa[2], strict=True) if high < 0]
+    if worse:
+        remarks.append(f"Worse than chance: {', '.join(worse)}. Check that their labels mean the same.")
     n = int(against.n_gold[-1])
     title = f"Judges against {count(n, 'gold item')} ({against.level:.0%} intervals in brackets)"
     yield Output("judges", against.columns(), judges_table(against, label), title, remarks=remarks)
@@ -257,7 +280,7 @@ def _together(found: Judges) -> Output:
 def _rates(found: Judges, label: Any) -> Iterator[Output]:
     """Corrected rates, and differences between groups."""
     rates = found.rates_by or {"group": found.rates}
-    what = f"Share of {label!r}" if len(found.rates.labels) == 2 else "Share of each class"
+    what = f"Share of {_quoted(label)}" if len(found.rates.labels) == 2 else "Share of each class"
     title = f"{what}, {'corrected by the gold' if found.against is not None else 'by the model alone'}"
     columns = one_below_the_other({name: each.columns() for name, each in rates.items()})
     text = _stacked([rates_table(each, label) for each in rates.values()], "group", list(rates))
@@ -266,7 +289,9 @@ def _rates(found: Judges, label: Any) -> Iterator[Output]:
     differences = [each for group in found.rates_by.values() for each in group.differences(label)]
     if differences:
         clear = sum(each.low > 0 for each in differences)
-        title = f"Differences in {label!r} between groups, {clear} of {len(differences)} clear (interval above 0)"
+        title = (
+            f"Differences in {_quoted(label)} between groups, {clear} of {len(differences)} clear (interval above 0)"
+        )
         shown = differences_table(differences[:SHOWN])
         yield Output("differences", difference_columns(differences), differences_table(differences), title, shown)
 
