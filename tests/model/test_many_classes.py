@@ -6,6 +6,7 @@ from scipy.special import log_softmax, softmax
 
 from tests.model.worlds import variance_without_item
 from tests.reference.worlds import with_ones
+from whoknows import CrowdClassifier
 from whoknows.data.annotations import Annotations
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
@@ -17,6 +18,7 @@ from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth import GraphTruth, LogisticTruth
+from whoknows.model.truth.logistic import MOST_SHARPNESS, SHARPNESS_DEVIATION, sharpness
 
 K, T, N = 3, 4, 40
 RNG = np.random.default_rng(0)
@@ -161,6 +163,49 @@ class TestTruth:
             gaps.append((np.abs(found[i] - without).max(), np.abs(with_item[i] - without).max()))
         ours, naive = np.mean(gaps, axis=0)
         assert ours < naive / 2
+
+
+class TestSharpness:
+    """The factor of log p(z | x) that suits the labels of held-out items best."""
+
+    rng = np.random.default_rng(3)
+    right = log_softmax(2 * rng.normal(size=(4000, K)), axis=1)
+    z = np.argmax(right + rng.gumbel(size=(4000, K)), axis=1)
+    evidence = np.where(np.arange(K) == np.where(rng.random(4000) < 0.8, z, (z + 1) % K)[:, None], 1.0, -1.0)
+
+    @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
+    def test_predictions_that_are_too_cautious_or_too_sure_are_corrected(self, factor):
+        evidence = np.where(np.arange(K) == self.z[:, None], 0.0, -np.inf)  # gold
+        assert sharpness(self.right / factor, evidence, np.ones(4000)) == pytest.approx(factor, rel=0.1)
+
+    def test_it_is_the_best_factor(self):
+        log_p, evidence, counts = 0.6 * self.right[:40], self.evidence[:40], self.rng.uniform(0, 2, size=40)
+        found = sharpness(log_p, evidence, counts)
+
+        def height(t):
+            at = log_softmax(t * log_p, axis=1)
+            return counts @ np.log((np.exp(at + evidence)).sum(axis=1)) - 0.5 * np.log(t) ** 2 / SHARPNESS_DEVIATION**2
+
+        around = found * np.exp(np.linspace(-1, 1, 201))
+        assert around[np.argmax([height(t) for t in around])] == pytest.approx(found)
+
+    def test_without_evidence_nothing_changes_and_extremes_are_cut_off(self):
+        few, ones = self.right[:50], np.ones(50)
+        assert sharpness(few, np.zeros((50, K)), ones) == pytest.approx(1)
+        gold = np.where(np.arange(K) == few.argmax(axis=1)[:, None], 0.0, -np.inf)
+        assert sharpness(few, gold, 1e6 * ones) == MOST_SHARPNESS
+        assert sharpness(few, np.roll(gold, 1, axis=1), 1e6 * ones) == 1 / MOST_SHARPNESS
+
+
+def test_of_clearly_separated_classes_the_stated_probability_is_the_share_that_is_right():
+    rng = np.random.default_rng(0)
+    z = rng.integers(4, size=500)
+    X = 2.2 * np.eye(4)[z] + rng.normal(size=(500, 4)) / np.sqrt(2)
+    y = np.where(rng.random((500, 4)) < 0.8, z[:, None], rng.integers(4, size=(500, 4))).astype(float)
+    y[60:] = np.nan
+    prob = CrowdClassifier().fit(X, y).predict_proba(X[60:])
+    right = np.mean(prob.argmax(axis=1) == z[60:])
+    assert prob.max(axis=1).mean() == pytest.approx(right, abs=0.05)
 
 
 def fitted(truth, prob, kept):

@@ -135,9 +135,9 @@ def _leave_one_out(items: Items, posterior: Posterior, truth: Any, xi: Array, h:
 
 def _held_out(
     work: tuple[Items, Posterior], model: Any, parameters: Parameters, h: Array, spectrum: Array
-) -> tuple[list[Array], list[Array], list[Array]]:
-    """Features of a chunk's items, their leave-one-out log p(z | x), and the evidence of their labels."""
+) -> tuple[list[Array], ...]:
+    """Features of a chunk's items, their leave-one-out log p(z | x), the evidence of their labels, weights."""
     items, posterior = work
     held_out = _leave_one_out(items, posterior, model.truth, parameters.xi, h, spectrum)
-    found = items.X_truth, held_out, evidence_of(items, model, parameters).table
-    return tuple([to_numpy(part)] for part in found)  # type: ignore[return-value]
+    found = items.X_truth, held_out, evidence_of(items, model, parameters).table, posterior.counts
+    return tuple([to_numpy(part)] for part in found)

@@ -143,8 +143,10 @@ class LeaveOneOutTruth(ReducibleTruth, Protocol):
         ``variance`` (n_items, n_outputs) is that of ξᵀx in the fit without the item.
         """
 
-    def cross_fitted(self, xi: Array, X: list[Array], held_out: list[Array], evidence: list[Array]) -> Any:
-        """Return the state, with those predictions of the training items."""
+    def cross_fitted(
+        self, xi: Array, X: list[Array], held_out: list[Array], evidence: list[Array], counts: list[Array]
+    ) -> Any:
+        """Return the state, with those predictions of the training items, which have these weights."""
 
 
 class ItemTruth(Protocol):

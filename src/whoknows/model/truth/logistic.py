@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 import scipy.linalg
+from scipy.optimize import brentq
 from scipy.spatial import cKDTree
 
 from whoknows._array import Array, Mask, Rows, like, log_logistic, log_softmax, namespace, to_numpy
@@ -19,6 +20,8 @@ from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, Rules, Settings, is_a, or_none
 
 LEAST_LEFT = 0.02  # smallest share of an item's precision left without its labels: higher leverage is not trusted
+SHARPNESS_DEVIATION = 0.5  # prior standard deviation of log t, by which predictions are sharpened
+MOST_SHARPNESS = 4.0  # largest t; the smallest is its inverse
 SAME_ITEM = 1e-9  # features closer than this differ only by rounding
 
 
@@ -169,9 +172,17 @@ class LogisticTruth(Settings):
         log_p = log_classes(X @ like(xi, X))
         return _outputs(namespace(X).exp(log_p), xi)
 
-    def cross_fitted(self, xi: Array, X: list[Array], held_out: list[Array], evidence: list[Array]) -> CrossFitBelief:
-        """Return ξ together with the leave-one-out log p(z | x) of the training items."""
-        return CrossFitBelief(xi, None, np.vstack(X), np.vstack(held_out), _shares(np.vstack(evidence)))
+    def cross_fitted(
+        self, xi: Array, X: list[Array], held_out: list[Array], evidence: list[Array], counts: list[Array]
+    ) -> CrossFitBelief:
+        """Return ξ together with the leave-one-out log p(z | x) of the training items.
+
+        The prior shrinks ξ, so with few labels p(z | x) is too cautious. Both are multiplied by the factor
+        that suits the labels of the held-out items best.
+        """
+        log_p, table = np.vstack(held_out), np.vstack(evidence)
+        t = sharpness(log_p, table, np.concatenate(counts))
+        return CrossFitBelief(t * xi, None, np.vstack(X), log_softmax(t * log_p), shares(table))
 
     # --- variational -----------------------------------------------------------------------------
 
@@ -270,9 +281,9 @@ class CrossFitBelief(Belief):
 
     def without_own_labels(self, X: Array, log_prior: Array, evidence: Array) -> Array:
         """Return ``log_prior`` with the leave-one-out predictions of labelled training items filled in."""
-        shares = _shares(evidence)
-        item, found = self._lookup.find(X, shares)
-        labelled = (shares != shares[:, :1]).any(axis=1)
+        says = shares(evidence)
+        item, found = self._lookup.find(X, says)
+        labelled = (says != says[:, :1]).any(axis=1)
         return np.where((found & labelled)[:, None], self.held_out[item], log_prior)
 
     @cached_property
@@ -315,9 +326,28 @@ def _nearest(tree: cKDTree, X: Array) -> tuple[Rows, Mask]:
     return item % tree.n, np.isfinite(distance)
 
 
-def _shares(evidence: Array) -> Array:
+def shares(evidence: Array) -> Array:
     """exp(evidence) normalised over classes, uniform without labels: (n_items, n_classes)."""
     return np.exp(log_softmax(evidence))
+
+
+def sharpness(log_p: Array, evidence: Array, counts: Array) -> float:
+    """Return t at a maximum of Σ_i log Σ_z p(z | x_i)^t p(labels_i | z) / Σ_z p(z | x_i)^t + log p(t).
+
+    ``log_p`` (n_items, n_classes) are predictions without the item's own labels, whose log-likelihood is
+    ``evidence``; ``counts`` are the items' weights. The prior is log t ~ N(0, `SHARPNESS_DEVIATION`²).
+    """
+
+    def slope(log_t: float) -> float:
+        t = np.exp(log_t)
+        prior, posterior = log_softmax(t * log_p), log_softmax(t * log_p + evidence)
+        gain = ((np.exp(posterior) - np.exp(prior)) * log_p).sum(axis=1)
+        return float(t * (counts @ gain) - log_t / SHARPNESS_DEVIATION**2)
+
+    end = np.log(MOST_SHARPNESS)
+    if slope(-end) <= 0 or slope(end) >= 0:  # beyond an end, or without a maximum in between
+        return MOST_SHARPNESS ** np.sign(slope(end))
+    return float(np.exp(brentq(slope, -end, end, xtol=1e-12)))
 
 
 def _outputs(by_class: Array, xi: Array) -> Array:
