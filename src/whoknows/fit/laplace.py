@@ -24,6 +24,7 @@ from whoknows.fit.objective import Model, Parameters, e_step
 from whoknows.model.annotators.population import Population
 from whoknows.model.posterior import Posterior
 from whoknows.model.protocols import IntervalTruth, MistakeAnnotators, supports
+from whoknows.model.truth.logistic import gram
 
 NUMBERS_PER_BLOCK = 4_000_000  # of gradients of single labels: limits memory
 MOST_COLUMNS = 600  # of θ, for covariances of all of them: 3 MB per annotator
@@ -81,7 +82,7 @@ def _truth_information(X: Array, truth: Any, xi: Array, posterior: Posterior, co
     if not supports(truth, IntervalTruth):
         return np.zeros(0)
     residual = truth.residual(xi, X, posterior)
-    return np.stack([X.T @ (X * (counts * r**2)[:, None]) for r in residual.T])
+    return np.stack([gram(X * r[:, None]) for r in (counts[:, None] ** 0.5 * residual).T])
 
 
 def _annotator_information(items: Items, model: Model, theta: Array, posterior: Posterior, counts: Array) -> Array:
