@@ -41,6 +41,7 @@ def main() -> None:
     print(f"  whoknows                             {accuracy(plain, chat):.1%}")
     print(f"  whoknows, with confidences           {accuracy(model, chat):.1%}")
     print_expertise(plain, chat, y)
+    print_rates(plain, chat, y)
     repeats = print_copying(plain, chat, y)
     print_questions(model, chat, y_weighted, [name for name in NAMES if name not in [*repeats, *PEOPLE]])
 
@@ -59,6 +60,19 @@ def print_expertise(model: CrowdClassifier, chat: Chat, y: Annotations) -> None:
     t = int(passed.argmax())
     really = (chat.grades[chat.truth == "bad", t] == "good").mean()
     print(f"The most lenient is {NAMES[t]}: it passes {passed[t]:.0%} ({really:.0%}) of the bad answers.")
+
+
+def print_rates(model: CrowdClassifier, chat: Chat, y: Annotations) -> None:
+    heading("How good is the chatbot?")
+    gold = {i: str(chat.truth[i]) for i in range(0, len(chat.X), 5)}  # a panel of people checked every fifth
+    rates = model.rate(chat.X, y, gold=gold, by=np.take(TOPICS, chat.topic))
+    print(f"Good answers: share of the grades, corrected with {len(gold)} checked answers, and the actual share.")
+    for group in ["all items", *TOPICS]:
+        rows = np.ones(len(chat.X), dtype=bool) if group == "all items" else chat.topic == TOPICS.index(group)
+        graded, row = (chat.grades == "good")[rows][chat.asked[rows]].mean(), rates.row(group, "good")
+        limits = f"({rates.low[row]:.0%} to {rates.high[row]:.0%})"
+        actual = (chat.truth[rows] == "good").mean()
+        print(f"{group:<12}{graded:>5.0%}  {rates.rate[row]:>5.0%} {limits:<13} {actual:>5.0%}")
 
 
 def print_copying(model: CrowdClassifier, chat: Chat, y: Annotations) -> list[str]:

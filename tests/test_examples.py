@@ -17,7 +17,7 @@ def run(name, capsys):
     script = runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
     printed = capsys.readouterr().out.strip("\n")
     lines = printed.splitlines()
-    assert len(lines) <= 40
+    assert len(lines) <= 50
     assert max(map(len, lines)) <= 100
     assert_on_page(name, printed)
     parts = [part.splitlines() for part in printed.split("\n\n")]
@@ -61,6 +61,12 @@ def test_llm_judges(capsys):
     assert (learnt[judges:] < true[judges:]).all()  # shrunk
     learnt_passed, passed = numbers(part, "The most lenient is dune: it passes")
     assert learnt_passed == pytest.approx(passed, abs=10)
+
+    part = printed["How good is the chatbot?"]
+    rates = np.array([numbers(part, f"{name} ") for name in ("all items", *script["TOPICS"])])
+    _, rate, low, high, actual = rates.T
+    assert ((low <= rate) & (rate <= high)).all()
+    assert ((low <= actual) & (actual <= high)).sum() >= 4
 
     part = printed["Who repeats whom?"]
     assert part[0].startswith("1 of 21 pairs")

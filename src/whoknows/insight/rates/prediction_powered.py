@@ -103,7 +103,13 @@ class Estimate:
 
 
 def estimate_with_gold(
-    gold: KnownItems, prior: KnownItems, mean_prediction: Array, share_known: float, shares: Array, reach: float
+    gold: KnownItems,
+    prior: KnownItems,
+    mean_prediction: Array,
+    share_known: float,
+    shares: Array,
+    reach: float,
+    lent: float = 0.0,
 ) -> Estimate:
     """Estimate shares by predictions and gold.
 
@@ -122,9 +128,12 @@ def estimate_with_gold(
         Each column weights the classes: an identity matrix, or scores of the classes.
     reach : float
         Quantile of the normal distribution at the level of the interval.
+    lent : float
+        How many items more the prior is worth for λ alone: the predictions of a group are about as good as those
+        of all, and a few gold items say little about that.
     """
     known = gold.with_prior(prior, reach**2)
-    power = known.power
+    power = gold.with_prior(prior, reach**2 + lent).power
     residual = (known.truth - power * known.prediction) @ shares
     smooth = known.mean(residual)
     spread = known.mean((residual - smooth) ** 2)

@@ -18,6 +18,7 @@ from whoknows.insight.rates.prediction_powered import (
 )
 from whoknows.insight.rates.table import Rates
 
+LENT = 20.0  # gold items of all that count for the power of predictions in a group
 OWN = 3  # gold items from which a group has a rectifier of its own; with fewer, that of all mostly counts
 
 
@@ -40,7 +41,8 @@ class Study:
         pooled = self._known(members[0]).with_prior(imagined, self.reach**2)
         # Groups are assumed to resemble all items, but a few gold items without an error prove little.
         of_groups = pooled.with_prior(imagined, pooled.worth)
-        estimates = [self._estimate(rows, of_groups if place else imagined) for place, rows in enumerate(members)]
+        groups = (self._estimate(rows, of_groups, LENT) for rows in members[1:])
+        estimates = [self._estimate(members[0], imagined), *groups]
         limits = np.array([each.interval(self.reach) for each in estimates])
         n_gold = np.array([int(np.isfinite(self.gold[rows]).sum()) for rows in members])
         has_gold = n_gold[0] > 0
@@ -68,14 +70,14 @@ class Study:
             weight = weight * (weight.sum() / (weight**2).sum())
         return KnownItems(np.eye(self.prob.shape[1])[self.gold[rows].astype(int)], self.prob[rows], weight)
 
-    def _estimate(self, rows: Rows, prior: KnownItems) -> Estimate:
+    def _estimate(self, rows: Rows, prior: KnownItems, lent: float = 0.0) -> Estimate:
         if not np.isfinite(self.gold).any():
             replicates = np.array([each[rows].mean(axis=0) for each in self.replicates])
             found = estimate_without_gold(self.prob[rows], replicates.reshape(-1, self.prob.shape[1]), self.shares)
         else:
             gold = self._known(rows)
             mean = self.prob[rows].mean(axis=0)
-            found = estimate_with_gold(gold, prior, mean, self._share_known(rows), self.shares, self.reach)
+            found = estimate_with_gold(gold, prior, mean, self._share_known(rows), self.shares, self.reach, lent)
         if not self.new_items:
             return found
         variance = found.variance + _variance_of_truth(found.value, self.shares) / len(rows)
