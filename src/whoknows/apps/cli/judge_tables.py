@@ -201,7 +201,8 @@ def items_table(columns: dict[str, Any]) -> TextTable:
             "consensus": [str(label) for label in columns["consensus"].tolist()],
             "confidence": [f"{100 * p:.0f}%" for p in columns["confidence"]],
             "votes": votes,
-        }
+        },
+        ("votes",),
     )
 
 
