@@ -1,6 +1,7 @@
 """Gold, sample_weight and confidence as a user gives them: what they do, and what is said of wrong ones."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.estimators.worlds import line_world, said_in
-from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, CrowdRegressor
+from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, CrowdRegressor, load
 from whoknows.estimators.auto.members import Member
+from whoknows.io.errors import FileError
 
 N = 70
 X, Y, Z = line_world(N, accuracies=(0.9, 0.8, 0.65, 0.2), seed=3)  # the last says the opposite
@@ -497,3 +499,42 @@ def test_confidence_counts_in_intervals_as_weight_does():
     for limit in ("expertise", "low", "high"):
         of_sure, of_often = (getattr(model.ranking(), limit) for model in (sure, often))
         np.testing.assert_allclose(of_sure, of_often, atol=2e-3)
+
+
+def judged():
+    """Return features, votes of one good judge and six that err together, truth, and 30 gold items."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 150)
+    fooled = rng.random(150) < 0.5
+    good = np.where(rng.random(150) < 0.92, truth, 1 - truth)
+    others = np.where(fooled[:, None] ^ (rng.random((150, 6)) < 0.08), 1 - truth[:, None], truth[:, None])
+    return rng.normal(size=(150, 2)), np.column_stack([good, others]).astype(float), truth, dict(enumerate(truth[:30]))
+
+
+def test_gold_corrects_judges_who_err_together(tmp_path):
+    X, votes, truth, gold = judged()
+    model = CrowdClassifier("id", map="linear")
+    alone = np.mean(model.fit(X, votes).posterior_.argmax(axis=1)[30:] == truth[30:])
+    model.fit(X, votes, gold=gold)
+    assert alone < 0.6 < 0.8 < np.mean(model.posterior_.argmax(axis=1)[30:] == truth[30:])
+    np.testing.assert_allclose(model.posterior(X[30:], votes[30:]), model.posterior_[30:])
+    assert (model.posterior_[np.arange(30), truth[:30]] == 1).all()
+    model.save(tmp_path / "judges.whoknows")
+    np.testing.assert_array_equal(load(tmp_path / "judges.whoknows").posterior(X, votes), model.posterior(X, votes))
+
+
+def test_a_correction_of_other_annotators_is_refused(tmp_path):
+    X, votes, _, gold = judged()
+    model = CrowdClassifier("id", map="linear").fit(X, votes, gold=gold)
+    pair = model._pair
+    wrong = {
+        "of other annotators": replace(pair.correction, of_votes=pair.correction.of_votes[:, 1:]),
+        "of other classes": replace(pair.correction, bias=np.repeat(pair.correction.bias, 2, axis=1)),
+        "wrong weights": replace(pair.correction, weight=-pair.correction.weight),
+        "half of a correction": None,
+    }
+    for words, correction in wrong.items():
+        model._pair = replace(pair, correction=correction)
+        model.save(tmp_path / "forged.whoknows")
+        with pytest.raises(FileError, match=words):
+            load(tmp_path / "forged.whoknows")

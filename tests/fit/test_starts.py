@@ -7,7 +7,7 @@ from whoknows import Annotations, CrowdClassifier
 from whoknows.estimators.inputs.resolve import one_accuracy_is_enough
 from whoknows.fit.engines import Serial
 from whoknows.fit.items import Items
-from whoknows.fit.starts import VOTE_WEIGHT, LabelCounts, bound_of_labels, one_label, vote
+from whoknows.fit.starts import LabelCounts, bound_of_labels, one_label, vote
 from whoknows.model.annotators import BernoulliAnnotators
 
 
@@ -51,9 +51,9 @@ def test_weights_of_votes():
     assert counts.right.tolist() == [4, 0, 2]
     assert counts.on_gold.tolist() == [4, 4, 4]
     good, bad, even = counts.vote_weights
-    assert good > VOTE_WEIGHT > even > 0 > bad
+    assert good > 1 > even > 0 > bad
     unknown = LabelCounts(counts.labels, np.zeros(3), np.zeros(3))
-    assert unknown.vote_weights == pytest.approx(VOTE_WEIGHT)
+    assert unknown.vote_weights.tolist() == [1, 1, 1]
 
 
 def test_constant_annotators_have_no_vote_among_two_classes():
@@ -61,13 +61,13 @@ def test_constant_annotators_have_no_vote_among_two_classes():
     assert one_label(counts).tolist() == [False, True, False]
     assert LabelCounts(counts, np.zeros(3), np.zeros(3)).vote_weights[1] == 0
     more = np.column_stack([counts, [0, 0, 0]])
-    assert LabelCounts(more, np.zeros(3), np.zeros(3)).vote_weights[1] == pytest.approx(VOTE_WEIGHT)
+    assert LabelCounts(more, np.zeros(3), np.zeros(3)).vote_weights[1] == 1
 
 
 def test_an_inverted_vote_counts_for_the_other_class():
     one = np.ones((1, 1))
     items = Items(one, one, Annotations.from_matrix([[1.0]], labels=[0, 1]))
-    assert vote(items, np.array([-1.0])).prob[0] == pytest.approx([0.731, 0.269], abs=1e-3)
+    assert vote(items, np.array([-1.25])).prob[0] == pytest.approx([0.731, 0.269], abs=1e-3)
 
 
 def test_accuracies_that_differ_by_class_are_found_by_the_bound():

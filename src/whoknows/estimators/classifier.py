@@ -60,9 +60,9 @@ class CrowdClassifier(CrowdClassifierMixin):
         is (dataframes, sparse matrices, texts).
     annotators : {"auto", "bernoulli", "confusion", "gaussian", "ordered"} or annotator model
         Model of the labels given the truth. "auto" is "bernoulli" for two classes ("gaussian" for "gp", which
-        requires it), "confusion" for more classes, or for two if accuracies differ between the classes (a
-        larger bound on the labels alone), and "ordered", with a severity and a spread per annotator, for
-        ordered levels.
+        requires it) and for fewer than three annotators, "confusion" for more classes, or for two if accuracies
+        differ between the classes (a larger bound on the labels alone), and "ordered", with a severity and a
+        spread per annotator, for ordered levels.
     map : {"rbf", "linear", "spectral", "clusters"} or map
         Features of x for truth and annotators. "rbf": any smooth function of x. "linear": x itself, with
         interpretable coefficients. "spectral": eigenvectors of a graph of all items, which use unlabelled

@@ -12,12 +12,14 @@ from whoknows._array import Array, Rows, namespace, rows_like, to_numpy
 from whoknows._threads import one_thread
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel, describe_graphs
+from whoknows.estimators.with_gold import gold_correction, posterior_of
 from whoknows.fit.engines import Chunks
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Covariances
 from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.solve import SOLVERS, Solution, covariances_of, solve
 from whoknows.model.gaussian import belief_about
+from whoknows.model.gold import GoldCorrection
 from whoknows.model.posterior import CategoricalPosterior, GaussianPosterior, Posterior
 from whoknows.model.protocols import (
     BiasAnnotators,
@@ -50,6 +52,10 @@ class FittedPair:
         About a thousand items of the fit.
     history : list of float
         The bound after each iteration.
+    correction : GoldCorrection, optional
+        How gold corrects the posterior of items with labels.
+    corrected : Solution, optional
+        The solution whose posterior it corrects; it knows the same labels, but not gold.
     """
 
     prepared: PreparedModel
@@ -57,6 +63,8 @@ class FittedPair:
     covariances: Covariances | None
     typical: Items
     history: list[float]
+    correction: GoldCorrection | None = None
+    corrected: Solution | None = None
 
     # --- every pair ------------------------------------------------------------------------------
 
@@ -74,8 +82,16 @@ class FittedPair:
         evidence = model.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y)
         found = model.truth.posterior_at(solution.truth, items.X_truth, items.complete(evidence))
         if self.prepared.units is None:
-            return CategoricalPosterior(to_numpy(found))
+            return CategoricalPosterior(self._corrected(to_numpy(found), items))
         return self.prepared.units.restore(found)
+
+    def _corrected(self, prob: Array, items: Items) -> Array:
+        """Return the posterior of items with labels as gold corrects it; that of gold items is their truth."""
+        if self.correction is None or self.corrected is None:
+            return prob
+        before = posterior_of(self.prepared.model, self.corrected, items)
+        labelled = items.Y.labelled if items.gold is None else items.Y.labelled & ~np.isfinite(items.gold)
+        return np.where(labelled[:, None], self.correction.corrected(before, items.Y), prob)
 
     def log_predictive(self, items: Items) -> Array:
         """log p(labels | x) of each item, truth and annotators integrated out: (n_items,)."""
@@ -152,8 +168,12 @@ def fit_pair(
     run = partial(solve, prepared.model, items, start, monitor, settings.solver, before=before)
     with one_thread():
         solution = run() if step is None else step.solution(monitor, run)
-    covariances = covariances_of(prepared.model, items, solution) if prepared.units is None else None
-    return FittedPair(prepared, solution, covariances, typical, monitor.history)
+    if prepared.units is not None:
+        return FittedPair(prepared, solution, None, typical, monitor.history)
+    with one_thread():
+        by_gold = gold_correction(prepared.model, solution, items, settings) or ()
+    covariances = covariances_of(prepared.model, items, solution)
+    return FittedPair(prepared, solution, covariances, typical, monitor.history, *by_gold)
 
 
 def consensus(pair: FittedPair, X: Array, data: TrainingData) -> Posterior:

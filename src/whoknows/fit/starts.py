@@ -40,12 +40,12 @@ SHORT = 8  # iterations of fits from several starts, of which the best is contin
 def vote(items: Items, weights: Array | None = None) -> CategoricalPosterior:
     """Return the initial posterior: gold, a soft weighted vote, and uniform for items without labels.
 
-    ``weights`` (n_annotators,) are the log-odds of a vote of each annotator; default: the same for all.
+    ``weights`` (n_annotators,) are what the vote of each annotator is worth; default: 1.
     """
     Y = items.Y
-    of_labels = VOTE_WEIGHT * Y.counts if weights is None else Y.counts * weights[Y.annotator]
+    counts = Y.counts if weights is None else Y.counts * weights[Y.annotator]
     cell = Y.item.astype(np.intp) * Y.n_classes + Y.label
-    votes = np.bincount(cell, of_labels, Y.n_items * Y.n_classes).astype(float)
+    votes = VOTE_WEIGHT * np.bincount(cell, counts, Y.n_items * Y.n_classes).astype(float)
     prob = CategoricalPosterior.from_log_joint(votes.reshape(Y.n_items, Y.n_classes)).prob
     cautious = np.log(np.clip(prob, 1 - VOTE_CERTAINTY, VOTE_CERTAINTY))
     evidence = items.complete(TableEvidence(like(cautious, items.X_truth)))
@@ -75,9 +75,10 @@ class LabelCounts:
 
     @property
     def vote_weights(self) -> Array:
-        """Log-odds of a vote of each annotator: more if right on gold, none for always the same of two labels."""
-        prior = VOTE_LABELS / (1 + np.exp(-VOTE_WEIGHT))
-        weights = logit((self.right + prior) / (self.on_gold + VOTE_LABELS))
+        """Worth of a vote of each annotator: more if right on gold, none for always the same of two labels."""
+        right = self.right + VOTE_LABELS / (1 + np.exp(-VOTE_WEIGHT))
+        on_gold = logit(right / (self.on_gold + VOTE_LABELS)) / VOTE_WEIGHT
+        weights = np.where(self.on_gold > 0, on_gold, 1.0)
         if self.labels.shape[1] > 2:  # an annotator may have seen items of a single class
             return weights
         return np.where(one_label(self.labels), 0.0, weights)
@@ -117,7 +118,7 @@ def best_beliefs(model: Model, chunks: Sequence[Items], engine: Engine) -> tuple
     if not counts.on_gold.any():
         return None
     weights = counts.vote_weights
-    plain, weighted = (engine.keep(vote, chunks, w) for w in (np.where(weights == 0, 0.0, VOTE_WEIGHT), weights))
+    plain, weighted = (engine.keep(vote, chunks, w) for w in (np.where(weights == 0, 0.0, 1.0), weights))
     starts = plain, _best_alone(model, chunks, engine, (plain, weighted))
     short = [_fit(model, chunks, engine, start, Monitor(SHORT, 0.0, warn=False)) for start in starts]
     return max(short, key=_bound)[1:]

@@ -17,6 +17,7 @@ from whoknows.model.maps import ClusterMap, LinearMap, RbfMap, SpectralMap
 from whoknows.model.settings import NotCompatible, Settings
 from whoknows.model.truth import GraphTruth, LinearTruth, LogisticTruth, OrderedTruth, TemperedTruth
 
+FEWEST_FOR_CONFUSION = 3  # annotators
 ENOUGH_ITEMS = 5_000  # to choose between models of the annotators
 
 Pieces = dict[str, Callable[[], Any]]
@@ -48,7 +49,7 @@ def resolve_annotators(choice: Any, truth: Any, annotations: Annotations) -> Any
         best = "ordered"
     elif truth.accepts == "quadratic":
         best = "gaussian"
-    elif annotations.n_classes == 2 and one_accuracy_is_enough(annotations):
+    elif one_accuracy_is_enough(annotations):
         best = "bernoulli"
     else:
         best = "confusion"
@@ -68,7 +69,12 @@ def resolve_regression(truth: Any, annotators: Any) -> tuple[LinearTruth, Biased
 
 
 def one_accuracy_is_enough(annotations: Annotations) -> bool:
-    """Whether one accuracy per annotator describes the labels as well as one per class, by the bound."""
+    """Whether one accuracy per annotator describes the labels as well as one per class.
+
+    Two classes: by the bound. More: only if fewer than three annotators leave confusion matrices undetermined.
+    """
+    if annotations.n_classes > 2:
+        return int((annotations.labels_per_annotator > 0).sum()) < FEWEST_FOR_CONFUSION
     if one_label(labels_by_annotator(annotations)).any():
         return False
     step = max(annotations.n_items // ENOUGH_ITEMS, 1)

@@ -92,6 +92,7 @@ _SHAPES = {
     "SparseEncoding": "components fd",
     "TextFeatures": "idf t, components ft",
     "CrowdBelief": "mean ap, covariance app, crowd_mean p, crowd_variance p, shape g, rate g, active a",
+    "GoldCorrection": "weight m, of_model m, of_votes mt, bias mk, single m",
     "Covariances": "truth cff, annotators app",
     "CrossFitBelief": "items nf, held_out nc, says nc",
     "LinearBelief": "mean f, covariance ff, items nf, evidence.precision n, joint jj",
@@ -263,11 +264,25 @@ def _check_pair(pair: FittedPair, model: Any) -> None:
     crowd, belief = pair.solution.crowd, pair.solution.annotators
     _expect(len(belief.mean) == n_annotators + 1, "parameters of another number of annotators")
     _expect(crowd is None or len(crowd.mean) == n_annotators, "a crowd of other annotators")
+    _check_correction(pair, model)
     is_regressor = type(model) is CrowdRegressor
     _expect((pair.prepared.units is not None) == is_regressor, "labels of another kind")
     for piece in () if is_regressor else (pair.prepared.model.truth, pair.prepared.model.annotators):
         K = getattr(piece, "_n_classes", len(model.classes_))  # pieces of a fixed number have none
         _expect(len(model.classes_) == K, "a model of another number of classes")
+
+
+def _check_correction(pair: FittedPair, model: Any) -> None:
+    """Check that the correction by gold is one of these annotators, and weighs its candidates."""
+    correction, corrected = pair.correction, pair.corrected
+    _expect((correction is None) == (corrected is None), "half of a correction by gold")
+    if correction is None or corrected is None:
+        return
+    n_annotators = len(model.annotators_)
+    same = correction.of_votes.shape[1] == n_annotators == len(corrected.annotators.mean) - 1
+    _expect(same and correction.single.max() < n_annotators, "a correction of other annotators")
+    _expect(correction.bias.shape[1] == len(model.classes_), "a correction of other classes")
+    _expect(_are_probabilities(correction.weight), "wrong weights of corrections")
 
 
 def _check_classifier(model: Any) -> None:

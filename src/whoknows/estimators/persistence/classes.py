@@ -27,7 +27,7 @@ from whoknows.estimators.prepared_model import LabelUnits
 from whoknows.fit import items, laplace, solve
 from whoknows.fit.objective import Model
 from whoknows.io.texts import TextFeatures
-from whoknows.model import annotators, evidence, gaussian, graph, maps, posterior, truth
+from whoknows.model import annotators, evidence, gaussian, gold, graph, maps, posterior, truth
 from whoknows.model.annotators import population
 from whoknows.model.settings import Settings
 from whoknows.model.truth import LogisticTruth, linear, logistic
@@ -41,7 +41,7 @@ _DATA = (
     *(boosted_trees.BoostedTrees, boosted_trees.Trees),
     *(encoding.TableEncoding, encoding.SparseEncoding, encoding.TextEncoding),
     *(Model, FittedPair, solve.Solution, laplace.Covariances, selection.HeldOutScores, selection.Selection),
-    *(gaussian.Belief, population.CrowdBelief, logistic.CrossFitBelief, linear.LinearBelief),
+    *(gold.GoldCorrection, gaussian.Belief, population.CrowdBelief, logistic.CrossFitBelief, linear.LinearBelief),
     *(posterior.GaussianPosterior, evidence.QuadraticEvidence, evidence.LabelsByAnnotator),
     *(truth.graph.AnchoredPosterior, truth.graph.GraphBelief, truth.graph.AnchorField, truth.graph.ItemField),
     *(maps.LinearFeatures, maps.RbfFeatures, maps.SpectralFeatures, maps.ClusterFeatures),
