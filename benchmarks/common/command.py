@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -22,6 +23,11 @@ def parser(doc: str, out: str, repeats: int) -> argparse.ArgumentParser:
     )
     command.add_argument("--out", type=Path, default=RESULTS / out, metavar="FOLDER", help="folder of the results")
     return command
+
+
+def run_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return those of the shared options that `cells.run` takes."""
+    return {name: getattr(options, name) for name in ("jobs", "retry", "again")}
 
 
 def choice(allowed: Iterable[str]) -> Callable[[str], list[str]]:

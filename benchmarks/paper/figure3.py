@@ -13,7 +13,7 @@ from itertools import product
 
 from benchmarks.common import machine, sets
 from benchmarks.common.cells import Table, run
-from benchmarks.common.command import choice, parser
+from benchmarks.common.command import choice, parser, run_options
 from benchmarks.paper import figure3
 from benchmarks.paper.methods import KINDS, METHODS, methods_for
 from benchmarks.paper.protocol import FOLDS, PROPORTIONS, SEED, VALUES, evaluate, split
@@ -69,10 +69,8 @@ def main():
         groups(names, repeats, proportions),
         methods_for(N_ANNOTATORS, options.methods),
         figure3.work,  # by its module's name, so that worker processes can import it and keep its caches
-        jobs=options.jobs,
         cost=lambda group: sizes[group[0]] + 250,  # roughly proportional to the run time
-        retry=options.retry,
-        again=options.again,
+        **run_options(options),
     )
 
 

@@ -18,7 +18,7 @@ from itertools import product
 
 from benchmarks.common import machine, sets
 from benchmarks.common.cells import Table, run
-from benchmarks.common.command import choice, parser
+from benchmarks.common.command import choice, parser, run_options
 from benchmarks.paper import figures45, simulated_study
 from benchmarks.paper.methods import KINDS, METHODS, methods_for
 from benchmarks.paper.protocol import FOLDS, PROPORTIONS, VALUES, evaluate, split
@@ -73,15 +73,7 @@ def main():
     machine.record(options.out / "figures45.machine.json")
     for study in options.studies:
         methods = methods_for(READERS[study], options.methods)
-        run(
-            table(options.out),
-            plan[study],
-            methods,
-            figures45.work,
-            jobs=options.jobs,
-            retry=options.retry,
-            again=options.again,
-        )
+        run(table(options.out), plan[study], methods, figures45.work, **run_options(options))
 
 
 if __name__ == "__main__":

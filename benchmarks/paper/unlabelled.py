@@ -22,7 +22,7 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.common import machine, sets
 from benchmarks.common.cells import Table, run
-from benchmarks.common.command import choice, parser
+from benchmarks.common.command import choice, parser, run_options
 from benchmarks.paper import figure3, unlabelled
 from benchmarks.paper.protocol import FOLDS, SEED, VALUES, Draw, evaluate
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
@@ -136,10 +136,8 @@ def main():
         groups(names, repeats),
         options.methods,
         unlabelled.work,  # by its module's name, so that worker processes can import it
-        jobs=options.jobs,
         cost=lambda group: COSTS.get(group[0], 1.0),
-        retry=options.retry,
-        again=options.again,
+        **run_options(options),
     )
 
 

@@ -14,7 +14,7 @@ from functools import partial
 
 from benchmarks.common import machine, sets
 from benchmarks.common.cells import Table, run
-from benchmarks.common.command import choice, parser
+from benchmarks.common.command import choice, parser, run_options
 from benchmarks.crowds import cases as crowds
 from benchmarks.crowds import measure
 from benchmarks.crowds.methods import installed
@@ -75,9 +75,7 @@ def main():
             groups(name, repeats),
             [method for method in methods if method in able],
             partial(work, limit=options.limit),
-            jobs=options.jobs,
-            retry=options.retry,
-            again=options.again,
+            **run_options(options),
         )
     print(summary.body(options.out))
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.common import judges, machine
 from benchmarks.common.cells import Table, run
-from benchmarks.common.command import choice, parser
+from benchmarks.common.command import choice, parser, run_options
 from benchmarks.crowds import cases as crowds
 from benchmarks.crowds import measure
 from benchmarks.crowds.methods import installed
@@ -104,9 +104,7 @@ def main():
             groups(name, repeats),
             methods,
             this_module.work,  # by its module's name, so that worker processes can import it
-            jobs=options.jobs,
-            retry=options.retry,
-            again=options.again,
+            **run_options(options),
         )
     print(summary.body(options.out))
 
