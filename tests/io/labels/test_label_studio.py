@@ -290,7 +290,7 @@ def test_predictions_to_import_are_read_again_as_those_of_an_annotator(write, tm
     write_predictions(export, tmp_path / "p.json", [13, 14], ["good", "bad"], [0.9, 0.8])
     found = read_labels(tmp_path / "p.json", predictions=True)
     assert rows(found) == {(13, "whoknows", "good"), (14, "whoknows", "bad")}
-    with pytest.raises(FileError, match="holds no labels"):
+    with pytest.raises(FileError, match=r"holds no labels \(2 rows were read\)\. 2 predictions .* predictions=True"):
         read_labels(tmp_path / "p.json")
 
 

@@ -208,7 +208,7 @@ def make(
     label = keep_values(columns[2], np.flatnonzero(is_given).tolist())
     keep = label.codes >= 0
     _check_unclear(raw, int(keep.sum()), path, strict)
-    _check_rows(columns, label, path)
+    _check_rows(columns, label, raw.notes, path)
     if raw.gaps:
         raw.note(int((~keep).sum()), "row has no label", "rows have no label")
     item, annotator, label = (Factor(c.codes[keep], c.values) for c in (columns[0], columns[1], label))
@@ -286,10 +286,11 @@ def _check_unclear(raw: RawLabels, n_labels: int, path: Path, strict: bool) -> N
     raw.note(len(raw.unclear), "answer", "answers", f" with several labels left out, of item {some}; use ", *STRICT)
 
 
-def _check_rows(columns: tuple[Factor, Factor, Factor], label: Factor, path: Path) -> None:
-    """Refuse a file without labels, and labels without an item or an annotator."""
+def _check_rows(columns: tuple[Factor, Factor, Factor], label: Factor, notes: Sequence[str], path: Path) -> None:
+    """Refuse a file without labels, with the notes on what was left out, and labels of no item or annotator."""
     if not (label.codes >= 0).any():
-        raise FileError(path, f"holds no labels ({len(label.codes)} rows were read).")
+        said = (part for note in notes for part in (" ", note, "."))
+        raise FileError(path, f"holds no labels ({len(label.codes)} rows were read).", *said)
     for column, role in ((columns[0], "item"), (columns[1], "annotator")):
         nameless = np.flatnonzero((label.codes >= 0) & (column.codes < 0))
         if nameless.size:
