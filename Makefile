@@ -28,7 +28,7 @@ demo: $(BASE)  ## a first look, on bundled data and simulated annotators; ends w
 test: export OMP_NUM_THREADS = 1
 test: export OPENBLAS_NUM_THREADS = 1
 test: $(DEV)  ## every test, doctest and code block of the docs
-	$(PY) -m pytest -n $(JOBS) --dist worksteal # tests of one file share their fits
+	$(PY) -m pytest -n $(JOBS)
 
 install: $(DEV)  ## what the tests need, and nothing else
 

@@ -23,7 +23,7 @@ from whoknows.data.errors import InputError
 
 MODULES = ("readers", "arrow", "bombs", "numbers", "models")
 SECONDS = 10  # of computing
-PATIENCE = 6  # times as many seconds may pass if the machine is busy
+PATIENCE = 20  # times as many seconds may pass: the machine may be busy, and a process may wait for ever
 BYTES = 1 << 30
 ADDRESSES = 16 << 30  # virtual memory, so that a bomb ends in a MemoryError and not with the machine
 
