@@ -1,13 +1,16 @@
 """Corrected rates: estimates against brute force, intervals, groups, weights, pairs and bad input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from whoknows import Annotations, ConfusionAnnotators, CrowdClassifier, CrowdRegressor
+from whoknows import Annotations, AutoCrowdClassifier, ConfusionAnnotators, CrowdClassifier, CrowdRegressor
 from whoknows.data.errors import InputError
+from whoknows.estimators.auto.members import Member
 from whoknows.insight import rate, rate_of
-from whoknows.insight.rates.hidden_gold import posterior_without_own_gold
+from whoknows.insight.rates.hidden_gold import _settings, posterior_without_own_gold
 from whoknows.insight.rates.prediction_powered import KnownItems, estimate_with_gold, imagined_items
 
 LABELS = np.array(["bad", "good"])
@@ -175,6 +178,16 @@ def test_a_posterior_has_not_seen_its_own_gold(judged):
     one, other = (posterior_without_own_gold(model, X, y, each, 6, 0) for each in (gold, contradicted))
     assert np.allclose(one[2], other[2])
     assert not np.allclose(one[3], other[3])
+
+
+def test_an_ensemble_is_fitted_again_with_its_best_members_only(judged):
+    _, X, y, gold = judged
+    X = np.random.default_rng(0).normal(size=(len(X), 2))
+    members = [Member("linear", variance, varies_with_x=False) for variance in (0.1, 1.0, 10.0, 100.0)]
+    model = AutoCrowdClassifier(selection=False, members=members, max_iter=5).fit(X, y, gold=gold)
+    model.selection_ = replace(model.selection_, on_labelled=np.array([0.3, 0.1, 0.2, 0.4]))
+    assert [member.variance for member in _settings(model).members] == [100.0, 0.1, 10.0]
+    assert rate(model, X, y, gold=gold, folds=2).n_gold[0] == 12
 
 
 def test_the_method_of_the_model_is_the_function(judged):

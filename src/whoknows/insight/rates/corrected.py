@@ -42,7 +42,7 @@ def rate(
     and the gold items show how wrong it is. The intervals hold however wrong the model is, if gold items are a
     random sample (or ``gold_weight`` says how they were drawn), and are at most about as wide as those from the
     gold alone. So that a posterior has not seen its own gold, the model is fitted again ``folds`` times, each
-    time without a part of the gold. Without gold, by the posterior alone.
+    time without a part of the gold; of an ensemble, only the three best members. Without gold, by the posterior alone.
 
     Parameters
     ----------
