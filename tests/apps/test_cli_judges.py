@@ -214,6 +214,16 @@ def test_long_names_are_not_cut_and_judges_worse_than_chance_are_named(tmp_path)
     assert f"Worse than chance: {names[0]}." in said
 
 
+def test_one_judge_and_two_gold_items_are_enough(tmp_path):
+    votes = write(tmp_path / "votes.csv", "item,judge,verdict\n" + "".join(f"{i},solo,{i % 2}\n" for i in range(30)))
+    gold = write(tmp_path / "gold.csv", "item,label\n0,0\n1,1\n")
+    said = run("judges", votes, "--gold", gold).out
+    assert "are worth" not in said
+    assert "\n\n\n" not in said
+    [row] = [line for line in said.splitlines() if line.startswith("all items")]
+    assert row.split()[-2:] == ["30", "2"]
+
+
 def test_three_classes_have_a_confusion_table(tmp_path):
     rng = np.random.default_rng(0)
     truth = rng.choice(["A", "B", "tie"], 90)

@@ -146,7 +146,8 @@ def _show(found: Judges, tables: Mapping[str, Output], groups: Mapping[Any, Any]
             shown = each.shown or each.text
             console.tell("", f"{each.title}:", *shown.lines(width), *each.remarks)
         if each.name == "judges" or (each.name == "together" and "judges" not in tables):
-            console.tell("", *judge_tables.together_lines(found.shared, found.by_gold, groups))
+            lines = list(judge_tables.together_lines(found.shared, found.by_gold, groups))
+            console.tell(*([""] if lines else []), *lines)
     for text in judge_tables.advice(found):
         console.warn(text)
 
