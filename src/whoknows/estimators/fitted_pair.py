@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel, describe_graphs
 from whoknows.estimators.with_gold import gold_correction, posterior_of
 from whoknows.fit.engines import Chunks
+from whoknows.fit.item_effect import with_best_item_effect
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Covariances
 from whoknows.fit.monitor import Callback, Monitor
@@ -171,6 +172,8 @@ def fit_pair(
     if prepared.units is not None:
         return FittedPair(prepared, solution, None, typical, monitor.history)
     with one_thread():
+        model = with_best_item_effect(prepared.model, items, solution)
+        prepared = prepared if model is prepared.model else replace(prepared, model=model)
         by_gold = gold_correction(prepared.model, solution, items, settings) or ()
     covariances = covariances_of(prepared.model, items, solution)
     return FittedPair(prepared, solution, covariances, typical, monitor.history, *by_gold)

@@ -9,11 +9,11 @@ import numpy as np
 
 from whoknows._array import Array, to_numpy
 from whoknows.data.annotations import Annotations
-from whoknows.fit.engines import Chunks, Serial
+from whoknows.fit.engines import Chunks
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
-from whoknows.fit.solve import Solution, solve
+from whoknows.fit.solve import Solution, as_chunks, solve
 from whoknows.model.gold import GoldCorrection, fit_correction
 
 LITTLE = 0.02  # share of gold among items: with more, a model that was fitted to it looks better there than it is
@@ -27,7 +27,7 @@ def gold_correction(
 
     That solution did not see gold, or gold is so little that it makes no difference.
     """
-    data = items if isinstance(items, Chunks) else Chunks([items], Serial())
+    data = as_chunks(items)
     n_items, n_gold = data.engine.sum(_sizes, data.chunks)
     if not n_gold:
         return None

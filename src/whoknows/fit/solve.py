@@ -66,13 +66,13 @@ def parameters_of(model: Model, solution: Solution) -> Parameters:
 def covariances_of(model: Model, items: Items | Chunks, solution: Solution) -> Covariances:
     """Return the covariances of the parameters of a solution, for intervals."""
     population = None if solution.crowd is None else solution.crowd.fitted_population()
-    data = _as_chunks(items)
+    data = as_chunks(items)
     return laplace_covariances(model, data.chunks, parameters_of(model, solution), population, data.engine)
 
 
 def guess_of(model: Model, items: Items | Chunks, solution: Solution) -> Array:
     """p̃(z) of each item under a solution, to start another model from: (n_items, n_classes)."""
-    data = _as_chunks(items)
+    data = as_chunks(items)
     (parts,) = data.engine.sum(_prob, data.chunks, model, parameters_of(model, solution))
     return np.vstack(parts)
 
@@ -84,7 +84,7 @@ def leave_one_out(model: Model, items: Items | Chunks, solution: Solution) -> Ar
     """
     if isinstance(solution.truth, CrossFitBelief):
         return solution.truth.held_out
-    data = _as_chunks(items)
+    data = as_chunks(items)
     if solution.solver == "vb":
         parts = data.engine.sum(of_variational, data.chunks, model, solution.annotators, solution.truth)
     else:  # a solver without such a formula; its truth has few parameters, or the features saw no labels
@@ -129,7 +129,7 @@ def solve(
     if solver not in ("auto", *SOLVERS):
         raise InputError(f"solver must be one of {('auto', *SOLVERS)}; got {solver!r}.")
     check_pair(model.annotators, model.truth)
-    data = _as_chunks(items)
+    data = as_chunks(items)
     _refuse_coupled(model, data)
     size = _Size(*data.engine.sum(_size, data.chunks))
     name = _best_solver(model, size.n_classes[0]) if solver == "auto" else solver
@@ -310,7 +310,8 @@ def _refuse_coupled(model: Model, data: Chunks) -> None:
 # --- functions of single chunks -----------------------------------------------------------------------
 
 
-def _as_chunks(items: Items | Chunks) -> Chunks:
+def as_chunks(items: Items | Chunks) -> Chunks:
+    """Return items as chunks; `Items` are one chunk in this process."""
     return items if isinstance(items, Chunks) else Chunks([items], Serial())
 
 

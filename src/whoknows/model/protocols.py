@@ -247,6 +247,17 @@ class AccuracyAnnotators(Protocol):
         """P(right | x, z): (n_items, n_annotators + 1, n_classes), or one column for all classes."""
 
 
+class ItemEffectAnnotators(Protocol):
+    """What annotators who err together need: a random effect that the labels of an item share."""
+
+    @property
+    def item_effect(self) -> float:
+        """Standard deviation of that effect; 0 for independent annotators."""
+
+    def with_item_effect(self, size: float) -> Self:
+        """Return a copy whose `evidence_at` integrates an effect of this standard deviation out."""
+
+
 class MistakeAnnotators(Protocol):
     """What intervals with many classes use: θ ends with parameters that expertise does not depend on."""
 

@@ -37,6 +37,7 @@ from whoknows.model.gaussian import Belief, bounded_log_logistic, moderated, ome
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import COUNT, Rules, Settings, is_a, or_none
 
+_NODES, _SHARES = np.polynomial.hermite_e.hermegauss(11)  # Gauss-Hermite, for u ~ N(0, 1)
 LabelSums = Callable[[Array, Array], tuple[float, Array, Array]]  # of w and shift: see `_sum_over_labels`
 
 
@@ -70,12 +71,28 @@ class BernoulliAnnotators(Settings):
     rules: ClassVar[Rules] = {"directions": or_none(COUNT), "population": is_a(Population)}
 
     _n_classes: int = field(default=2, init=False, repr=False, compare=False)
+    _item_effect: float = field(default=0.0, init=False, repr=False, compare=False)
 
     def for_classes(self, n_classes: int) -> Self:
         """Return a copy for this number of classes."""
         prepared = copy.copy(self)
         prepared._n_classes = n_classes
         return prepared
+
+    def with_item_effect(self, size: float) -> Self:
+        """Return a copy for annotators who err together: the log-odds of being right gain size · u_i, u_i ~ N(0, 1).
+
+        u_i is shared by all labels of an item: a trap fools most annotators. The accuracy of each annotator,
+        averaged over u_i, stays the same. 0 is independent annotators.
+        """
+        prepared = copy.copy(self)
+        prepared._item_effect = size
+        return prepared
+
+    @property
+    def item_effect(self) -> float:
+        """Standard deviation of the effect on the log-odds of being right that the labels of an item share."""
+        return self._item_effect
 
     # --- point estimates -------------------------------------------------------------------------
 
@@ -172,8 +189,13 @@ class BernoulliAnnotators(Settings):
         """Σ_t log P(y_it | x_i, z) with θ integrated out if its covariance is known."""
         pairs = group_labels(self._features(X), Y)
         mean, second = self.moments(belief, pairs)
-        eta = moderated(mean, second - mean**2)
-        return self._table(belief.mean, pairs.labels, log_logistic(eta), log_logistic(-eta))
+        eta, size = moderated(mean, second - mean**2), self._item_effect
+        if not size:
+            return self._table(belief.mean, pairs.labels, log_logistic(eta), log_logistic(-eta))
+        eta = eta * (1 + np.pi * size**2 / 8) ** 0.5  # so that its mean over u is as before
+        shifted = (eta + size * u for u in _NODES)
+        tables = [self._table(belief.mean, pairs.labels, log_logistic(e), log_logistic(-e)).table for e in shifted]
+        return TableEvidence(_log_mean_exp(namespace(eta).stack(tables, 0)))
 
     predictive = evidence_at
 
@@ -340,6 +362,15 @@ class ConfusionAnnotators(BernoulliAnnotators):
             excess[:-1] = 0
         value = np.vdot(wrong, np.where(right, 0.0, log_mistakes[:-1]))
         return float(value), excess.reshape(len(theta), -1)
+
+
+def _log_mean_exp(tables: Array) -> Array:
+    """log E_u[exp(table)], by quadrature: (n_items, n_classes) from (n_nodes, n_items, n_classes)."""
+    xp = namespace(tables)
+    log_shares = like(np.log(_SHARES / _SHARES.sum()), tables)
+    tables = tables + log_shares[:, None, None]
+    top = xp.amax(tables, axis=0)
+    return top + xp.log(xp.exp(tables - top).sum(axis=0))
 
 
 def _sum_over_labels(pairs: Pairs, q: Array, right: Array, w: Array, shift: Array) -> tuple[float, Array, Array]:
