@@ -303,6 +303,9 @@ def test_variances_of_zero_and_unknown_solvers_are_refused(tmp_path):
     place = next(i for i, plain in enumerate(objects) if plain["class"] == "GaussianPosterior")
     number = objects[place]["fields"]["variance"]["array"]
     refused(forge(path, members, arrays={number: npy(np.zeros(60))}), "'variance' .* not above 0")
+    refused(forge(path, members, arrays={number: npy(np.full(60, 2.0**62))}), "a variance that is too large")
+    field = next(i for i, plain in enumerate(objects) if plain["class"] == "GraphTruth")
+    refused(forge(path, members, with_field(field, "_field", None)), "GraphTruth was not prepared")
     place = next(i for i, plain in enumerate(objects) if plain["class"] == "Solution")
     refused(forge(path, members, with_field(place, "solver", "newton")), "a solver that is not known")
 

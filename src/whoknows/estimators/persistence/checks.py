@@ -69,6 +69,7 @@ _MAY_BE_NAN = {
     *("on_truth", "on_labelled", "log_lik", "counts", "log_truth", "log_labels", "log_given"),
 }
 _ABOVE_ZERO = {"variance", "crowd_variance", "rate", "width", "noise"}
+_LARGEST_VARIANCE = 1e12  # of a truth in units of 1
 _LARGEST_LABEL = 1e100  # in units in which labels have variance 1
 # Shapes of the arrays of a class and of its parts: axes with the same letter have the same length.
 _CLASSIFIER = "classes_ c, posterior_ nc, _training_data.annotations.items n"
@@ -139,6 +140,8 @@ def check_field(cls: type, name: str, value: Any) -> None:
         raise ValueError(f"{name!r} of {cls.__name__} holds a number that is missing or infinite")
     if name in _ABOVE_ZERO and value is not None and not (np.asarray(value) > 0).all():
         raise ValueError(f"{name!r} of {cls.__name__} holds a number that is not above 0")
+    if name == "variance" and np.ndim(value) > 0 and (value > _LARGEST_VARIANCE).any():  # of items, no setting
+        raise ValueError(f"{name!r} of {cls.__name__} holds a variance that is too large")
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -140,7 +140,7 @@ def array_bytes(array: NDArray[Any]) -> bytes:
 
 NOT_A_MODEL = (
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError),
-    *(RecursionError, MemoryError),
+    *(RuntimeError, MemoryError),
 )
 
 
