@@ -32,7 +32,7 @@ from whoknows.model.protocols import LeaveOneOutTruth, RealTruth, supports
 from whoknows.model.settings import NotCompatible
 from whoknows.model.truth.logistic import CrossFitBelief
 
-MANY = 20_000  # items: with more, a fit starts from a fit to a sample of them
+MANY = 8_000  # items: with more, a fit starts from a fit to a sample of them
 SAMPLE = 5_000
 
 

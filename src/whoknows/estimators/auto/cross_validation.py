@@ -32,6 +32,7 @@ TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes no 
 MOST_SCORED = 5_000  # items that members are scored on; more would not change the weights
 MOST_NUMBERS = 4_000_000  # of X that trees are fitted to: more take long, and add little
 MOST_COMPARED = 20_000  # items that maps are compared on: what flexible ones learn grows with their number
+ITEMS_OF_A_RACE = 300  # labelled items in a fold that tell which members are hopeless
 MANY_ANNOTATORS = 2_000  # each iteration of each fit takes time for each annotator
 
 Progress = Callable[[int, int, float], Any]
@@ -67,6 +68,11 @@ class Splits:
     many: bool
     in_stages: bool
     compared: Rows
+
+    @property
+    def can_race(self) -> bool:
+        """Whether one fold has enough items to drop members after it."""
+        return len(self.folds) > 1 and len(self.folds[0]) >= ITEMS_OF_A_RACE
 
     def n_fits(self, members: list[Member], n_classes: int) -> int:
         """Return the largest possible number of fits."""
@@ -229,11 +235,21 @@ class MemberFits:
     _guesses: dict[int, Array] = field(default_factory=dict)
     _started: float = field(default_factory=time.perf_counter)
 
-    def scores(self, members: list[Member]) -> HeldOutScores:
-        """Score the labels of held-out items under each member."""
+    def race(
+        self, members: list[Member], promising: Callable[[HeldOutScores], Rows]
+    ) -> tuple[list[Member], HeldOutScores]:
+        """Score members on the first fold, and those that are promising on the others too."""
+        first = self.scores(members, slice(1))
+        kept = promising(first)
+        members = [members[m] for m in kept]
+        self.total = self.done + len(kept) * len(self.splits.folds)
+        return members, HeldOutScores.joined([first.of(kept), self.scores(members, slice(1, None))], axis=0)
+
+    def scores(self, members: list[Member], folds: slice = slice(None)) -> HeldOutScores:
+        """Score the labels of held-out items under each member, in all or some of the folds."""
         found, latest, n_before = [], {}, len(self.solutions)
         candidates, everything = self._candidates(members, self.splits.rows), np.arange(len(self.splits.rows))
-        for number, fold in enumerate(self.splits.folds):
+        for number, fold in list(enumerate(self.splits.folds))[folds]:
             rest = np.setdiff1d(everything, fold)
             if self.data.annotations[self.splits.rows[rest]].n_annotations:
                 steps = [self._step(f"fold-{number}-{n_before + m}") for m in range(len(members))]

@@ -263,7 +263,10 @@ def _select(members: list[Member], fits: MemberFits, trees: bool, parts: float) 
     n_classes = fits.data.annotations.n_classes
     if fits.splits.in_stages:
         return _in_stages(members, fits, trees, parts)
-    scores = fits.scores(members)
+    if n_classes > 2 and fits.splits.can_race:
+        members, scores = fits.race(members, lambda first: Selection.of(members, first, n_classes, parts).promising)
+    else:
+        scores = fits.scores(members)
     if trees:
         grown = [with_trees(members[scores.best])]
         members, scores = members + grown, HeldOutScores.joined([scores, fits.scores(grown)], axis=1)

@@ -109,8 +109,8 @@ class Member:
 def default_members(n_classes: int) -> list[Member]:
     """Return maps × prior variances, with expertise that depends on x (smoothly or by clusters) or not.
 
-    For two classes also members without features, in case they carry no information about the truth, and,
-    on the simplest maps, annotators who are far apart.
+    Also members without features, in case they carry no information about the truth, and, for two classes on
+    the simplest maps, annotators who are far apart.
     """
     if n_classes == 2:
         grid = [
@@ -122,7 +122,8 @@ def default_members(n_classes: int) -> list[Member]:
         grid += product(["none"], (10.0,), (False,), (True, False))
         grid += product(["linear", "none"], (10.0,), (False,), (True, False), (0,), (True,))
     else:
-        grid = [*product(SEEING, (3.0, 30.0, 100.0), (False,)), *product(SEEING, (30.0,), (True,))]
+        grid = [*product(SEEING, (30.0, 100.0), (False,)), *product(SEEING, (30.0,), (True,))]
+        grid += [("none", 30.0, False)]
     return [Member(*cell) for cell in grid]
 
 

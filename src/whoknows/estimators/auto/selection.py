@@ -64,9 +64,9 @@ class HeldOutScores:
         weights = zip(*((part.weight, part.label_weight) for part in parts), strict=True)
         return cls(*joined, *map(np.concatenate, weights))
 
-    def of(self, member: int) -> Self:
-        """Return the scores of one member."""
-        tables = (table[:, [member]] for table in (self.log_truth, self.log_labels, self.log_given))
+    def of(self, members: Rows) -> Self:
+        """Return the scores of some members."""
+        tables = (table[:, members] for table in (self.log_truth, self.log_labels, self.log_given))
         return type(self)(*tables, self.weight, self.label_weight)
 
     @property
@@ -96,7 +96,7 @@ class HeldOutScores:
         return np.asarray(logsumexp(seen + self.log_labels, axis=2))
 
 
-def weigh(log_lik: Array, spectral: Mask, even: float = 0.0, counts: Array | None = None) -> Array:
+def weigh(log_lik: Array, spectral: Mask, counts: Array | None = None) -> Array:
     """Weights of the members, (n_members,); zero for members with a graph unless they improve on the others.
 
     Where unlabelled items carry no information about the classes, members with a graph are worse than the
@@ -109,16 +109,16 @@ def weigh(log_lik: Array, spectral: Mask, even: float = 0.0, counts: Array | Non
         Held-out log-likelihood of each item's labels under each member.
     spectral : (n_members,)
         Which members have a graph.
-    even, counts
+    counts : (n_items,), optional
         As in `stack`.
     """
     if not spectral.any() or spectral.all() or len(log_lik) < 2:
-        return stack(log_lik, even, counts=counts)
+        return stack(log_lik, counts=counts)
     graph, without = np.zeros((2, len(spectral)))
-    graph[spectral] = stack(log_lik[:, spectral], even, counts=counts)
-    without[~spectral] = stack(log_lik[:, ~spectral], even, counts=counts)
+    graph[spectral] = stack(log_lik[:, spectral], counts=counts)
+    without[~spectral] = stack(log_lik[:, ~spectral], counts=counts)
     gain = logsumexp(log_lik, axis=1, b=graph) - logsumexp(log_lik, axis=1, b=without)
-    return stack(log_lik, even, counts=counts) if np.average(gain, weights=counts) > 0 else without
+    return stack(log_lik, counts=counts) if np.average(gain, weights=counts) > 0 else without
 
 
 def stacked(log_lik: Array, counts: Array) -> Array:
@@ -138,20 +138,17 @@ def half_and_half(one_kind: Mask) -> Array:
     return 1 / sizes / (1 / sizes).sum()
 
 
-def stack(log_lik: Array, even: float = 0.0, prior: Array | None = None, counts: Array | None = None) -> Array:
+def stack(log_lik: Array, prior: Array | None = None, counts: Array | None = None) -> Array:
     """Weights that maximise Σ_i c_i log Σ_m w_m l_im, shrunk towards ``prior``: (n_members,).
 
-    The prior, uniform by default, counts as three items. ``even``, a fraction of the items, shrinks further
-    towards uniform weights. ``counts`` (n_items,) are the c_i, 1 by default.
+    The prior, uniform by default, counts as three items. ``counts`` (n_items,) are the c_i, 1 by default.
     """
     n_items, n_members = log_lik.shape
-    uniform = np.full(n_members, 1 / n_members)
-    prior = uniform if prior is None else prior
+    prior = np.full(n_members, 1 / n_members) if prior is None else prior
     if not n_items:
         return prior
     counts = np.ones(n_items) if counts is None else counts
-    pseudo_counts = PRIOR_ITEMS * prior + even * counts.sum() * uniform
-    weights = pseudo_counts / pseudo_counts.sum()
+    weights, pseudo_counts = prior, PRIOR_ITEMS * prior
     lik = np.exp(log_lik - log_lik.max(axis=1, keepdims=True))
     for _ in range(ROUNDS):
         weights = weights * (lik.T @ (counts / (lik @ weights))) + pseudo_counts
@@ -159,9 +156,6 @@ def stack(log_lik: Array, even: float = 0.0, prior: Array | None = None, counts:
     return weights
 
 
-# For more than two classes members are point estimates, whose confidence depends on their prior variance: the
-# member with the best held-out likelihood need not have the best accuracy, and an average often has.
-EVEN_OF_POINTS = 0.15
 WITHOUT_PARTS = 0.2  # sixth eigenvalue of a graph without clusters or curves to follow
 FEW = 20  # held-out items: fewer give no evidence
 
@@ -212,9 +206,9 @@ class Selection:
     @classmethod
     def of(cls, members: list[Member], scores: HeldOutScores, n_classes: int, parts: float) -> Selection:
         """Compute the weights from held-out scores."""
-        log_lik, even = scores.log_lik, EVEN_OF_POINTS if n_classes > 2 else 0.0
+        log_lik = scores.log_lik
         maps = np.array([member.map for member in members])
-        overall = weigh(log_lik, maps == "spectral", even, scores.weight)
+        overall = weigh(log_lik, maps == "spectral", scores.weight)
         counted = overall > 0
         sees = counted & (maps != "none")
         judged = sees if sees.any() else counted
@@ -223,8 +217,8 @@ class Selection:
             weights[counted] = stack(scores.log_lik_of_labels(overall)[:, counted], counts=scores.weight)
         log_lik_of_truth = scores.log_lik_of_truth(overall)[:, judged]
         prior = half_and_half(maps[judged] == "linear")
-        on_truth[judged] = stack(log_lik_of_truth, even, prior, scores.weight)
-        on_labelled[counted] = stack(scores.log_given[:, counted], even, counts=scores.label_weight)
+        on_truth[judged] = stack(log_lik_of_truth, prior, scores.weight)
+        on_labelled[counted] = stack(scores.log_given[:, counted], counts=scores.label_weight)
         varying, graph = gain_of_varying(members, scores), _graph_prior(maps)
         return cls(members, weights, on_truth, on_labelled, log_lik, scores.weight, varying, parts, graph)
 
@@ -240,6 +234,11 @@ class Selection:
         """Whether held-out labels show that expertise depends on x; None if there are too few."""
         gain, error = self.varying
         return bool(gain > 2 * error) if np.isfinite(gain) else None
+
+    @property
+    def promising(self) -> Rows:
+        """Members with a share worth another fold: half of an even one, for one purpose at least."""
+        return np.flatnonzero((self._table_of_weights > 0.5 / len(self.members)).any(axis=0))
 
     def with_weight(self, least: float = 0.0) -> Selection:
         """Return the selection without members that have at most this weight for each purpose."""
