@@ -119,8 +119,11 @@ OPTIONAL = [
     (LinearTruth(), {"RealTruth"}),
     (GraphTruth(), {"ClassTruth", "ItemTruth"}),
     (ProbitTruth(), {"ClassTruth"}),
-    (BernoulliAnnotators(), WITH_ACCURACY | {"CachingAnnotators", "VariationalAnnotators"}),
-    (ConfusionAnnotators().for_classes(3), WITH_ACCURACY | {"CachingAnnotators", "MistakeAnnotators"}),
+    (BernoulliAnnotators(), WITH_ACCURACY | {"CachingAnnotators", "ItemEffectAnnotators", "VariationalAnnotators"}),
+    (
+        ConfusionAnnotators().for_classes(3),
+        WITH_ACCURACY | {"CachingAnnotators", "ItemEffectAnnotators", "MistakeAnnotators"},
+    ),
     (GaussianAnnotators(), {"ClassAnnotators", "CoefficientAnnotators", "ScaleAnnotators"}),
     (OrderedAnnotators(), WITH_ACCURACY | {"ScaleAnnotators", "BiasAnnotators"}),
     (BiasedAnnotators(), {"CoefficientAnnotators", "ScaleAnnotators", "BiasAnnotators"}),

@@ -289,7 +289,7 @@ def board():
 def test_trees_carry_the_weight_where_no_map_can_follow(board):
     X, y, z, model = board
     of_trees = [member.map == "trees" for member in model.selection_.members]
-    assert model.selection_.on_truth[of_trees].sum() > 0.8
+    assert model.selection_.on_truth[of_trees].sum() > 0.6
     assert "Boosted trees have" in str(model.selection_)
     maps = AutoCrowdClassifier(folds=2, tol=1e-3).fit(X, y)
     assert "trees" not in str(maps.selection_)

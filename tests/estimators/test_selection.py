@@ -175,7 +175,7 @@ def test_what_counts_twice_is_there_twice():
     lik, counts, spectral = rng.normal(size=(30, 4)), rng.integers(1, 4, 30), np.arange(4) > 2
     lik[:, 3] += 0.2 * counts - 0.2  # better where it counts
     often = np.repeat(lik, counts, axis=0)
-    np.testing.assert_allclose(stack(lik, 0.1, counts=counts.astype(float)), stack(often, 0.1))
+    np.testing.assert_allclose(stack(lik, counts=counts.astype(float)), stack(often))
     np.testing.assert_allclose(weigh(lik, spectral, counts=counts.astype(float)), weigh(often, spectral))
 
 
@@ -251,7 +251,7 @@ def test_members_that_labels_or_eyes_rule_out_have_no_say_on_truth():
     found = Selection.of(members, told, 2, np.nan)
     assert found.weights[1] == 0
     assert found.on_truth.tolist() == [1, 0, 0]
-    blind = Selection.of(members[2:], told.of(2), 2, np.nan)
+    blind = Selection.of(members[2:], told.of([2]), 2, np.nan)
     assert blind.on_truth.tolist() == [1]
 
 

@@ -174,9 +174,11 @@ def fit_pair(
     with one_thread():
         model = with_best_item_effect(prepared.model, items, solution)
         prepared = prepared if model is prepared.model else replace(prepared, model=model)
-        by_gold = gold_correction(prepared.model, solution, items, settings) or ()
+        # Of ordered labels, gold determines the shared severity in the fit itself; a fit without it has none.
+        is_ordered = supports(model.annotators, BiasAnnotators)
+        by_gold = None if is_ordered else gold_correction(model, solution, items, settings)
     covariances = covariances_of(prepared.model, items, solution)
-    return FittedPair(prepared, solution, covariances, typical, monitor.history, *by_gold)
+    return FittedPair(prepared, solution, covariances, typical, monitor.history, *(by_gold or ()))
 
 
 def consensus(pair: FittedPair, X: Array, data: TrainingData) -> Posterior:

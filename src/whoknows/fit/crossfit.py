@@ -34,6 +34,7 @@ from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior, Posterior
 
 INNER_ITERATIONS = 5  # of L-BFGS per M-step: posteriors move half way each time, so more would be wasted
+STEP, SHORTER = 0.5, 0.8  # of the way to the new posteriors, and how much less after each decrease
 FIRST_STEPS = 3  # towards the first h; later, one per iteration of EM is enough
 
 
@@ -49,6 +50,7 @@ def fit_crossfit(
     truth: Any = model.truth
     (spectrum,) = engine.sum(_spectrum, chunks)
     parameters, monitor.exact, h = start, False, np.zeros(truth.weights(start.xi).shape[1])
+    step, before = STEP, -np.inf
     for _ in range(FIRST_STEPS):
         h = _next_curvature(truth, parameters.xi, h, spectrum, _paired(chunks, posteriors), engine)
     while True:
@@ -57,10 +59,11 @@ def fit_crossfit(
         parameters = m_step(model, chunks, posteriors, parameters, engine, scale, INNER_ITERATIONS)
         work = _paired(chunks, posteriors)
         h = _next_curvature(truth, parameters.xi, h, spectrum, work, engine)
-        posteriors = engine.keep(_expectation, work, model, parameters, h, spectrum)
+        posteriors = engine.keep(_expectation, work, model, parameters, h, spectrum, step)
         (held_out_likelihood,) = engine.sum(log_marginal, posteriors)
         if monitor.add(held_out_likelihood, parameters.theta):
             break
+        step, before = step * (SHORTER if held_out_likelihood < before else 1.0), held_out_likelihood
     monitor.finish()
     state = truth.cross_fitted(parameters.xi, *engine.sum(_held_out, work, model, parameters, h, spectrum))
     return Belief(parameters.theta), state
@@ -114,9 +117,9 @@ def _variance_without_item(X: Array, posterior: Posterior, h: Array, spectrum: A
 
 
 def _expectation(
-    work: tuple[Items, Posterior], model: Any, parameters: Parameters, h: Array, spectrum: Array
+    work: tuple[Items, Posterior], model: Any, parameters: Parameters, h: Array, spectrum: Array, step: float
 ) -> CategoricalPosterior:
-    """E-step of one chunk with leave-one-out p(z | x), averaged with the previous posterior.
+    """E-step of one chunk with leave-one-out p(z | x): a part of the way from the previous posterior.
 
     A full step would let items that depend on each other oscillate. The log marginal is that of the full
     step.
@@ -125,7 +128,8 @@ def _expectation(
     log_prior = _leave_one_out(items, old, model.truth, parameters.xi, h, spectrum)
     evidence = evidence_of(items, model, parameters)
     new = CategoricalPosterior.from_log_joint(log_prior + evidence.table, evidence.weight)
-    return CategoricalPosterior(0.5 * (old.prob + new.prob), new.log_marginal, new.weight)  # type: ignore[union-attr]
+    prob = (1 - step) * old.prob + step * new.prob  # type: ignore[union-attr]
+    return CategoricalPosterior(prob, new.log_marginal, new.weight)
 
 
 def _leave_one_out(items: Items, posterior: Posterior, truth: Any, xi: Array, h: Array, spectrum: Array) -> Array:

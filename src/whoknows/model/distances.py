@@ -129,9 +129,9 @@ def k_means(X: Array, n_centres: int, rng: np.random.Generator, n_rounds: int = 
     """
     X = draw(X, max(ITEMS_PER_CENTRE * n_centres, FEW_ITEMS), rng)
     near, means = _leading_axes(X), draw(X, n_centres, rng)
-    centres = near(means)
+    centres, placed = near(means), near(X)
     for _ in range(n_rounds):
-        member = nearest(near(X), centres, 1)[0][:, 0]
+        member = nearest(placed, centres, 1)[0][:, 0]
         count = np.bincount(member, minlength=n_centres)
         found = segment_sum(X, member, n_centres) / np.maximum(count, 1)[:, None]
         means = np.where(count[:, None] > 0, found, means)

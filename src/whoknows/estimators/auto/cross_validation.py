@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_random_state
 
 from whoknows._array import Array, Rows
 from whoknows._threads import one_thread, side_by_side
-from whoknows.estimators.auto.members import ROUGH, TREES, Member, kinds
+from whoknows.estimators.auto.members import MOST_COLUMNS, ROUGH, TREES, Member, kinds
 from whoknows.estimators.auto.selection import HeldOutScores
 from whoknows.estimators.fitted_pair import FittedPair, fit_pair, typical_rows
 from whoknows.estimators.inputs.any_classifier import ClassifierFeatures, ClassifierPreprocessing
@@ -31,7 +31,8 @@ from whoknows.fit.solve import MANY, Solution, for_annotators, guess_of, leave_o
 TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes no answer
 MOST_SCORED = 5_000  # items that members are scored on; more would not change the weights
 MOST_NUMBERS = 4_000_000  # of X that trees are fitted to: more take long, and add little
-MOST_COMPARED = 20_000  # items that maps are compared on: what flexible ones learn grows with their number
+# Items that maps are compared on: what flexible ones learn grows with their number. Of embeddings, fewer will do.
+MOST_COMPARED = 20_000
 ITEMS_OF_A_RACE = 300  # labelled items in a fold that tell which members are hopeless
 MANY_ANNOTATORS = 2_000  # each iteration of each fit takes time for each annotator
 
@@ -82,8 +83,8 @@ class Splits:
         return len(members) * (len(self.folds) + 1)
 
 
-def split_items(settings: Any, data: TrainingData) -> Splits:
-    """Split the items of a fit, with an estimator's settings."""
+def split_items(settings: Any, data: TrainingData, n_columns: int) -> Splits:
+    """Split the items of a fit to so many columns of X, with an estimator's settings."""
     informed, labelled = np.flatnonzero(data.informed), np.flatnonzero(data.annotations.labelled)
     crowded = data.annotations.n_annotators > MANY_ANNOTATORS
     many = settings.selection and (crowded or len(informed) > MOST_SCORED)
@@ -94,9 +95,9 @@ def split_items(settings: Any, data: TrainingData) -> Splits:
         order = check_random_state(settings.random_state).permutation(np.flatnonzero(data.annotations[rows].labelled))
         folds = np.array_split(order, max(min(settings.folds, len(order)), 1))[: 1 if many else None]
     in_stages = many and settings.members is None and (crowded or len(labelled) > MOST_SCORED)
-    compared = informed
-    if len(informed) > MOST_COMPARED:
-        compared = _sample(informed, labelled, settings.random_state, MOST_COMPARED)
+    compared, most = informed, MOST_COMPARED if n_columns <= MOST_COLUMNS else MOST_SCORED
+    if len(informed) > most:
+        compared = _sample(informed, labelled, settings.random_state, most)
     return Splits(informed, rows, folds, many, in_stages, compared)
 
 

@@ -119,7 +119,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
     def _fit(self, X: Array, data: TrainingData, callback: Progress | None, engine: Engine, checkpoint: Any) -> Self:
         """Weight the members, and fit them to validated input."""
         n_classes, settings = data.annotations.n_classes, _with_one_seed(self)
-        splits = split_items(settings, data)
+        splits = split_items(settings, data, X.shape[1])
         if isinstance(engine, Serial):
             X = with_cache(X, np.union1d(splits.informed, typical_rows(len(X))))
         members = default_members(n_classes) if self.members is None else list(self.members)
@@ -241,10 +241,13 @@ def _preprocess(
     It uses all labels: the number of directions of expertise does not depend on the fold.
     """
     found: dict[str, Preprocessing] = {}
+    clusters: dict[int, Any] = {}  # maps with clusters have one scale, and so the same clusters
     sample = cache(partial(enough_of, X, 0))
 
     def of_member(member: Member) -> Preprocessing:
         model = member.build(settings, data.annotations.n_classes)
+        if member.clusters in clusters:
+            return replace(found[member.map], of_annotators=clusters[member.clusters])
         if member.map in found:
             return with_annotator_map(found[member.map], model.annotator_map, X, sample())
         directions = directions_of(model.annotators, data.annotations)
@@ -255,6 +258,8 @@ def _preprocess(
             fit = partial(of_member, member)
             step = None if checkpoint is None else checkpoint.step(f"view-{member.view}")
             found[member.view] = fit() if step is None else step.remember(fit)
+            if member.clusters:
+                clusters[member.clusters] = found[member.view].of_annotators
     return found
 
 
