@@ -34,7 +34,8 @@ from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior, Posterior
 
 INNER_ITERATIONS = 5  # of L-BFGS per M-step: posteriors move half way each time, so more would be wasted
-STEP, SHORTER = 0.5, 0.8  # of the way to the new posteriors, and how much less after each decrease
+STEP = 0.5  # of the way to the new posteriors
+PATIENCE, SHORTER = 40, 0.8  # iterations after which each decrease makes steps shorter, by this factor
 FIRST_STEPS = 3  # towards the first h; later, one per iteration of EM is enough
 
 
@@ -63,7 +64,9 @@ def fit_crossfit(
         (held_out_likelihood,) = engine.sum(log_marginal, posteriors)
         if monitor.add(held_out_likelihood, parameters.theta):
             break
-        step, before = step * (SHORTER if held_out_likelihood < before else 1.0), held_out_likelihood
+        if monitor.n_iter > PATIENCE and held_out_likelihood < before:  # it oscillates
+            step *= SHORTER
+        before = held_out_likelihood
     monitor.finish()
     state = truth.cross_fitted(parameters.xi, *engine.sum(_held_out, work, model, parameters, h, spectrum))
     return Belief(parameters.theta), state

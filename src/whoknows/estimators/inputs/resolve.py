@@ -45,15 +45,15 @@ def resolve_annotators(choice: Any, truth: Any, annotations: Annotations) -> Any
         "gaussian": annotators.GaussianAnnotators,
         "ordered": annotators.OrderedAnnotators,
     }
-    if isinstance(truth, OrderedTruth):  # which other annotators fit as well, but not as the default
-        best = "ordered"
-    elif truth.accepts == "quadratic":
-        best = "gaussian"
-    elif one_accuracy_is_enough(annotations):
-        best = "bernoulli"
-    else:
-        best = "confusion"
-    return resolve("annotators", choice, {"auto": names[best]} | names, "expected_log_lik")
+
+    def best() -> Any:
+        if isinstance(truth, OrderedTruth):  # which other annotators fit as well, but not as the default
+            return names["ordered"]()
+        if truth.accepts == "quadratic":
+            return names["gaussian"]()
+        return names["bernoulli" if one_accuracy_is_enough(annotations) else "confusion"]()
+
+    return resolve("annotators", choice, {"auto": best} | names, "expected_log_lik")
 
 
 def resolve_regression(truth: Any, annotators: Any) -> tuple[LinearTruth, BiasedAnnotators]:
