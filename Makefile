@@ -24,11 +24,11 @@ help:
 demo: $(BASE)  ## a first look, on bundled data and simulated annotators; ends with a report to open
 	$(PY) $(BIN)/whoknows demo --out demo
 
-# One thread a process: with more, parallel tests only get in their own way.
+# One thread a process: with more, parallel tests only get in their own way. Fixtures of a file are made once.
 test: export OMP_NUM_THREADS = 1
 test: export OPENBLAS_NUM_THREADS = 1
 test: $(DEV)  ## every test, doctest and code block of the docs
-	$(PY) -m pytest -n $(JOBS)
+	$(PY) -m pytest -n $(JOBS) --dist loadfile
 
 install: $(DEV)  ## what the tests need, and nothing else
 

@@ -161,15 +161,16 @@ def test_kinds_are_chosen_by_items_as_they_count():
     assert HeldOutScores(truth, log_labels, np.zeros((0, 6)), weight, np.zeros(0)).best == 1
 
 
-def test_many_annotators_of_one_label_each_need_few_fits():
+def test_many_annotators_of_one_label_each_need_few_fits(monkeypatch):
+    monkeypatch.setattr(cross_validation, "MANY_ANNOTATORS", 400)
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(2_100, 2))
+    X = rng.normal(size=(450, 2))
     truth = (X[:, 0] > 0).astype(int)
-    label = np.where(rng.random(2_100) < 0.8, truth, 1 - truth)
-    y = Annotations.from_arrays(range(2_100), range(2_100), label)
+    label = np.where(rng.random(450) < 0.8, truth, 1 - truth)
+    y = Annotations.from_arrays(range(450), range(450), label)
     totals = []
     model = AutoCrowdClassifier().fit(X, y, lambda done, total, seconds: totals.append((done, total)))
     assert totals[-1] == (len(totals), len(totals))
     assert len(totals) < 20
     assert np.mean(model.predict(X) == truth) > 0.95
-    assert model.expertise(X[:3]).shape == (3, 2_100)
+    assert model.expertise(X[:3]).shape == (3, 450)
