@@ -1,7 +1,7 @@
 """Coverage and width of the intervals of `whoknows.insight.rate`: ``python -m benchmarks.rates [STUDIES]`` prints it.
 
 A study has items, judges who err together (some items mislead most of them, and they share a bias), and gold: a
-random sample of the items. Sizes, shares, accuracies and correlations are drawn anew for each. The share of a class
+random sample of the items. Sizes, shares, accuracies and correlations are redrawn for each. The share of a class
 that is to be covered is that among the items of the study. Beside it, the interval from the gold alone (Agresti and
 Coull, with the correction for a finite number of items). docs/llm_judges.md shows the table.
 
