@@ -250,7 +250,12 @@ def test_demo_ends_with_a_report(tmp_path):
 
 
 def test_version():
-    assert run("--version").out == f"whoknows {whoknows.__version__}\n"
+    expected = f"whoknows {whoknows.__version__}\n"
+    assert run("--version").out == expected
+    assert (
+        subprocess.run([sys.executable, "-m", "whoknows", "--version"], capture_output=True, text=True).stdout
+        == expected
+    )
 
 
 def test_shell_completion():

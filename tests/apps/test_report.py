@@ -172,7 +172,9 @@ def test_summaries_of_earlier_versions_still_give_a_report(kind):
     # Since 0.2 std includes that of the biases, and ordered fits approximate leave-one-out in another way.
     new = {"numbers": {"std", "overruled"}, "levels": summary.consensus.keys() - {"item", "n_labels"}}.get(kind, set())
     for name in summary.consensus.keys() - new:
-        assert summary.consensus[name] == summary_of(kind).consensus[name]
+        # Of numbers, fits on two machines agree as far as the bound does.
+        column = summary_of(kind).consensus[name]
+        assert summary.consensus[name] == (pytest.approx(column, rel=1e-4) if name == "consensus" else column)
 
 
 def test_words_fit_the_kind():

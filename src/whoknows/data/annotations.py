@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from whoknows._array import Array, Groups, group_by
 from whoknows.data.dataframes import read_long, read_wide, with_room_for_missing, write_long
 from whoknows.data.errors import InputError
+from whoknows.data.hugging_face import read_hf
 from whoknows.data.notebook import html_table
 from whoknows.data.triples import triples
 from whoknows.data.vocabulary import (
@@ -39,7 +40,7 @@ Duplicates = Literal["error", "first", "last", "majority"]
 class Annotations:
     """Labels of items by annotators, most of them missing.
 
-    Use `from_arrays`, `from_matrix` or `from_frame`, which check their input; the constructor does not. An
+    Use `from_arrays`, `from_matrix`, `from_frame` or `from_hf`, which check their input; the constructor does not. An
     instance works as ``y`` in scikit-learn: rows are items. Label 0 is a label.
 
     Parameters
@@ -176,6 +177,14 @@ class Annotations:
         """
         columns, items, annotators, confidence = read_wide(y, missing_label, items, annotators, confidence)
         return cls(*triples(columns, (items, annotators, labels), "error", confidence))
+
+    @classmethod
+    def from_hf(cls, dataset: Any, *, columns: Mapping[str, str] | None = None, **options: Any) -> Self:
+        """Build from a `datasets.Dataset` of Hugging Face: one row per label, or one per item with lists of them.
+
+        Class codes become names. ``columns`` is as in `from_frame`; ``options`` are those of `from_arrays`.
+        """
+        return cls.from_arrays(**read_hf(dataset, columns) | options)
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return a long table with the columns item, annotator, label and, if known, confidence.
