@@ -31,10 +31,14 @@ function percent(share) { return Math.round(100 * share) + "%"; }
 function plusMinus(value) { return "±\u202f" + digits(value); }
 function called(name) { return typeof name === "string" ? name : "annotator " + name; }
 
+function drawn(name, attributes) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
+  return made;
+}
 function bar(share) {
-  const outer = element("span", undefined, "bar"), inner = element("i");
-  inner.style.width = 100 * share + "%";
-  outer.append(inner); outer.setAttribute("aria-hidden", "true");
+  const outer = drawn("svg", { class: "bar", "aria-hidden": "true" });
+  outer.append(drawn("rect", { width: 100 * share + "%", height: "100%", rx: 2 }));
   return outer;
 }
 function amount(text) { return { text }; }  /* a cell that is aligned to the right */
