@@ -32,13 +32,13 @@ def annotators(summary: Summary) -> Iterator[Html]:
     scale = scale_of(summary)
     yield _lead(summary, scale)
     yield el("h3", "Ranking")
-    yield from _ranking(summary, scale)
+    yield from ranking(summary)
     if has_map(summary):
         yield el("h3", "Map of expertise")
-        yield _map(summary, scale)
+        yield item_map(summary)
     for name, kinds in summary.kinds.items():
         yield el("h3", f"By {name}")
-        yield from _kinds(kinds)
+        yield from kinds_of_items(kinds)
     yield el("h3", "Profiles")
     yield _cards(summary, scale)
 
@@ -62,9 +62,9 @@ def _lead(summary: Summary, scale: CategoricalScale) -> Html:
 # --- ranking ---------------------------------------------------------------------------------------
 
 
-def _ranking(summary: Summary, scale: CategoricalScale) -> Iterator[Html]:
+def ranking(summary: Summary, links: fmt.Links = fmt.IN_REPORT) -> Iterator[Html]:
     """All annotators, best first; the script shows them page by page, and those on the map colour it."""
-    columns, on_map = summary.annotators, _on_map(summary)
+    columns, on_map, scale = summary.annotators, _on_map(summary), scale_of(summary)
     axis, labels = scale.rank_axis(columns)
     columns = columns | {"interval": list(zip(columns["low"], columns["high"], strict=True))}
     shown = {key: column for key, column in scale.ranking.items() if key in columns}
@@ -75,7 +75,7 @@ def _ranking(summary: Summary, scale: CategoricalScale) -> Iterator[Html]:
         name, skill = columns["annotator"][i], columns[scale.skill_column][i]
         return [
             fmt.whole(i + 1),
-            el("th", el("bdi", fmt.name(name), data_who=on_map.get(name)), scope="row"),
+            el("th", links.annotator(name, on_map.get(name)), scope="row"),
             charts.interval(columns["low"][i], skill, columns["high"][i], axis),
             *(show(columns[key][i]) for key, (_, show) in shown.items()),
         ]
@@ -90,7 +90,7 @@ def _ranking(summary: Summary, scale: CategoricalScale) -> Iterator[Html]:
 # --- kinds of items --------------------------------------------------------------------------------
 
 
-def _kinds(kinds: Facts) -> Iterator[Html]:
+def kinds_of_items(kinds: Facts) -> Iterator[Html]:
     """How often each annotator is right on each kind of item: a column per kind."""
     keys = ("annotator", "kind", "right", "low", "high", "n_labels")
     cells = {(a, k): (right, low, high, n) for a, k, right, low, high, n in zip(*map(kinds.get, keys), strict=True)}
@@ -117,9 +117,9 @@ def _share(cell: tuple[Any, ...] | None) -> str:
 # --- map -------------------------------------------------------------------------------------------
 
 
-def _map(summary: Summary, scale: CategoricalScale) -> Html:
+def item_map(summary: Summary) -> Html:
     """How to read the map, the map, and lists for a region of it; without script, where to look instead."""
-    facts, gaps = summary.map, [_gap(profile) for profile in summary.profiles]
+    scale, facts, gaps = scale_of(summary), summary.map, [_gap(profile) for profile in summary.profiles]
     first = gaps.index(max(gaps))  # the annotator whose regions differ most
     names = map(annotator_name, facts["annotators"])
     shown, total = len(facts["item"]), fmt.counted(facts["n_items"], "item")
@@ -186,10 +186,7 @@ def _color_legend(summary: Summary, scale: CategoricalScale, caption: str) -> Ht
 
 
 def _card(summary: Summary, profile: Facts, scale: CategoricalScale) -> Html:
-    facts, total = summary.map, fmt.whole(len(summary.annotators["annotator"]))
-    grid = facts["grid"]["columns"], facts["grid"]["lines"]
-    drawn = charts.small_map(facts["grid"]["cell"], profile["map"], grid, scale.domain(facts["domain"]))
-    limits = None
+    total, limits = fmt.whole(len(summary.annotators["annotator"])), None
     if profile["low"] is not None:
         limits = f" ({fmt.percent(profile['low'])} to {fmt.percent(profile['high'])})"
     place = f", rank {fmt.whole(profile['place'])} of {total}, {fmt.counted(profile['n_labels'], 'label')}"
@@ -199,15 +196,22 @@ def _card(summary: Summary, profile: Facts, scale: CategoricalScale) -> Html:
     head = el("div", el("h4", name), el("p", skill, limits, place))
     return el(
         "article",
-        el("div", drawn, head, cls="who") if has_map(summary) else head,
-        _regions(profile, scale),
-        _tendency(profile),
-        _confusion(profile, summary.given["classes"]),
+        el("div", small_map(summary, profile), head, cls="who") if has_map(summary) else head,
+        regions(profile, scale),
+        tendency(profile),
+        confusion(profile, summary.given["classes"]),
         cls="card",
     )
 
 
-def _tendency(profile: Facts) -> Html | None:
+def small_map(summary: Summary, profile: Facts) -> Html:
+    """Skill of an annotator on the map of the items."""
+    facts, scale = summary.map, scale_of(summary)
+    grid = facts["grid"]["columns"], facts["grid"]["lines"]
+    return charts.small_map(facts["grid"]["cell"], profile["map"], grid, scale.domain(facts["domain"]))
+
+
+def tendency(profile: Facts) -> Html | None:
     """Severity of ordered levels, bias of numbers; classes have no direction."""
     if "severity" in profile:
         severity, spread = profile["severity"], fmt.number(profile["spread"])
@@ -219,9 +223,10 @@ def _tendency(profile: Facts) -> Html | None:
     return None
 
 
-def _regions(profile: Facts, scale: CategoricalScale) -> list[Html]:
+def regions(profile: Facts, scale: CategoricalScale, links: fmt.Links = fmt.IN_REPORT) -> list[Html]:
+    """Where an annotator is strong and where weak."""
     if profile["varies"]:
-        return [_region(side, profile[side], scale) for side in ("strong", "weak")]
+        return [_region(side, profile[side], scale, links) for side in ("strong", "weak")]
     if profile["range"] is None:
         return []
     low, high = (scale.skill(end) for end in profile["range"])
@@ -230,7 +235,7 @@ def _regions(profile: Facts, scale: CategoricalScale) -> list[Html]:
     return [el("p", f"{finding}: {span}.")]
 
 
-def _region(side: str, region: Facts, scale: CategoricalScale) -> Html:
+def _region(side: str, region: Facts, scale: CategoricalScale, links: fmt.Links) -> Html:
     """Conditions, skill, size and examples of a region."""
     where: Any = f" {region_name(region)}"
     words = None
@@ -245,20 +250,19 @@ def _region(side: str, region: Facts, scale: CategoricalScale) -> Html:
         el("p", el("b", side.capitalize()), where, ": ", el("b", scale.skill(region["skill"]))),
         words,
         note(f"{fmt.percent(region['share'])} of the items; {own}."),
-        _examples(region["examples"]),
+        _examples(region["examples"], links),
         cls=f"where-{side}",
     )
 
 
-def _examples(cases: list[Facts]) -> Html:
+def _examples(cases: list[Facts], links: fmt.Links) -> Html:
     """Items with the most extreme skill, folded if there are texts or images."""
     if not any("text" in case or "image" in case for case in cases):
-        names = [el("bdi", fmt.name(case["item"]), data_item=case["item"]) for case in cases]
-        return note("For example ", join(names, ", "), ".")
-    return fold("Examples", bullets(map(fmt.item, cases), cls="examples"))
+        return note("For example ", join([links.item(case["item"]) for case in cases], ", "), ".")
+    return fold("Examples", bullets([fmt.item(case, links) for case in cases], cls="examples"))
 
 
-def _confusion(profile: Facts, classes: list[Any]) -> Html | None:
+def confusion(profile: Facts, classes: list[Any]) -> Html | None:
     """Confusion matrix, or the most frequent mistakes of many classes."""
     if "mistakes" not in profile:
         return None

@@ -16,8 +16,8 @@ FEW_CLASSES = 8  # whose probabilities are all listed
 MAP = ("x", "y", "annotators", "skill", "labelled")
 
 
-def script_data(summary: Summary) -> Html:
-    """JSON that cannot close its script element."""
+def script_data(summary: Summary, **more: Any) -> Html:
+    """JSON that cannot close its script element, with more facts that the script needs."""
     scale, rows = scale_of(summary), listed_rows(summary)
     data = {
         "scale": scale.script,
@@ -25,7 +25,13 @@ def script_data(summary: Summary) -> Html:
         "classes": summary.given["classes"],
         "items": _items(summary, rows),
         "map": _map(summary, rows, scale),
+        **more,
     }
+    return embedded_json(data)
+
+
+def embedded_json(data: Any) -> Html:
+    """JSON that cannot close the script element it is in."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Html(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 

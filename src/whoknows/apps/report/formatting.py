@@ -68,13 +68,28 @@ def listed(parts: Sequence[Any]) -> Html:
     return join(parts) if len(parts) < 2 else join([join(parts[:-1], ", "), " and ", parts[-1]])
 
 
-def item(case: Facts) -> Html:
+class Links:
+    """How a page names items and annotators; the script of the report makes them open a card or colour the map."""
+
+    def item(self, id: Any) -> Html:
+        """Id of an item."""
+        return el("b", name(id), cls="id", data_item=id)
+
+    def annotator(self, who: Any, on_map: int | None = None) -> Html:
+        """Name of an annotator; ``on_map`` is the position among those that the map can be coloured by."""
+        return el("bdi", name(who), data_who=on_map)
+
+
+IN_REPORT = Links()
+
+
+def item(case: Facts, links: Links = IN_REPORT) -> Html:
     """Item with its image, id and text."""
     image, text = case.get("image"), case.get("text")
     shown, embedded = [], image is not None and IMAGE.fullmatch(image)
     if embedded:
         shown.append(el("img", src=image, alt=f"image of {name(case['item'])}"))
-    shown.append(el("b", name(case["item"]), cls="id", data_item=case["item"]))
+    shown.append(links.item(case["item"]))
     if text:
         shown.append(el("span", text, cls="text", dir="auto"))
     if image is not None and not embedded:
@@ -82,9 +97,9 @@ def item(case: Facts) -> Html:
     return el("div", shown, cls="item pictured" if embedded else "item")
 
 
-def asset(name: str) -> str:
-    """Text of a file of this package."""
-    return files("whoknows.apps.report").joinpath(name).read_text("utf-8")
+def asset(name: str, package: str = "whoknows.apps.report") -> str:
+    """Text of a file of a package."""
+    return files(package).joinpath(name).read_text("utf-8")
 
 
 def wording(kind: str) -> dict[str, str]:
@@ -92,6 +107,11 @@ def wording(kind: str) -> dict[str, str]:
     return dict(tomllib.loads(asset("wording.toml"))[kind])
 
 
-def template(name: str, **parts: Any) -> Html:
+def template(name: str, /, **parts: Any) -> Html:
     """HTML file of this package with its $parts filled in; text is escaped."""
-    return Html(Template(asset(name)).substitute({key: join([part]) for key, part in parts.items()}))
+    return fill(asset(name), **parts)
+
+
+def fill(text: str, /, **parts: Any) -> Html:
+    """HTML with its $parts filled in; text is escaped."""
+    return Html(Template(text).substitute({key: join([part]) for key, part in parts.items()}))

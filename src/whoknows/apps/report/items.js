@@ -1,4 +1,4 @@
-/* All items: a table of them, and a card for each with its labels. */
+/* All items: a table of them, and a card for each with its labels. On a server, each item also has a page: data.pages is its address. */
 const data = JSON.parse(document.getElementById("data").textContent);
 const report = (function () {
   const items = data.items, n = items.id.length, overruled = new Set(items.overruled), gold = new Set(items.gold);
@@ -59,11 +59,17 @@ const report = (function () {
     if (given_skills(i)) content.append(element("p", is_number ? "Typical error of the annotator on items like this one." : "Right: how often the model expects the annotator to be right on items like this one.", "note"));
     if (overruled.has(i) && !gold.has(i)) content.append(element("h4", "Why not “" + shown(items.vote[i]) + "”"), element("p", why || "The model weights each label by the skill of its annotator on items like this one, and takes the features into account."));
     const show = onMap(i);
-    actions.replaceChildren(close, ...(show ? [button("Show on the map", "", () => { dialog.close(); show(); })] : []));
+    const more = data.pages ? [pageLink(i, "Open the page of this item")] : [];
+    actions.replaceChildren(close, ...(show ? [button("Show on the map", "", () => { dialog.close(); show(); })] : []), ...more);
     dialog.showModal();
   }
   function given_skills(i) { return i < with_labels && starts[i] < known_skills && items.n_labels[i] > 0; }
-  function link(i, text) { const made = button(undefined, "link", () => open(i)); made.append(element("bdi", text === undefined ? items.id[i] : text)); return made; }
+  function pageLink(i, text) { const made = element("a", text); made.href = data.pages + encodeURIComponent(items.id[i]); return made; }
+  function link(i) {
+    const made = data.pages ? pageLink(i) : button(undefined, "link", () => open(i));
+    made.append(element("bdi", items.id[i]));
+    return made;
+  }
 
   /* Items that are named elsewhere on the page. */
   const place = new Map(items.id.map((id, i) => [String(id), i]));
@@ -98,7 +104,7 @@ const report = (function () {
     return [() => items.id[i], () => value(items.consensus), () => items.certainty[i], () => items.n_labels[i],
       () => value(items.vote), () => overruled.has(i) ? 0 : 1, ...items.p.map((column) => () => column[i])][j]();
   }
-  grid(list, PAGE, { n, row, key, text: (i) => items.id[i] + " " + ((items.text && items.text[i]) || "") + " " + shown(items.consensus[i]) }, filters);
+  if (list) grid(list, PAGE, { n, row, key, text: (i) => items.id[i] + " " + ((items.text && items.text[i]) || "") + " " + shown(items.consensus[i]) }, filters);
 
   return { items, scale, labels, shown, open, link, overruled, gold, is_number, whenOnMap: (find) => { onMap = find; } };
 })();

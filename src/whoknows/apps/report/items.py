@@ -26,14 +26,14 @@ def consensus(summary: Summary) -> Iterator[Html]:
     """The consensus, how certain it is, and why it is not the vote."""
     scale, facts = scale_of(summary), summary.answer
     yield scale.consensus_lead(summary)
-    yield el("div", scale.distribution(facts), _histogram(facts["histogram"], scale), cls="columns")
-    yield _calibration(facts.get("calibration", {})) or Html()
+    yield el("div", scale.distribution(facts), certainty_histogram(facts["histogram"], scale), cls="columns")
+    yield calibration(facts.get("calibration", {})) or Html()
     yield el("h3", f"Where the model overrules the {scale.words['vote']} of the labels")
     yield from _overruled(facts, scale)
     yield _all_items(summary, scale)
 
 
-def _calibration(facts: Facts) -> Html | None:
+def calibration(facts: Facts) -> Html | None:
     """Agreement of labels that were left out, expected and observed; earlier versions did not compare it."""
     if not facts.get("possible"):
         return None
@@ -63,7 +63,7 @@ def _bins(bins: Table) -> Html:
     return table(head, rows, (2, 3, 4), cls="bars")
 
 
-def _histogram(facts: Facts, scale: CategoricalScale) -> Html:
+def certainty_histogram(facts: Facts, scale: CategoricalScale) -> Html:
     labels = [scale.edge(edge) for edge in facts["edges"][::LABELLED_EDGES]]
     series = ("labelled items", "unlabelled items")
     chart = histogram((facts["labelled"], facts["unlabelled"]), labels, series)
@@ -147,7 +147,7 @@ def review(summary: Summary) -> Iterator[Html]:
     )
 
 
-def questions(summary: Summary) -> Iterator[Html]:
+def questions(summary: Summary, links: fmt.Links = fmt.IN_REPORT) -> Iterator[Html]:
     """Labels with the highest expected information."""
     facts, questions = summary.ask, summary.ask["questions"]
     if not questions:
@@ -158,7 +158,7 @@ def questions(summary: Summary) -> Iterator[Html]:
         [
             str(place),
             fmt.bold_name(question["annotator"]),
-            fmt.item(question),
+            fmt.item(question, links),
             bar(question["information"] / most),
             f"{question['information']:.2f}",
             *([fmt.number(question["cost"])] if facts["costs_given"] else []),

@@ -20,7 +20,7 @@ def overview(summary: Summary) -> Iterator[Html]:
     yield _counts(facts, scale_of(summary).words["data"])
     if facts["warnings"]:
         yield el("aside", el("h3", "Warnings"), bullets(facts["warnings"]), cls="warn")
-    yield el("div", _coverage(facts), _model(facts), cls="columns")
+    yield el("div", coverage(facts), about_model(facts), cls="columns")
     if facts["members"] is not None:
         yield fold("Models that were averaged", fmt.template("members.html", members=_members(facts["members"])))
     yield fold("Settings", table(("setting", "value"), list(facts["settings"].items())))
@@ -43,7 +43,7 @@ def _counts(facts: Facts, data: str) -> Html:
     )
 
 
-def _coverage(facts: Facts) -> Html:
+def coverage(facts: Facts) -> Html:
     """Number of labels per item and per annotator."""
     labels, items = facts["coverage"]["labels"], facts["coverage"]["items"]
     rows = [
@@ -63,7 +63,7 @@ def _coverage(facts: Facts) -> Html:
     )
 
 
-def _model(facts: Facts) -> Html:
+def about_model(facts: Facts) -> Html:
     """Class of the model, and what was selected and why."""
     settings = facts["settings"]
     shares_map = settings.get("annotator_map", "None") == "None"
