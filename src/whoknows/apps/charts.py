@@ -183,7 +183,11 @@ def histogram(counts: Sequence[Sequence[int]], labels: Sequence[str], names: Seq
             el("rect", cls=f"series{series}", y=_place(top), height=_place(n / most), width="100%")
             for series, (top, n) in enumerate(zip(tops, stack, strict=True))
         ]
-        total = el("text", f"{sum(stack):,}".replace(",", "\u202f"), x="50%", y=_place(tops[-1]), dy=-3) if any(stack) else None
+        total = (
+            el("text", f"{sum(stack):,}".replace(",", "\u202f"), x="50%", y=_place(tops[-1]), dy=-3)
+            if any(stack)
+            else None
+        )
         return el("svg", parts, total, x=_place(k * width), width=_place(0.92 * width), height="100%")
 
     columns = list(starmap(column, enumerate(stacks)))

@@ -56,7 +56,11 @@ def contributions(model: Any, x: Array, annotators: Sequence[Any], labels: Seque
     included = np.vstack([np.ones((1, n), bool), np.zeros((1, n), bool), ~np.eye(n, dtype=bool)])
     item, label = np.nonzero(included)
     y = Annotations.from_arrays(
-        item, np.asarray(annotators)[label], np.asarray(labels)[label], items=range(len(included)), labels=model.classes_
+        item,
+        np.asarray(annotators)[label],
+        np.asarray(labels)[label],
+        items=range(len(included)),
+        labels=model.classes_,
     )
     prob = model.posterior(np.tile(np.asarray(x), (len(included), 1)), y, unknown="population")
     return Contributions(prob[0], prob[1], prob[2:])
