@@ -64,6 +64,7 @@ def _bins(bins: Table) -> Html:
 
 
 def certainty_histogram(facts: Facts, scale: CategoricalScale) -> Html:
+    """How certain the consensus of labelled and of unlabelled items is."""
     labels = [scale.edge(edge) for edge in facts["edges"][::LABELLED_EDGES]]
     series = ("labelled items", "unlabelled items")
     chart = histogram((facts["labelled"], facts["unlabelled"]), labels, series)
