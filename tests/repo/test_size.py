@@ -16,8 +16,8 @@ from tests.repo.size import (
     questions,
 )
 
-LINES = 19_800
-MODULES = 186
+LINES = 20_100
+MODULES = 190
 LINES_PER_FILE = 450
 CLASSES_IN_A_FIT = 22
 LINES_OF_THE_PATH = 5_600
