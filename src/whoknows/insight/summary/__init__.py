@@ -2,5 +2,6 @@
 
 from whoknows.insight.summary.builder import consensus_table, summarize
 from whoknows.insight.summary.summary import Summary
+from whoknows.insight.summary.tracking import log_to_mlflow
 
-__all__ = ["Summary", "consensus_table", "summarize"]
+__all__ = ["Summary", "consensus_table", "log_to_mlflow", "summarize"]
