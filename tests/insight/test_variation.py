@@ -10,8 +10,8 @@ from sklearn.datasets import load_breast_cancer
 
 from tests.insight.summary_worlds import fitted, split_crowd
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
-from whoknows.apps.cli.simulate import DEMO_SHARE_LABELLED
 from whoknows.apps.report.page import page
+from whoknows.apps.tumours import SHARE_LABELLED
 from whoknows.data.simulate import cluster_experts, constant_accuracies, hide
 from whoknows.insight.summary import Summary, summarize
 from whoknows.insight.summary.variation import degree_of
@@ -22,7 +22,7 @@ def demo_data():
     tumours = load_breast_cancer()
     X, truth = tumours.data, tumours.target_names[tumours.target]
     labels = cluster_experts(X, truth, n_annotators=5, random_state=0)
-    labelled = np.random.default_rng(0).random(len(X)) < DEMO_SHARE_LABELLED
+    labelled = np.random.default_rng(0).random(len(X)) < SHARE_LABELLED
     return X, Annotations.from_matrix(np.where(labelled[:, None], labels, None))
 
 

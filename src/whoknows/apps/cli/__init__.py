@@ -20,6 +20,7 @@ from whoknows.apps.cli.fit import fit
 from whoknows.apps.cli.judges import judges
 from whoknows.apps.cli.predict import predict
 from whoknows.apps.cli.report import report
+from whoknows.apps.cli.serve import serve
 from whoknows.apps.cli.simulate import demo, simulate
 
 app = typer.Typer(
@@ -30,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, fit, predict, report, ask, judges, agreement, compare, convert, simulate):
+for command in (demo, fit, predict, report, ask, serve, judges, agreement, compare, convert, simulate):
     app.command()(command)
 
 

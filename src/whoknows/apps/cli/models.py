@@ -14,6 +14,7 @@ import typer
 from whoknows.apps.cli.console import Console, Update
 from whoknows.apps.cli.errors import UsageError
 from whoknows.apps.cli.source import bytes_of
+from whoknows.apps.models import estimator
 
 if TYPE_CHECKING:
     from whoknows.apps.cli.inputs import LoadedData
@@ -40,21 +41,12 @@ def build(settings: Mapping[str, Any], labels: list[Any], alone: bool = False) -
     ``labels`` are the label values in the data. With ``alone`` there are no features: "auto" is then a single
     model in which nothing depends on them.
     """
-    from whoknows import AutoCrowdClassifier, ConfusionAnnotators, CrowdClassifier, CrowdRegressor
-
     model, order = settings["model"], in_order(settings["levels"], labels)
-    common: dict[str, Any] = {"max_iter": settings["max_iter"], "random_state": settings["seed"]}
     if order is not None and model not in ("auto", "ordered"):
         raise UsageError(f"--levels requires --model ordered; got --model {model}.")
-    if order is not None or model == "ordered":
-        return CrowdClassifier("ordered", levels=order, **common)
-    if model == "regression":
-        return CrowdRegressor(**common, **({"map": "linear"} if alone else {}))
     if alone and model in ("lgp", "gp"):
         raise UsageError(f"--model {model} requires features of the items: --features or --text.")
-    if alone:  # the model of Dawid and Skene, with a prior shared by the annotators
-        return CrowdClassifier("id", ConfusionAnnotators(varies_with_x=False), "linear", **common)
-    return AutoCrowdClassifier(**common) if model == "auto" else CrowdClassifier(model, **common)
+    return estimator(model, order, alone, max_iter=settings["max_iter"], random_state=settings["seed"])
 
 
 def in_order(levels: list[str] | None, labels: list[Any]) -> list[Any] | None:

@@ -14,13 +14,12 @@ from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Console
 from whoknows.apps.cli.errors import UsageError, writing
 from whoknows.apps.cli.fit import files_in, fit_files, tell_files
+from whoknows.apps.tumours import tumours
 
 if TYPE_CHECKING:
     from whoknows.data.annotations import Annotations
 
 FILES = ("labels.csv", "features.csv", "truth.csv", output.SETTINGS)
-DEMO_ANNOTATORS = ["anna", "bruno", "chloe", "dmitri", "emeka"]
-DEMO_SHARE_LABELLED = 0.3
 
 FolderOption = Annotated[Path, typer.Option(metavar="DIR", help="Output folder.")]
 _Number = partial(typer.Option, metavar="N", min=0)
@@ -143,21 +142,9 @@ def demo(console: Console, out: FolderOption = Path("whoknows-demo")) -> None:
 
 def _write_demo_data(draft: Path) -> dict[str, str]:
     """Write labels, features and true labels; return the true label of each item."""
-    import numpy as np
-    from sklearn.datasets import load_breast_cancer
-
-    from whoknows import Annotations
-    from whoknows.data.simulate import cluster_experts
-
-    tumours = load_breast_cancer()
-    X, truth = tumours.data, tumours.target_names[tumours.target]
-    labels = cluster_experts(X, truth, n_annotators=len(DEMO_ANNOTATORS), random_state=0)
-    labelled = np.random.default_rng(0).random(len(X)) < DEMO_SHARE_LABELLED
-    items = [f"tumour {i:03d}" for i in range(1, len(X) + 1)]
-    labels = np.where(labelled[:, None], labels, None)
-    annotations = Annotations.from_matrix(labels, items=items, annotators=DEMO_ANNOTATORS)
-    write_crowd(draft, annotations, dict(zip(tumours.feature_names.tolist(), X.T, strict=True)), truth)
-    return dict(zip(items, truth.tolist(), strict=True))
+    data = tumours()
+    write_crowd(draft, data.annotations, dict(zip(data.names, data.features.T, strict=True)), data.truth)
+    return dict(zip(data.annotations.items.tolist(), data.truth.tolist(), strict=True))
 
 
 def _accuracy(consensus: Mapping[str, list[Any]], truth: Mapping[str, str]) -> dict[str, float]:

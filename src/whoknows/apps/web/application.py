@@ -1,0 +1,52 @@
+"""create_app: the web app, put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from starlette.staticfiles import StaticFiles
+
+from whoknows.apps.web import pages
+from whoknows.apps.web.security.headers import SafeHeaders
+from whoknows.apps.web.settings import ServerSettings
+from whoknows.apps.web.store import Store
+from whoknows.apps.web.store.errors import Conflict, NotFound, TooLarge
+from whoknows.data.errors import InputError
+
+STATUS: dict[type[InputError], int] = {NotFound: 404, Conflict: 409, TooLarge: 413}
+
+
+def create_app(settings: ServerSettings, store: Store | None = None) -> FastAPI:
+    """Return the web app.
+
+    Parameters
+    ----------
+    settings : ServerSettings
+    store : Store, optional
+        Default: the one that the settings name; it is opened now and closed with the app.
+    """
+    app = FastAPI(
+        title="whoknows", docs_url=None, redoc_url=None, openapi_url="/api/v1/openapi.json", lifespan=_lifespan
+    )
+    app.state.settings, app.state.store = settings, store or Store(settings.url)
+    app.include_router(pages.router)
+    app.mount("/static", StaticFiles(directory=str(files(pages) / "static")), name="static")
+    app.add_middleware(SafeHeaders, hosts=settings.hosts)
+    app.add_exception_handler(InputError, _refused)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    app.state.store.close()
+
+
+def _refused(request: Request, error: Exception) -> JSONResponse:
+    """Answer that something cannot be done, and why."""
+    status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 422)
+    return JSONResponse({"detail": str(error)}, status)

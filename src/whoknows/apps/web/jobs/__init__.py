@@ -1,0 +1,1 @@
+"""Fits of projects: queued in the store, run by a process of their own."""

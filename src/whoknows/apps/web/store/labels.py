@@ -1,0 +1,192 @@
+"""Labels: given, changed and deleted by requests that may be repeated, with their history."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, and_, func, or_, select
+
+from whoknows.apps.web.store import items
+from whoknows.apps.web.store.database import insert, upsert
+from whoknows.apps.web.store.projects import Project
+from whoknows.apps.web.store.schema import annotation, annotation_event, item, skip
+from whoknows.data.errors import InputError
+from whoknows.data.vocabulary import show
+
+Outcome = Literal["stored", "repeated"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an annotator said about an item.
+
+    Parameters
+    ----------
+    item : str
+        Its key.
+    annotator : str
+    label : str or None
+        None takes the label back.
+    request_id : str, optional
+        Of the request: one that was carried out already changes nothing.
+    source : str
+        Where it comes from: web, api, import or label-studio.
+    external_id : str, optional
+        Its id there.
+    """
+
+    item: str
+    annotator: str
+    label: str | None
+    request_id: str | None = None
+    source: str = "web"
+    external_id: str | None = None
+
+
+def record(db: Connection, project: Project, answers: Sequence[Answer], who: str) -> list[Outcome]:
+    """Store answers, in their order; return for each whether it is new or was stored before."""
+    if not answers:
+        return []
+    _check_classes(project, answers)
+    ids = items.ids_of(db, project.id, [answer.item for answer in answers])
+    now = time.time()
+    events = [_event(project, answer, ids[answer.item], who, now) for answer in answers]
+    new = _add_events(db, events)
+    last = {(event["item_id"], event["annotator"]): event for event in events if event["request_id"] in new}
+    _apply(db, [last[pair] for pair in sorted(last)])  # in one order everywhere: no two servers wait for each other
+    return [_outcome(new, event["request_id"]) for event in events]
+
+
+def _outcome(new: set[str], request_id: str) -> Outcome:
+    """Return whether a request is new; from then on it is not."""
+    if request_id not in new:
+        return "repeated"
+    new.remove(request_id)
+    return "stored"
+
+
+def _check_classes(project: Project, answers: Sequence[Answer]) -> None:
+    classes = project.settings.classes
+    others = [a.label for a in answers if a.label is not None and classes and a.label not in classes]
+    if others:
+        raise InputError(f"Expected a label among {show(classes, 10)}; got {show(others, 3)}.")
+
+
+def _event(project: Project, answer: Answer, item_id: int, who: str, now: float) -> dict[str, Any]:
+    return {
+        "project_id": project.id,
+        "item_id": item_id,
+        "annotator": answer.annotator,
+        "kind": "delete" if answer.label is None else "set",
+        "label": answer.label,
+        "request_id": answer.request_id or secrets.token_hex(16),
+        "source": answer.source,
+        "external_id": answer.external_id,
+        "who": who,
+        "created": now,
+    }
+
+
+def _add_events(db: Connection, events: list[dict[str, Any]]) -> set[str]:
+    """Append to the history what was not requested before; return the ids of these requests."""
+    statement = insert(db, annotation_event).on_conflict_do_nothing(index_elements=["project_id", "request_id"])
+    return set(db.execute(statement.returning(annotation_event.c.request_id), events).scalars())
+
+
+def _apply(db: Connection, events: list[dict[str, Any]]) -> None:
+    """Bring the current labels in line with the last event of each item and annotator."""
+    names = ("project_id", "item_id", "annotator", "label", "source", "external_id", "created")
+    given = [{name: event[name] for name in names} for event in events if event["kind"] == "set"]
+    upsert(db, annotation, given, ("project_id", "item_id", "annotator"))
+    for event in events:
+        if event["kind"] == "delete":
+            same = annotation.c.item_id == event["item_id"], annotation.c.annotator == event["annotator"]
+            db.execute(annotation.delete().where(*same))
+
+
+# --- questions about labels --------------------------------------------------------------------------------
+
+
+def every(db: Connection, project_id: int) -> Sequence[Row[Any]]:
+    """Return the current labels: item_id, item (its key), annotator, label, source, created."""
+    columns = (annotation.c.item_id, item.c.key.label("item"), annotation.c.annotator, annotation.c.label)
+    query = select(*columns, annotation.c.source, annotation.c.created).join(item, item.c.id == annotation.c.item_id)
+    return db.execute(query.where(annotation.c.project_id == project_id).order_by(annotation.c.id)).all()
+
+
+def of_item(db: Connection, project_id: int, key: str) -> Sequence[Row[Any]]:
+    """Return the current labels of an item: annotator, label, source, created."""
+    columns = annotation.c.annotator, annotation.c.label, annotation.c.source, annotation.c.created
+    query = select(*columns).join(item, item.c.id == annotation.c.item_id)
+    same = item.c.project_id == project_id, item.c.key == key
+    return db.execute(query.where(*same).order_by(annotation.c.annotator)).all()
+
+
+def history(
+    db: Connection, project_id: int, key: str | None = None, annotator: str | None = None, limit: int = 1000
+) -> Sequence[Row[Any]]:
+    """Return the newest events first: id, item, annotator, kind, label, source, who, created."""
+    event = annotation_event.c
+    columns = event.id, item.c.key.label("item"), event.annotator, event.kind, event.label, event.source, event.who
+    query = select(*columns, event.created).join(item, item.c.id == event.item_id)
+    query = query.where(event.project_id == project_id)
+    query = query if key is None else query.where(item.c.key == key)
+    query = query if annotator is None else query.where(event.annotator == annotator)
+    return db.execute(query.order_by(event.id.desc()).limit(limit)).all()
+
+
+def count(db: Connection, project_id: int) -> int:
+    """Return the number of current labels."""
+    return db.execute(select(func.count()).where(annotation.c.project_id == project_id)).scalar_one()
+
+
+def counts(db: Connection, project_id: int) -> dict[str, int]:
+    """Return the number of current labels by annotator."""
+    query = select(annotation.c.annotator, func.count()).where(annotation.c.project_id == project_id)
+    return {name: n for name, n in db.execute(query.group_by(annotation.c.annotator).order_by(annotation.c.annotator))}
+
+
+def n_labelled(db: Connection, project_id: int) -> int:
+    """Return the number of items with a label."""
+    query = select(func.count(annotation.c.item_id.distinct())).where(annotation.c.project_id == project_id)
+    return db.execute(query).scalar_one()
+
+
+def last_event(db: Connection, project_id: int) -> int:
+    """Return the id of the newest event; 0 if there is none."""
+    query = select(func.max(annotation_event.c.id)).where(annotation_event.c.project_id == project_id)
+    return db.execute(query).scalar_one() or 0
+
+
+def count_since(db: Connection, project_id: int, event_id: int) -> int:
+    """Return the number of events after one."""
+    newer = annotation_event.c.project_id == project_id, annotation_event.c.id > event_id
+    return db.execute(select(func.count()).where(*newer)).scalar_one()
+
+
+def last_of(db: Connection, project_id: int, annotator: str) -> Row[Any] | None:
+    """Return the label that an annotator gave last and has not taken back: item_id, item, label."""
+    columns = annotation.c.item_id, item.c.key.label("item"), annotation.c.label
+    query = select(*columns).join(item, item.c.id == annotation.c.item_id)
+    own = annotation.c.project_id == project_id, annotation.c.annotator == annotator
+    return db.execute(query.where(*own).order_by(annotation.c.created.desc(), annotation.c.id.desc()).limit(1)).first()
+
+
+def put_aside(db: Connection, project: Project, key: str, annotator: str) -> None:
+    """Remember that an annotator skips an item."""
+    item_id = items.ids_of(db, project.id, [key])[key]
+    row = {"project_id": project.id, "item_id": item_id, "annotator": annotator, "created": time.time()}
+    upsert(db, skip, [row], ("item_id", "annotator"))
+
+
+def answered(project_id: int, annotator: str) -> Any:
+    """Return the condition that an item has been answered, or skipped, by an annotator."""
+    said = select(annotation.c.item_id).where(
+        and_(annotation.c.project_id == project_id, annotation.c.annotator == annotator)
+    )
+    put_off = select(skip.c.item_id).where(and_(skip.c.project_id == project_id, skip.c.annotator == annotator))
+    return or_(item.c.id.in_(said), item.c.id.in_(put_off))

@@ -1,0 +1,83 @@
+"""The store: labels with history, idempotent requests, fits that one worker owns."""
+
+import numpy as np
+import pytest
+
+from whoknows.apps.web.store import fits, gold, items, labels, projects
+from whoknows.apps.web.store.errors import NotFound
+from whoknows.apps.web.store.labels import Answer
+from whoknows.data.errors import InputError
+from whoknows.insight.summary import Summary
+
+
+@pytest.fixture
+def project(store):
+    with store.read() as db:
+        return projects.by_name(db, "example")
+
+
+def test_the_example_is_fitted(store, project):
+    with store.read() as db:
+        fit = fits.latest(db, project.id)
+        summary = Summary.from_json(fits.summary(db, fit.id))
+        predictions = fits.predictions(db, fit.id)
+        assert fit.n_annotations == labels.count(db, project.id) == sum(labels.counts(db, project.id).values())
+        assert fit.last_event == labels.last_event(db, project.id)
+        assert len(predictions) == items.count(db, project.id) == 300
+        assert [row.label for row in predictions] == summary.consensus["consensus"]
+        assert np.allclose([sum(row.probabilities.values()) for row in predictions], 1, atol=1e-3)
+        asked = fits.questions(db, fit.id, limit=1000)
+    assert {row.annotator for row in asked} == {"anna", "bruno", "chloe", "dmitri", "emeka"}
+    bits = [row.information for row in asked]
+    assert bits == sorted(bits, reverse=True)
+
+
+def test_a_repeated_request_changes_nothing(store, project):
+    answer = Answer("tumour 001", "zoe", "benign", request_id="r1")
+    with store.write() as db:
+        assert labels.record(db, project, [answer, answer], "zoe") == ["stored", "repeated"]
+        assert labels.record(db, project, [answer], "zoe") == ["repeated"]
+        assert len(labels.history(db, project.id, annotator="zoe")) == 1
+        later = [Answer("tumour 001", "zoe", "malignant"), Answer("tumour 001", "zoe", None)]
+        labels.record(db, project, later, "zoe")
+        assert [row.kind for row in labels.history(db, project.id, "tumour 001", "zoe")] == ["delete", "set", "set"]
+        assert "zoe" not in labels.counts(db, project.id)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        (Answer("tumour 001", "zoe", "maybe"), InputError, "'benign', 'malignant'.*'maybe'"),
+        (Answer("nowhere", "zoe", "benign"), NotFound, "no item 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_a_label_is_refused(store, project, answer, error, message):
+    with pytest.raises(error, match=message), store.write() as db:
+        labels.record(db, project, [Answer("tumour 002", "zoe", "benign"), answer], "zoe")
+    with store.read() as db:
+        assert "zoe" not in labels.counts(db, project.id)
+
+
+def test_one_fit_is_queued_and_one_runs(store, project):
+    with store.write() as db:
+        first = fits.request(db, project.id)
+        assert fits.request(db, project.id).id == first.id
+        assert fits.claim(db, "a").id == first.id
+        second = fits.request(db, project.id)
+        assert second.id != first.id
+        assert fits.claim(db, "b") is None
+        assert not fits.beat(db, first.id, "b", {})
+        assert fits.beat(db, first.id, "a", {"done": 1, "total": None, "bound": [-3.0]})
+        fits.cancel(db, project.id, first.id)
+        assert not fits.beat(db, first.id, "a", {})
+        assert not fits.finish(db, first.id, "a", fits.Results(b"", "", [], []))
+        assert fits.claim(db, "b").id == second.id
+
+
+def test_gold_is_decided_and_withdrawn(store, project):
+    with store.write() as db:
+        gold.decide(db, project, {"tumour 003": "benign"}, "lea")
+        gold.decide(db, project, {"tumour 003": "malignant"}, "lea")
+        assert gold.every(db, project.id) == {"tumour 003": "malignant"}
+        gold.withdraw(db, project, "tumour 003")
+        assert gold.every(db, project.id) == {}
