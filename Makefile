@@ -16,7 +16,7 @@ QUICK := benchmarks/results-quick
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo test check fuzz bench bench-quick docs clean
+.PHONY: help install demo test test-oldest check fuzz bench bench-quick docs clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -29,6 +29,14 @@ test: export OMP_NUM_THREADS = 1
 test: export OPENBLAS_NUM_THREADS = 1
 test: $(DEV)  ## every test, doctest and code block of the docs
 	$(PY) -m pytest -n $(JOBS) --dist loadfile
+
+# Tests of what results depend on; tools that only other tests use need not be old.
+OLDEST := .venv-oldest/bin/python
+test-oldest: export OMP_NUM_THREADS = 1
+test-oldest:  ## the mathematics with the oldest supported numpy, scipy and scikit-learn
+	test -x $(OLDEST) || $(PYTHON) -m venv .venv-oldest
+	$(OLDEST) -m pip install -qq --disable-pip-version-check --constraint tests/oldest.txt --editable '.[ann,dask,excel,io,skops]' hypothesis pandas polars pytest pytest-xdist
+	$(OLDEST) -m pytest -n $(JOBS) --dist loadfile tests/contracts tests/data tests/estimators tests/fit tests/insight tests/model tests/paper
 
 install: $(DEV)  ## what the tests need, and nothing else
 

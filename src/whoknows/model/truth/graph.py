@@ -345,7 +345,7 @@ class AnchorField:
     def _coordinates(self, X: Array) -> Any:
         """h(x): sparse (n_items, n_anchors)."""
         row, nearness = self.graph.place(X)
-        return scale_rows(row, nearness) * inverse_root(self.graph.sums.mass)[None, :]
+        return (scale_rows(row, nearness) * inverse_root(self.graph.sums.mass)[None, :]).tocsr()
 
 
 @dataclass(frozen=True)
