@@ -10,7 +10,7 @@ from scipy.special import entr
 from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, AutoCrowdClassifier, BernoulliAnnotators, ConfusionAnnotators, CrowdClassifier
 from whoknows.estimators.ask import batch as module
-from whoknows.estimators.ask.batch import information, suggest
+from whoknows.estimators.ask.batch import information, information_of_next_label, suggest
 from whoknows.estimators.auto.members import Member
 
 NAMES = ["anna", "bob", "cleo"]
@@ -97,6 +97,14 @@ class TestInformation:
             seen.setdefault(i, []).append(says[i, NAMES.index(name)])
             before = brute_force(prob[i], *seen[i][:-1]) if seen[i][:-1] else 0.0
             assert bits == pytest.approx(brute_force(prob[i], *seen[i]) - before, abs=1e-9)
+
+    def test_of_the_next_label_it_is_the_mean_over_those_who_have_not_answered(self, many_classes, monkeypatch):
+        X, said, model = many_classes
+        monkeypatch.setattr(module, "AT_ONCE", 100)  # several blocks
+        prob, says, asked = model.posterior(X, said), speech(model, X, said), asked_pairs(said)
+        for i, bits in enumerate(information_of_next_label(model, X, said)):
+            free = [brute_force(prob[i], says[i, t]) for t in range(3) if (i, NAMES[t]) not in asked]
+            assert bits == pytest.approx(np.mean(free) if free else 0.0, abs=1e-9)
 
     def test_several_labels_of_an_item_add_up_to_their_joint_information(self, world):
         X, _, model = world

@@ -22,6 +22,7 @@ from whoknows.apps.cli.predict import predict
 from whoknows.apps.cli.report import report
 from whoknows.apps.cli.serve import serve
 from whoknows.apps.cli.simulate import demo, simulate
+from whoknows.apps.cli.sync import sync
 
 app = typer.Typer(
     name="whoknows",
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 for command in (demo, fit, predict, report, ask, serve, judges, agreement, compare, convert, simulate):
     app.command()(command)
+app.add_typer(sync, name="sync")
 
 
 def _show_version(asked: bool) -> None:

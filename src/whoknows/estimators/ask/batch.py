@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -122,6 +122,25 @@ def suggest(
     return Suggestions(ids, crowd.names[person], bits, cost, bits / cost, why)
 
 
+def information_of_next_label(model: Any, X: FeatureRows, y: Labels) -> Array:
+    """Bits about the truth expected of the next label of each item, from whoever gives it: (n_items,).
+
+    The gain of `suggest`, averaged over the annotators of the fit who have not labelled the item; 0 if all have.
+    For queues in which one cannot choose who labels an item.
+
+    Parameters
+    ----------
+    model : CrowdClassifier or AutoCrowdClassifier
+        Fitted.
+    X, y
+        As in `suggest`.
+    """
+    check_is_fitted(model)
+    voices = model._voices(X, y)
+    crowd = _Crowd.of(model, voices, None, None)
+    return crowd.mean_gain(voices[0].items.Y, model.posterior(X, y, unknown="population"))
+
+
 # --- who can be asked ------------------------------------------------------------------------------
 
 
@@ -216,10 +235,19 @@ class _Crowd:
 
     def best_gain(self, Y: Annotations, prob: Array) -> Array:
         """Bits per cost of each item's best label, ASKED if all have been asked: (n_items,)."""
-        best = np.empty(len(prob))
-        for rows in Y.chunks(1 + prob.size * len(self.asked) // AT_ONCE):
-            best[rows] = self.gain(Y[rows], prob[rows], self.accuracy(rows)).max(axis=1)
-        return best
+        return self._by_item(Y, prob, lambda gain: gain.max(axis=1))
+
+    def mean_gain(self, Y: Annotations, prob: Array) -> Array:
+        """Bits per cost of a label of each item, averaged over those not asked yet, 0 without any: (n_items,)."""
+        return self._by_item(
+            Y, prob, lambda gain: np.maximum(gain, 0).sum(axis=1) / np.fmax((gain >= 0).sum(axis=1), 1)
+        )
+
+    def _by_item(self, Y: Annotations, prob: Array, reduce: Callable[[Array], Array]) -> Array:
+        """Reduce the gains of the annotators of each item to one number, block by block: (n_items,)."""
+        blocks = Y.chunks(1 + prob.size * len(self.asked) // AT_ONCE)
+        gains = (self.gain(Y[rows], prob[rows], self.accuracy(rows)) for rows in blocks)
+        return np.concatenate([reduce(gain) for gain in gains])
 
 
 # --- a batch, label by label -----------------------------------------------------------------------

@@ -1,0 +1,29 @@
+"""Servers for the tests: a stand-in and, if WHOKNOWS_LABEL_STUDIO names a virtual environment with it, the real one."""
+
+import os
+
+import pytest
+
+from tests.apps.web.label_studio.real import RealLabelStudio
+from tests.apps.web.label_studio.stand_in import StandIn
+
+REAL = os.environ.get("WHOKNOWS_LABEL_STUDIO")
+
+
+@pytest.fixture(scope="module", params=["stand-in", *(["real"] if REAL else [])])
+def server(request, tmp_path_factory):
+    """A server with default settings, except that legacy tokens are enabled."""
+    started = StandIn() if request.param == "stand-in" else RealLabelStudio(REAL, tmp_path_factory.mktemp("real"))
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module", params=["stand-in", *(["real"] if REAL else [])])
+def open_server(request, tmp_path_factory):
+    """A server that calls backends on this machine."""
+    if request.param == "stand-in":
+        started = StandIn(reaches_local_backends=True)
+    else:
+        started = RealLabelStudio(REAL, tmp_path_factory.mktemp("open"), reaches_local_backends=True)
+    yield started
+    started.close()
