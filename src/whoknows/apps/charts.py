@@ -14,7 +14,7 @@ from typing import Any
 STEPS = 9  # colours of a scale
 HEAT = 10  # shades of a table of pairs
 BIDI_CONTROLS = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-VOID = frozenset({"img", "br", "meta", "rect", "path", "line", "circle"})
+VOID = frozenset({"img", "input", "br", "meta", "rect", "path", "line", "polyline", "circle"})
 
 
 class Html(str):
@@ -79,6 +79,11 @@ def note(*parts: Any) -> Html:
 def bullets(parts: Iterable[Any], cls: str | None = None) -> Html:
     """Bulleted list."""
     return el("ul", [el("li", part) for part in parts], cls=cls)
+
+
+def tiles(facts: Iterable[tuple[Any, Any]]) -> Html:
+    """Numbers to see first: value, what it is."""
+    return el("dl", [el("div", el("dd", value), el("dt", what)) for value, what in facts], cls="tiles")
 
 
 def fold(title: Any, *content: Any) -> Html:
@@ -196,6 +201,19 @@ def histogram(counts: Sequence[Sequence[int]], labels: Sequence[str], names: Seq
     present = [(k, name) for k, name in enumerate(names) if any(counts[k])]
     legend = [el("span", el("i", cls=f"series{k}"), f" {name} ") for k, name in present]
     return el("div", drawn, ticks(labels), el("p", legend, cls="legend"), cls="chart")
+
+
+def curve(values: Sequence[float], description: str) -> Html:
+    """Line through values at equal distances, from the lowest at the bottom to the highest at the top."""
+    low, high, steps = min(values), max(values), max(len(values) - 1, 1)
+
+    def point(i: int, value: float) -> str:
+        return f"{100 * i / steps:.2f},{40 - 40 * (value - low) / ((high - low) or 1):.2f}"
+
+    points = " ".join(starmap(point, enumerate(values)))
+    drawn = el("polyline", points=points, vector_effect="non-scaling-stroke")
+    fitted = {"viewBox": "0 0 100 40", "preserveAspectRatio": "none"}
+    return el("svg", drawn, **fitted, cls="curve", role="img", aria_label=description)
 
 
 def small_map(cells: Sequence[int], values: Sequence[float], grid: tuple[int, int], domain: Sequence[float]) -> Html:

@@ -30,7 +30,7 @@ WIDE_TABLE = 12  # annotators from which a table of pairs is set small
 def annotators(summary: Summary) -> Iterator[Html]:
     """Ranking, map and cards."""
     scale = scale_of(summary)
-    yield _lead(summary, scale)
+    yield best_and_worst(summary)
     yield el("h3", "Ranking")
     yield from ranking(summary)
     if has_map(summary):
@@ -43,7 +43,9 @@ def annotators(summary: Summary) -> Iterator[Html]:
     yield _cards(summary, scale)
 
 
-def _lead(summary: Summary, scale: CategoricalScale) -> Html:
+def best_and_worst(summary: Summary) -> Html:
+    """The best and the worst annotator, and whether expertise depends on the item."""
+    scale = scale_of(summary)
     names, skills = summary.annotators["annotator"], summary.annotators[scale.skill_column]
     first, last = ([fmt.bold_name(names[i]), f" ({scale.skill(skills[i])})"] for i in (0, -1))
     if len(names) == 1:
@@ -119,7 +121,7 @@ def _share(cell: tuple[Any, ...] | None) -> str:
 
 def item_map(summary: Summary) -> Html:
     """How to read the map, the map, and lists for a region of it; without script, where to look instead."""
-    scale, facts, gaps = scale_of(summary), summary.map, [_gap(profile) for profile in summary.profiles]
+    facts, gaps = summary.map, [_gap(profile) for profile in summary.profiles]
     first = gaps.index(max(gaps))  # the annotator whose regions differ most
     names = map(annotator_name, facts["annotators"])
     shown, total = len(facts["item"]), fmt.counted(facts["n_items"], "item")
@@ -128,7 +130,7 @@ def item_map(summary: Summary) -> Html:
         sample=total if shown == facts["n_items"] else f"{fmt.whole(shown)} of {total}, drawn at random",
         axes=_axes(facts["axes"]),
         options=[el("option", each, value=k, selected=k == first) for k, each in enumerate(names)],
-        legend=_color_legend(summary, scale, scale.words["measure"]),
+        legend=skill_legend(summary),
     )
 
 
@@ -173,16 +175,17 @@ def _cards(summary: Summary, scale: CategoricalScale) -> Html:
         "cards.html",
         selection=note(selection) if len(cards) < len(summary.annotators["annotator"]) else None,
         regions=fmt.template("regions.html") if any(each["varies"] for each in summary.profiles) else None,
-        legend=_color_legend(summary, scale, f"small maps: {scale.words['measure']}"),
+        legend=skill_legend(summary, "small maps: ") if has_map(summary) else None,
         cards=cards[:OPEN_CARDS],
         more=fold(f"{len(more)} more", el("div", more, cls="cards")) if more else None,
     )
 
 
-def _color_legend(summary: Summary, scale: CategoricalScale, caption: str) -> Html | None:
-    if not has_map(summary):
-        return None
-    return charts.color_legend([scale.skill(end) for end in scale.domain(summary.map["domain"])], caption)
+def skill_legend(summary: Summary, caption: str = "") -> Html:
+    """Colours of the maps."""
+    scale = scale_of(summary)
+    ends = [scale.skill(end) for end in scale.domain(summary.map["domain"])]
+    return charts.color_legend(ends, f"{caption}{scale.words['measure']}")
 
 
 def _card(summary: Summary, profile: Facts, scale: CategoricalScale) -> Html:
@@ -199,7 +202,7 @@ def _card(summary: Summary, profile: Facts, scale: CategoricalScale) -> Html:
         el("div", small_map(summary, profile), head, cls="who") if has_map(summary) else head,
         regions(profile, scale),
         tendency(profile),
-        confusion(profile, summary.given["classes"]),
+        _folded_confusion(profile, summary.given["classes"]),
         cls="card",
     )
 
@@ -262,8 +265,13 @@ def _examples(cases: list[Facts], links: fmt.Links) -> Html:
     return fold("Examples", bullets([fmt.item(case, links) for case in cases], cls="examples"))
 
 
-def confusion(profile: Facts, classes: list[Any]) -> Html | None:
-    """Confusion matrix, or the most frequent mistakes of many classes."""
+def _folded_confusion(profile: Facts, classes: list[Any]) -> Html | None:
+    found = confusion(profile, classes)
+    return None if found is None else join([_right_by_class(profile, classes), fold(found[0], *found[1])])
+
+
+def confusion(profile: Facts, classes: list[Any]) -> tuple[str, list[Html]] | None:
+    """Confusion matrix, or the most frequent mistakes of many classes: title and content."""
     if "mistakes" not in profile:
         return None
     if profile["confusion"] is None:
@@ -271,19 +279,25 @@ def confusion(profile: Facts, classes: list[Any]) -> Html | None:
             [fmt.quoted(one["says"]), " for ", fmt.quoted(one["truth"]), f": {fmt.percent(one['share'])}"]
             for one in profile["mistakes"]
         ]
-        return fold("Most frequent mistakes", bullets(mistakes))
+        return "Most frequent mistakes", [bullets(mistakes)]
     head = [el("th"), *(el("th", fmt.name(each), scope="col") for each in classes)]
     rows = [
         [el("th", fmt.name(truth), scope="row"), *(charts.heat(value, fmt.percent(value).rstrip("%")) for value in row)]
         for truth, row in zip(classes, profile["confusion"], strict=True)
     ]
     how_to_read = note("Rows: true class. Columns: label given, in percent of the row.")
-    matrix = fold("Confusion matrix", how_to_read, table(head, rows, cls="square"))
+    return "Confusion matrix", [how_to_read, table(head, rows, cls="square")]
+
+
+def _right_by_class(profile: Facts, classes: list[Any]) -> Html | None:
+    """How often an annotator is right on items of each class, if there are few and they differ."""
+    if profile["confusion"] is None or len(classes) > FEW_CLASSES:
+        return None
     right = [fmt.percent(profile["confusion"][k][k]) for k in range(len(classes))]
-    if len(classes) > FEW_CLASSES or len(set(right)) == 1:
-        return matrix
+    if len(set(right)) == 1:
+        return None
     shares = [join([fmt.quoted(label), f" {share}"]) for label, share in zip(classes, right, strict=True)]
-    return join([el("p", "Right by true class: ", join(shares, ", "), "."), matrix])
+    return el("p", "Right by true class: ", join(shares, ", "), ".")
 
 
 # --- agreement -------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
-from whoknows.apps.charts import Html, el
+from whoknows.apps.charts import Html, el, tiles
 from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.annotators import agreement, annotators
 from whoknows.apps.report.data import script_data
@@ -106,17 +106,17 @@ def _tiles(summary: Summary) -> Html:
     """Numbers to see first."""
     given, scale = summary.given, scale_of(summary)
     alpha = summary.agreement.get("alpha")
-    tiles = [
+    facts = [
         (fmt.whole(given["n_items"]), f"items, {fmt.whole(given['n_labelled'])} with labels"),
         (fmt.whole(given["n_annotators"]), "annotator" if given["n_annotators"] == 1 else "annotators"),
         (fmt.whole(given["n_labels"]), "labels"),
         (fmt.whole(summary.answer["n_overruled"]), scale.words["overruled"]),
     ]
     if "n_sure" in summary.answer:  # numbers have no certainty
-        tiles.insert(3, (fmt.percent(summary.answer["n_sure"] / given["n_items"]), "of the items certain"))
+        facts.insert(3, (fmt.percent(summary.answer["n_sure"] / given["n_items"]), "of the items certain"))
     if alpha is not None:
-        tiles.append((f"{alpha:.2f}", "agreement (alpha)"))
-    return el("dl", [el("div", el("dd", value), el("dt", what)) for value, what in tiles], cls="tiles")
+        facts.append((f"{alpha:.2f}", "agreement (alpha)"))
+    return tiles(facts)
 
 
 def _digest(script: str) -> str:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.resources import files
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
-from starlette.staticfiles import StaticFiles
 
 from whoknows.apps.web import pages
 from whoknows.apps.web.security.headers import SafeHeaders
@@ -33,8 +31,8 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> FastAPI:
         title="whoknows", docs_url=None, redoc_url=None, openapi_url="/api/v1/openapi.json", lifespan=_lifespan
     )
     app.state.settings, app.state.store = settings, store or Store(settings.url)
+    app.state.results = pages.FitResults()
     app.include_router(pages.router)
-    app.mount("/static", StaticFiles(directory=str(files(pages) / "static")), name="static")
     app.add_middleware(SafeHeaders, hosts=settings.hosts)
     app.add_exception_handler(InputError, _refused)
     return app

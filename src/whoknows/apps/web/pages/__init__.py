@@ -1,5 +1,12 @@
-"""The pages, one file each: a function per page that gets the request and the store."""
+"""The pages, one file each: functions of a summary and a few facts; `routes` reads these from the store."""
 
-from whoknows.apps.web.pages.routes import router
+from fastapi import APIRouter
 
-__all__ = ["router"]
+from whoknows.apps.web.pages import assets, routes
+from whoknows.apps.web.pages.results import FitResults
+
+router = APIRouter()
+for part in (assets, routes):
+    router.include_router(part.router)
+
+__all__ = ["FitResults", "router"]

@@ -1,0 +1,132 @@
+"""Pages show what the store and the last fit say."""
+
+import pytest
+
+from whoknows.apps.web.pages.shell import PageLinks
+from whoknows.apps.web.store import fits, gold, items, labels, projects
+from whoknows.apps.web.store.labels import Answer
+from whoknows.apps.web.store.search import Search, search
+from whoknows.insight.summary import Summary
+
+PAGES = ("", "annotators", "annotators/anna", "map", "items", "items/tumour%20001", "ask", "fits")
+
+
+@pytest.fixture
+def project(store):
+    with store.read() as db:
+        return projects.by_name(db, "example")
+
+
+@pytest.fixture
+def summary(store, project):
+    with store.read() as db:
+        return Summary.from_json(fits.summary(db, fits.latest(db, project.id).id))
+
+
+def text(client, address):
+    answer = client.get(f"/projects/example/{address}")
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_every_page_answers_without_inline_script_or_style(client, address):
+    page = text(client, address)
+    assert page.count("<h1") == 1
+    assert "style=" not in page
+    assert "<script>" not in page
+    assert "onclick" not in page
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_before_the_first_fit_every_page_says_what_to_do(client, store, address):
+    with store.write() as db:
+        new = projects.create(db, "new", "New")
+        items.put(db, new.id, [items.Item("tumour 001", text="a <b> & c")])
+    page = client.get(f"/projects/new/{address}")
+    assert page.status_code == 200
+    assert "There is no fit yet" in page.text
+    assert "<b> &" not in page.text
+
+
+def test_the_overview_counts_what_came_since_the_fit(client, store, project, summary):
+    with store.write() as db:
+        labels.record(db, project, [Answer(f"tumour 00{k}", "zoe", "benign") for k in range(1, 4)], "zoe")
+    page = text(client, "")
+    assert "3 labels since." in page
+    assert f"<dd>{summary.agreement['alpha']:.2f}</dd><dt>agreement (alpha)</dt>" in page
+    assert '<a href="/projects/example/annotators/zoe">' in page
+
+
+def test_annotators_are_ranked_and_have_a_page_each(client, summary):
+    page = text(client, "annotators")
+    places = [page.index(f">{name}</bdi></a>") for name in summary.annotators["annotator"]]
+    assert places == sorted(places)
+    best = text(client, f"annotators/{summary.annotators['annotator'][0]}")
+    assert "<dd>1 of 5</dd>" in best
+    assert "Confusion matrix" in best
+    assert "does not know this annotator yet" in text(client, "annotators/nobody")
+
+
+def test_the_page_of_an_item_shows_labels_and_their_contributions(client, store, project):
+    with store.read() as db:
+        said = labels.every(db, project.id)
+    page = text(client, f"items/{said[0].item}")
+    for row in (row for row in said if row.item == said[0].item):
+        assert f"<b><bdi>{row.annotator}</bdi></b> said <q><bdi>{row.label}</bdi></q>: " in page
+    assert "From the features alone" in page
+    with store.write() as db:
+        gold.decide(db, project, {said[0].item: "benign"}, "lea")
+    decided = text(client, f"items/{said[0].item}")
+    assert "Gold: the truth is <q><bdi>benign</bdi></q>" in decided
+    assert "From the features alone" not in decided
+
+
+def test_names_with_any_characters_have_pages(client, store, project):
+    key, who = "a/b?c#d <i> 9%", "Zoë/ & co"
+    with store.write() as db:
+        items.put(db, project.id, [items.Item(key)])
+        labels.record(db, project, [Answer(key, who, "benign")], "x")
+    address = PageLinks("example").to("items", key)
+    assert "a/b?c#d &lt;i&gt; 9%" in client.get(address).text
+    assert client.get(PageLinks("example").to("annotators", who)).status_code == 200
+
+
+# --- search -----------------------------------------------------------------------------------------
+
+
+def found(store, project, **wanted):
+    with store.read() as db:
+        return search(db, project.id, fits.latest(db, project.id).id, Search(**wanted))
+
+
+def test_search_finds_filters_and_sorts(store, project, summary):
+    rows, n = found(store, project, q="TUMOUR 00")
+    assert n == len(rows) == 9
+    rows, n = found(store, project, show="uncertain", sort="uncertain", size=300)
+    confidence = [row.confidence for row in rows]
+    assert confidence == sorted(confidence)
+    assert n == len(rows) == sum(value < 0.9 for value in summary.consensus["confidence"])
+    _, n = found(store, project, show="overruled")
+    assert n == summary.answer["n_overruled"]
+    rows, _ = found(store, project, show="disagreement", sort="disagreement")
+    assert all(row.disagreement > 0 for row in rows)
+    _, n = found(store, project, consensus="malignant")
+    assert n == summary.consensus["consensus"].count("malignant")
+    assert found(store, project, q="100%")[1] == found(store, project, q="_")[1] == 0  # no patterns
+
+
+def test_pages_of_the_list_follow_each_other(store, project):
+    first, second = (found(store, project, page=page, size=7)[0] for page in (1, 2))
+    everything, n = found(store, project, size=1000)
+    assert n == 300
+    assert [row.key for row in (*first, *second)] == [row.key for row in everything[:14]]
+
+
+def test_gold_replaces_the_consensus_of_the_list(store, project, client):
+    with store.write() as db:
+        gold.decide(db, project, {"tumour 005": "benign"}, "lea")
+    rows, n = found(store, project, show="gold")
+    assert (n, rows[0].gold) == (1, "benign")
+    assert "tumour 005" in text(client, "items?show=gold&consensus=benign")
+    assert "No item matches" in text(client, "items?show=gold&consensus=malignant")
