@@ -7,8 +7,10 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
 
 from whoknows.apps.web import pages
+from whoknows.apps.web.jobs.runner import Runner
 from whoknows.apps.web.security.headers import SafeHeaders
 from whoknows.apps.web.settings import ServerSettings
 from whoknows.apps.web.store import Store
@@ -40,7 +42,12 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    runner = Runner(app.state.store) if app.state.settings.works else None
+    if runner is not None:
+        runner.start()
     yield
+    if runner is not None:
+        await run_in_threadpool(runner.stop)
     app.state.store.close()
 
 

@@ -1,8 +1,11 @@
-"""A worker carries out a fit that it has claimed."""
+"""A worker carries out a fit that was claimed for it, and says every second that it is alive."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import traceback
+from threading import Event, Thread
 from typing import Any
 
 from whoknows.apps.web.jobs import fitting
@@ -10,6 +13,21 @@ from whoknows.apps.web.jobs.fitting import Progress
 from whoknows.apps.web.store import Store, fits, projects
 from whoknows.apps.web.store.fits import Fit
 from whoknows.data.errors import InputError
+
+BEAT = 1.0  # seconds between two signs of life
+MOST_BOUNDS = 500  # values of the bound that are kept
+NICER = 10  # how much lower the priority of a fit is than that of the server
+
+
+def main(url: str, fit: Fit) -> None:
+    """Carry out a fit as a process of its own, with low priority and one core left to the server."""
+    from threadpoolctl import threadpool_limits
+
+    os.nice(NICER)
+    threadpool_limits(max(1, (os.cpu_count() or 2) - 1))
+    store = Store(url)
+    with Heartbeat(store, fit) as heartbeat:
+        carry_out(store, fit, heartbeat.report)
 
 
 def fit_now(store: Store, project_id: int, worker: str = "here") -> Fit:
@@ -24,17 +42,48 @@ def fit_now(store: Store, project_id: int, worker: str = "here") -> Fit:
         return fits.by_id(db, claimed.id)
 
 
+class Heartbeat(Thread):
+    """Reports progress; ends the process if the fit was cancelled, or the server is gone."""
+
+    def __init__(self, store: Store, fit: Fit) -> None:
+        super().__init__(daemon=True)
+        self.store, self.fit = store, fit
+        self._progress, self._ended = dict(fit.progress), Event()
+
+    def report(self, done: float, total: float | None, bound: float | None) -> None:
+        """Take note of how much is done; the next sign of life tells it."""
+        bounds = self._progress["bound"] + ([] if bound is None else [bound])
+        self._progress = {"done": done, "total": total, "bound": bounds[-MOST_BOUNDS:]}
+
+    def __enter__(self) -> Heartbeat:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self.join()
+
+    def run(self) -> None:
+        """Beat until the fit ends."""
+        while not self._ended.wait(BEAT):
+            server = multiprocessing.parent_process()
+            with self.store.write() as db:
+                is_own = fits.beat(db, self.fit.id, str(self.fit.worker), self._progress)
+            if not is_own or (server is not None and not server.is_alive()):
+                os._exit(1)  # the fit itself cannot be interrupted otherwise
+
+
 def carry_out(store: Store, fit: Fit, progress: Progress) -> None:
     """Read the project, fit it and store the results, or why it failed."""
-    assert fit.worker is not None
+    worker = str(fit.worker)
     try:
         results = _results(store, fit, progress)
     except Exception as error:  # whatever went wrong is shown with the fit: nobody reads this process's output
         with store.write() as db:
-            fits.fail(db, fit.id, fit.worker, _explanation(error))
+            fits.fail(db, fit.id, worker, _explanation(error))
         return
     with store.write() as db:
-        fits.finish(db, fit.id, fit.worker, results)
+        fits.finish(db, fit.id, worker, results)
 
 
 def _results(store: Store, fit: Fit, progress: Progress) -> Any:

@@ -98,23 +98,43 @@ def claim(db: Connection, worker: str) -> Fit | None:
     return by_id(db, id) if n else None
 
 
+def _own(id: int, worker: str) -> Any:
+    """Return the condition that a fit is running, by this worker."""
+    return and_(fit.c.id == id, fit.c.worker == worker, fit.c.state == "running")
+
+
+def is_owned(db: Connection, id: int, worker: str) -> bool:
+    """Whether a worker still runs a fit."""
+    return db.execute(select(fit.c.id).where(_own(id, worker))).first() is not None
+
+
+def release(db: Connection, id: int, worker: str) -> None:
+    """Queue a fit again that its worker gives up."""
+    if is_owned(db, id, worker):
+        _queue_again(db, by_id(db, id))
+
+
+def _queue_again(db: Connection, left: Fit) -> None:
+    """Queue a fit again, unless a newer one of its project is queued."""
+    waiting = in_state(db, left.project_id, "queued")
+    new: dict[str, Any] = {"state": "queued", "worker": None, "started": None, "heartbeat": None}
+    if waiting is not None:
+        new = {"state": "cancelled", "finished": time.time()}
+    db.execute(fit.update().where(fit.c.id == left.id, fit.c.state == "running").values(**new))
+
+
 def beat(db: Connection, id: int, worker: str, progress: dict[str, Any]) -> bool:
     """Report that a worker is alive, and how far it is; False if the fit is no longer its own."""
-    own = fit.update().where(fit.c.id == id, fit.c.worker == worker, fit.c.state == "running")
+    own = fit.update().where(_own(id, worker))
     return db.execute(own.values(heartbeat=time.time(), progress=progress)).rowcount == 1
 
 
 def requeue_stale(db: Connection, seconds: float) -> int:
     """Queue again what a worker has left: running fits without a sign of life; return how many."""
-    stale = select(fit.c.id, fit.c.project_id).where(fit.c.state == "running", fit.c.heartbeat < time.time() - seconds)
-    found = db.execute(stale).all()
-    for row in found:
-        again = in_state(db, row.project_id, "queued") is None
-        left = fit.update().where(fit.c.id == row.id, fit.c.state == "running")
-        if again:
-            db.execute(left.values(state="queued", worker=None, started=None, heartbeat=None))
-        else:
-            db.execute(left.values(state="failed", error="The worker stopped.", finished=time.time()))
+    stale = select(*_COLUMNS).where(fit.c.state == "running", fit.c.heartbeat < time.time() - seconds)
+    found = [Fit(**row._mapping) for row in db.execute(stale)]
+    for left in found:
+        _queue_again(db, left)
     return len(found)
 
 
@@ -135,13 +155,13 @@ def cancel(db: Connection, project_id: int, id: int) -> Fit:
 
 def fail(db: Connection, id: int, worker: str, error: str) -> bool:
     """Note why a fit failed; False if it is no longer the worker's own."""
-    own = fit.update().where(fit.c.id == id, fit.c.worker == worker, fit.c.state == "running")
+    own = fit.update().where(_own(id, worker))
     return db.execute(own.values(state="failed", error=error, finished=time.time())).rowcount == 1
 
 
 def finish(db: Connection, id: int, worker: str, results: Results) -> bool:
     """Store the results; False, and nothing is stored, if the fit is no longer the worker's own."""
-    own = fit.update().where(fit.c.id == id, fit.c.worker == worker, fit.c.state == "running")
+    own = fit.update().where(_own(id, worker))
     found = {"model": results.model, "summary": results.summary, "finished": time.time(), "state": "done"}
     if not db.execute(own.values(**found)).rowcount:
         return False

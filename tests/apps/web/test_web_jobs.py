@@ -1,0 +1,96 @@
+"""Fits run in a process of their own; cancelled, failed, left and shared ones end as they should."""
+
+import time
+
+import pytest
+
+from whoknows.apps.web.jobs.runner import Runner
+from whoknows.apps.web.store import Store, fits, labels, projects
+
+
+@pytest.fixture
+def project(store):
+    with store.read() as db:
+        return projects.by_name(db, "example")
+
+
+@pytest.fixture
+def runner(store):
+    runner = Runner(store)
+    runner.start()
+    yield runner
+    runner.stop()
+
+
+def queue(store, project):
+    with store.write() as db:
+        return fits.request(db, project.id).id
+
+
+def wait(store, id, *states, seconds=60):
+    """Wait for a fit to be in one of these states."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with store.read() as db:
+            fit = fits.by_id(db, id)
+        if fit.state in states:
+            return fit
+        time.sleep(0.05)
+    raise AssertionError(f"still {fit.state}: {fit.error}")
+
+
+def test_a_queued_fit_is_carried_out_and_reports_its_progress(store, project, runner):
+    fit = wait(store, queue(store, project), "done", "failed")
+    assert fit.state == "done", fit.error
+    with store.read() as db:
+        assert fit.n_annotations == labels.count(db, project.id)
+        assert fits.latest(db, project.id).id == fit.id
+        assert len(fits.predictions(db, fit.id)) == 300
+
+
+def test_a_cancelled_fit_ends_and_the_next_one_starts(store, project, runner):
+    id = queue(store, project)
+    wait(store, id, "running")
+    with store.write() as db:
+        fits.cancel(db, project.id, id)
+    assert wait(store, queue(store, project), "done").id != id
+    with store.read() as db:
+        assert fits.by_id(db, id).state == "cancelled"
+        assert fits.predictions(db, id) == []
+
+
+def test_a_stopped_server_leaves_its_fit_in_the_queue(store, project):
+    runner = Runner(store)
+    runner.start()
+    id = queue(store, project)
+    wait(store, id, "running")
+    runner.stop()
+    with store.read() as db:
+        assert fits.by_id(db, id).state == "queued"
+
+
+def test_a_fit_that_failed_says_why(store, project, runner):
+    with store.write() as db:
+        empty = projects.create(db, "empty")
+    fit = wait(store, queue(store, empty), "done", "failed")
+    assert (fit.state, fit.error[:24]) == ("failed", "There are no labels yet.")
+
+
+def test_a_fit_without_sign_of_life_is_queued_again(store, project):
+    id = queue(store, project)
+    with store.write() as db:
+        fits.claim(db, "gone")
+        assert fits.requeue_stale(db, 10) == 0
+        assert fits.requeue_stale(db, -1) == 1
+        assert fits.by_id(db, id).state == "queued"
+
+
+def test_two_servers_do_not_carry_out_one_fit_twice(store, project, settings):
+    """Results of the one that claimed it are stored, by the conditions of the store alone."""
+    id = queue(store, project)
+    other = Store(settings.url)
+    with store.write() as db:
+        assert fits.claim(db, "a").id == id
+    with other.write() as db:
+        assert fits.claim(db, "b") is None
+    other.close()
