@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from whoknows.apps.web import pages
+from whoknows import __version__
+from whoknows.apps.web import api, pages
 from whoknows.apps.web.jobs.runner import Runner
+from whoknows.apps.web.security import sign_in
+from whoknows.apps.web.security.access import SignInNeeded, admit
+from whoknows.apps.web.security.attempts import Attempts
 from whoknows.apps.web.security.headers import SafeHeaders
+from whoknows.apps.web.security.passwords import new_secret
 from whoknows.apps.web.settings import ServerSettings
 from whoknows.apps.web.store import Store
 from whoknows.apps.web.store.errors import Conflict, NotFound, TooLarge
@@ -30,13 +35,23 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> FastAPI:
         Default: the one that the settings name; it is opened now and closed with the app.
     """
     app = FastAPI(
-        title="whoknows", docs_url=None, redoc_url=None, openapi_url="/api/v1/openapi.json", lifespan=_lifespan
+        title="whoknows",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=_lifespan,
+        dependencies=[Depends(admit)],
     )
-    app.state.settings, app.state.store = settings, store or Store(settings.url)
-    app.state.results = pages.FitResults()
-    app.include_router(pages.router)
+    state = app.state
+    state.settings, state.store = settings, store or Store(settings.url)
+    state.csrf, state.attempts, state.results = new_secret(), Attempts(), pages.FitResults()
+    for router in (api.router, pages.router, sign_in.router):
+        app.include_router(router)
+    app.get("/api/v1/openapi.json", include_in_schema=False)(app.openapi)
     app.add_middleware(SafeHeaders, hosts=settings.hosts)
     app.add_exception_handler(InputError, _refused)
+    app.add_exception_handler(SignInNeeded, _ask_to_sign_in)
     return app
 
 
@@ -49,6 +64,13 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     if runner is not None:
         await run_in_threadpool(runner.stop)
     app.state.store.close()
+
+
+def _ask_to_sign_in(request: Request, error: Exception) -> Response:
+    """Answer that nobody is signed in: a person gets the page for it."""
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"detail": "Sign in, or send a token."}, 401, {"WWW-Authenticate": "Bearer"})
+    return RedirectResponse("/sign-in", 303)
 
 
 def _refused(request: Request, error: Exception) -> JSONResponse:

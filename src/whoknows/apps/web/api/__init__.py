@@ -1,1 +1,12 @@
 """The API, /api/v1: one file per resource."""
+
+from fastapi import APIRouter
+
+from whoknows.apps.web.api import accounts, annotations, fits, items, labelling, projects
+from whoknows.apps.web.api.common import ANSWERS
+
+router = APIRouter(prefix="/api/v1", responses=ANSWERS)
+for _resource in (projects, items, annotations, labelling, fits, accounts):
+    router.include_router(_resource.router)
+
+__all__ = ["router"]

@@ -71,6 +71,12 @@ def every(db: Connection, project_id: int) -> list[tuple[int, Item]]:
     return [(row.id, _item(row)) for row in rows]
 
 
+def some(db: Connection, project_id: int, limit: int, offset: int) -> list[Item]:
+    """Return some items, in the order in which they were added."""
+    query = select(item).where(item.c.project_id == project_id).order_by(item.c.id).limit(limit).offset(offset)
+    return [_item(row) for row in db.execute(query)]
+
+
 def count(db: Connection, project_id: int) -> int:
     """Return the number of items."""
     return db.execute(select(func.count()).where(item.c.project_id == project_id)).scalar_one()

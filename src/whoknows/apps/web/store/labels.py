@@ -111,11 +111,21 @@ def _apply(db: Connection, events: list[dict[str, Any]]) -> None:
 # --- questions about labels --------------------------------------------------------------------------------
 
 
-def every(db: Connection, project_id: int) -> Sequence[Row[Any]]:
-    """Return the current labels: item_id, item (its key), annotator, label, source, created."""
+def every(
+    db: Connection,
+    project_id: int,
+    key: str | None = None,
+    annotator: str | None = None,
+    limit: int | None = None,
+    offset: int = 0,
+) -> Sequence[Row[Any]]:
+    """Return the current labels, perhaps of one item or annotator: item_id, item, annotator, label, source, created."""
     columns = (annotation.c.item_id, item.c.key.label("item"), annotation.c.annotator, annotation.c.label)
     query = select(*columns, annotation.c.source, annotation.c.created).join(item, item.c.id == annotation.c.item_id)
-    return db.execute(query.where(annotation.c.project_id == project_id).order_by(annotation.c.id)).all()
+    query = query.where(annotation.c.project_id == project_id)
+    query = query if key is None else query.where(item.c.key == key)
+    query = query if annotator is None else query.where(annotation.c.annotator == annotator)
+    return db.execute(query.order_by(annotation.c.id).limit(limit).offset(offset)).all()
 
 
 def of_item(db: Connection, project_id: int, key: str) -> Sequence[Row[Any]]:

@@ -1,0 +1,101 @@
+"""Signing in with a password or a link, and out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from whoknows.apps.charts import Html, el
+from whoknows.apps.web.security.access import COOKIE, State
+from whoknows.apps.web.security.passwords import digest, matches, new_secret
+from whoknows.apps.web.store import Store, accounts, audit
+from whoknows.apps.web.store.accounts import Account
+
+DAYS = 24 * 3600
+SESSION = 14 * DAYS
+LINK = 30 * DAYS
+TOKEN = 365 * DAYS
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/sign-in")
+def form(request: Request) -> HTMLResponse:
+    """Ask for name and password."""
+    return HTMLResponse(_page(""))
+
+
+@router.post("/sign-in")
+async def sign_in(
+    request: Request,
+    store: State,
+    name: Annotated[str, Form(max_length=200)] = "",
+    password: Annotated[str, Form(max_length=1000)] = "",
+) -> Response:
+    """Open a session, if the password is right and was not tried too often."""
+    attempts, address = request.app.state.attempts, request.client.host if request.client else ""
+    if not attempts.allowed(name, address):
+        return HTMLResponse(_page("Too many attempts. Wait a minute."), 429, {"Retry-After": "60"})
+    account = await run_in_threadpool(_check, store, name, password)
+    if account is None:
+        attempts.failed(name, address)
+        return HTMLResponse(_page("Name or password is wrong."), 401)
+    return await run_in_threadpool(_opened, request, account, "signed in")
+
+
+@router.get("/sign-in/{token}")
+def by_link(request: Request, token: str, store: State) -> Response:
+    """Open a session for whoever holds a link."""
+    with store.read() as db:
+        account = accounts.account_of_link(db, digest(token))
+    if account is None:
+        return HTMLResponse(_page("This link is no longer valid. Ask a lead for a new one."), 401)
+    return _opened(request, account, "signed in by link")
+
+
+@router.post("/sign-out")
+def sign_out(request: Request, store: State) -> Response:
+    """End the session of this browser."""
+    with store.write() as db:
+        accounts.close_session(db, digest(request.cookies.get(COOKIE, "")))
+    answer = RedirectResponse("/sign-in", 303)
+    answer.delete_cookie(COOKIE)
+    return answer
+
+
+def _check(store: Store, name: str, password: str) -> Account | None:
+    """Return the account, if the password is right."""
+    with store.read() as db:
+        right = matches(password, None if "\0" in name else accounts.password_hash(db, name))
+        return accounts.by_name(db, name) if right else None
+
+
+def _opened(request: Request, account: Account, how: str) -> Response:
+    """Open a session, and go to where this account works."""
+    store, settings = request.app.state.store, request.app.state.settings
+    secret = new_secret()
+    with store.write() as db:
+        accounts.open_session(db, account.id, "cookie", digest(secret), new_secret(), SESSION)
+        audit.note(db, account.name, how)
+    answer = RedirectResponse("/label" if account.role == "annotator" else "/", 303)
+    options = {"httponly": True, "samesite": "strict", "secure": settings.secure, "path": "/"}
+    answer.set_cookie(COOKIE, secret, SESSION, **options)
+    return answer
+
+
+def _page(problem: str) -> Html:
+    """Form with its message, if something went wrong."""
+    fields = [
+        el("label", title, el("input", name=name, type=kind, autocomplete=hint, required=True))
+        for title, name, kind, hint in (
+            ("Name", "name", "text", "username"),
+            ("Password", "password", "password", "current-password"),
+        )
+    ]
+    said = el("p", problem, role="alert", cls="error") if problem else None
+    whole = el("form", said, *fields, el("button", "Sign in"), method="post", action="/sign-in")
+    head = el("head", el("title", "Sign in · whoknows"), el("link", rel="stylesheet", href="/static/style.css"))
+    return Html("<!doctype html>") + el("html", head, el("body", el("main", el("h1", "whoknows"), whole)), lang="en")
