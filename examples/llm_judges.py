@@ -11,7 +11,7 @@ from types import SimpleNamespace as Chat
 import numpy as np
 
 from whoknows import Annotations, BernoulliAnnotators, CrowdClassifier
-from whoknows.insight import copying_suspects
+from whoknows.insight import copying_suspects, expected_pairs
 
 TOPICS = ["code", "maths", "chat", "law"]
 SKILL = {  # accuracy per topic
@@ -77,12 +77,12 @@ def print_rates(model: CrowdClassifier, chat: Chat, y: Annotations) -> None:
 
 def print_copying(model: CrowdClassifier, chat: Chat, y: Annotations) -> list[str]:
     heading("Who repeats whom?")
-    pairs = copying_suspects(y, model.posterior_, model.expertise(chat.X))
-    print(f"{len(pairs)} of {pairs.n_tested} pairs agree more often than their expertise explains:")
+    pairs = copying_suspects(y, model.posterior_, expected=expected_pairs(model, chat.X, y))
+    print(f"{len(pairs)} of {pairs.n_tested} pairs agree more often than the model expects:")
     for j in range(len(pairs)):
         alike = f"{pairs.observed[j]} of {pairs.n_items[j]} grades, {pairs.expected[j]:.0f} expected"
         print(f"  {pairs.first[j]} and {pairs.second[j]} ({alike})")
-    print("The model treats annotators as independent, so the second of the pair is not asked below.")
+    print("Copied labels would count twice, so the second of the pair is not asked below.")
     return pairs.second.tolist()
 
 

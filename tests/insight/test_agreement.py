@@ -381,7 +381,7 @@ def test_a_copying_pair_is_found_and_nobody_else(n_classes, seed):
     assert suspects.observed[0] > suspects.expected[0]
     assert suspects.mistakes[0] > 1.5 * suspects.mistakes_expected[0]
     assert suspects.n_tested == 28
-    assert "1 of 28 pairs agree more than their expertise explains:\n  'a', 'h': " in str(suspects)
+    assert "1 of 28 pairs agree more than the model expects:\n  'a', 'h': " in str(suspects)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -389,7 +389,7 @@ def test_a_copying_pair_is_found_and_nobody_else(n_classes, seed):
 def test_independent_annotators_are_not_suspected(n_classes, seed):
     suspects = copying_suspects(*world_with(0.0, n_classes, seed))
     assert len(suspects) == 0
-    assert str(suspects) == "None of 28 pairs agrees more than their expertise explains."
+    assert str(suspects) == "None of 28 pairs agrees more than the model expects."
 
 
 def test_suspects_come_with_a_caveat():

@@ -8,7 +8,7 @@ import pytest
 
 from tests.insight.summary_worlds import FEATURES, KINDS, NAMES, fitted, split_crowd, summary_of
 from whoknows import CrowdClassifier
-from whoknows.insight import cohen_kappa, copying_suspects, krippendorff_alpha, percent_agreement
+from whoknows.insight import cohen_kappa, copying_suspects, expected_pairs, krippendorff_alpha, percent_agreement
 from whoknows.insight.summary import Summary, summarize
 from whoknows.insight.summary.text import amounts, json_ids
 
@@ -243,7 +243,8 @@ def test_agreement_is_that_of_insight():
             expected = None if i == j else pytest.approx(cohen_kappa(said, one, other), abs=1e-5)
             assert pairs["value"][i][j] == expected
     several = said.labels_per_item > 1
-    suspects = copying_suspects(said[several], model.posterior_[several], model.expertise(X[several]))
+    expected = expected_pairs(model, X[several], said[several])
+    suspects = copying_suspects(said[several], model.posterior_[several], expected=expected)
     assert found["copying"]["n_suspects"] == len(suspects)
 
 

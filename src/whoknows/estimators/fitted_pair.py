@@ -10,6 +10,7 @@ import numpy as np
 
 from whoknows._array import Array, Rows, namespace, rows_like, to_numpy
 from whoknows._threads import one_thread
+from whoknows.data.annotations import Annotations
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel, describe_graphs
 from whoknows.estimators.with_gold import gold_correction, posterior_of
@@ -137,6 +138,25 @@ class FittedPair:
         X_annotators = items.X_annotators[rows_like(items.Y.item.astype(np.intp), items.X_annotators)]
         each = self.prepared.model.annotators.predictive(self.solution.annotators, X_annotators, items.Y.one_by_one())
         return to_numpy(each.table)
+
+    def of_label_pairs(self, items: Items, first: Rows, second: Rows) -> Array:
+        """Probability that first, second and both are right, and of the same wrong label: (n_pairs, 4).
+
+        ``first`` and ``second`` are positions in ``items.Y`` of two labels of one item. Only who gave them counts, not
+        what they are.
+        """
+        item, n = items.Y.item[first].astype(np.intp), len(first)
+        X, log_prob = items.X_annotators[item], self.log_prob(items)[item]
+        found = np.zeros((n, 4))
+        for k in range(items.Y.n_classes):
+            for place, labels in enumerate(((first,), (second,), (first, second))):
+                who, rows = items.Y.annotator[np.concatenate(labels)], np.tile(np.arange(n), len(labels))
+                Y = Annotations(rows, who, np.full(len(rows), k), np.arange(n), items.Y.annotators, items.Y.labels)
+                evidence = self.prepared.model.annotators.predictive(self.solution.annotators, X, Y)
+                joint = np.exp(log_prob + to_numpy(evidence.table))  # p(z, they say k | x)
+                found[:, place] += joint[:, k]
+            found[:, 3] += joint.sum(axis=1) - joint[:, k]
+        return found
 
     def expertise(self, items: Items, rows: Rows) -> Array:
         """Probability that each annotator is right; ``rows`` of θ, −1 for one not seen in training."""

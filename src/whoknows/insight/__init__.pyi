@@ -1,10 +1,11 @@
 from .accuracy import AgainstGold, against_gold
 from .blocks import Blocks, contradicting_blocks
 from .coefficients import Agreement, agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha, percent_agreement
+from .expected_pairs import expected_pairs
 from .judging import Judges, judges
 from .kinds import ByKind, by_kind
 from .model_selection import AnnotationFolds, ItemFolds, label_log_lik, label_log_lik_given_others
-from .pairwise import CopyingSuspects, PairwiseAgreement, copying_suspects, pairwise_agreement
+from .pairwise import CopyingSuspects, ExpectedPairs, PairwiseAgreement, copying_suspects, pairwise_agreement
 from .rates import Difference, Rates, rate, rate_of
 from .together import SharedErrors, shared_errors
 
@@ -16,6 +17,7 @@ __all__ = [
     "ByKind",
     "CopyingSuspects",
     "Difference",
+    "ExpectedPairs",
     "ItemFolds",
     "Judges",
     "PairwiseAgreement",
@@ -27,6 +29,7 @@ __all__ = [
     "cohen_kappa",
     "contradicting_blocks",
     "copying_suspects",
+    "expected_pairs",
     "fleiss_kappa",
     "judges",
     "krippendorff_alpha",

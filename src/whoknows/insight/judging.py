@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
@@ -14,6 +15,7 @@ from whoknows.data.vocabulary import elements, tight_array
 from whoknows.estimators.inputs.training_data import gold_codes, with_classes_of
 from whoknows.insight.accuracy import AgainstGold, confusion_counts, from_confusion
 from whoknows.insight.blocks import Blocks, contradicting_blocks
+from whoknows.insight.expected_pairs import expected_pairs, rows_to_compare
 from whoknows.insight.kinds import ByKind, by_kind
 from whoknows.insight.rates import Rates, rate_of
 from whoknows.insight.rates.hidden_gold import Progress, posterior_without_own_gold, posteriors_without_annotators
@@ -32,7 +34,7 @@ class Judges:
     against : AgainstGold or None
         Each judge against the gold; the last row, "consensus", is the consensus of fits without this gold.
     shared : SharedErrors
-        Who errs together: on the gold or, with too little of it, by the expertise that the model estimates.
+        Who errs together: on the gold or, with too little of it, by the fitted model.
     by_gold : bool
         Whether ``shared`` is from gold.
     blocks : Blocks or None
@@ -149,5 +151,5 @@ def _shared(model: Any, X: Any, y: Annotations, gold: Array | None) -> tuple[Sha
         found = shared_errors(y, gold)
         if len(found):
             return found, True
-    expertise = model.expertise(X, elements(y.annotators), unknown="population").mean(axis=0)
-    return shared_errors(y, expertise=expertise), False
+    rows = rows_to_compare(y, len(model.pairs_))
+    return shared_errors(y[rows], expected=expected_pairs(model, _safe_indexing(X, rows), y[rows])), False

@@ -181,12 +181,41 @@ def pair_names(first: Ids, second: Ids) -> list[str]:
     return [f"{one!r}, {other!r}" for one, other in zip(elements(first), elements(second), strict=True)]
 
 
+@dataclass(frozen=True, eq=False)
+class ExpectedPairs:
+    """What a model expects of each pair on its common items, in the order of `AnnotatorPairs`: four (n_pairs,).
+
+    Attributes
+    ----------
+    first_right, second_right, both_right
+        Number of items on which the first, the second and both annotators are right.
+    same_mistake
+        Number of items to which both give the same wrong label.
+    """
+
+    first_right: Array
+    second_right: Array
+    both_right: Array
+    same_mistake: Array
+
+    @property
+    def agreements(self) -> Array:
+        """Number of items on which the two agree: (n_pairs,)."""
+        return self.both_right + self.same_mistake
+
+    @classmethod
+    def independent(cls, pairs: AnnotatorPairs, right: Array) -> ExpectedPairs:
+        """For independent errors, spread evenly over the other labels; ``right`` (n_annotations,)."""
+        same_mistake = pairs.sum(1 - right, 1 - right) / (pairs.annotations.n_classes - 1)
+        return cls(pairs.sum(left=right), pairs.sum(right=right), pairs.sum(right, right), same_mistake)
+
+
 # --- Copying ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class CopyingSuspects(_PairTable):
-    """Pairs that agree more than independent errors explain; smallest p value first.
+    """Pairs that agree more than expected; smallest p value first.
 
     Attributes
     ----------
@@ -194,7 +223,7 @@ class CopyingSuspects(_PairTable):
     n_items : int array of shape (n_pairs,)
         Number of items both labelled.
     observed, expected : (n_pairs,)
-        Agreements on these, and their expected number for two independent annotators of this expertise.
+        Agreements on these, and their expected number.
     mistakes, mistakes_expected : (n_pairs,)
         The same for agreements on a wrong label, according to the posterior. The posterior depends on the
         labels of the pair too, so ``mistakes`` is biased downwards. The test does not use it.
@@ -229,8 +258,8 @@ class CopyingSuspects(_PairTable):
     def __str__(self) -> str:
         """Return one line per pair."""
         if not len(self):
-            return f"None of {self.n_tested} pairs agrees more than their expertise explains."
-        lines = [f"{len(self)} of {self.n_tested} pairs agree more than their expertise explains:"]
+            return f"None of {self.n_tested} pairs agrees more than the model expects."
+        lines = [f"{len(self)} of {self.n_tested} pairs agree more than the model expects:"]
         lines += [
             f"  {pair}: {self.observed[j]} of {self.n_items[j]} labels agree, "
             f"{self.expected[j]:.1f} expected; {self.mistakes[j]:.1f} shared mistakes, "
@@ -240,21 +269,31 @@ class CopyingSuspects(_PairTable):
         return "\n".join([*lines, self.caveat])
 
 
-def copying_suspects(annotations: Annotations, posterior: Any, expertise: Any, level: float = 0.01) -> CopyingSuspects:
+def copying_suspects(
+    annotations: Annotations,
+    posterior: Any,
+    expertise: Any = None,
+    level: float = 0.01,
+    *,
+    expected: ExpectedPairs | None = None,
+) -> CopyingSuspects:
     """Find pairs of annotators that agree more than a model expects: one may have copied from the other.
 
-    If s and t are correct on item i with probabilities a_s and a_t, make independent errors and spread these
-    evenly over the other K − 1 labels, they agree with probability
+    A fitted model says how often s and t agree on item i; the truth and the difficulty of the item are integrated out:
+
+        e_i = Σ_l p(y_s = l, y_t = l | x_i),
+
+    summed over their common items by `expected_pairs`. Without a model, annotators who are right with probabilities
+    a_s and a_t, make independent errors and spread these evenly over the other K − 1 labels agree with probability
 
         e_i = a_s a_t + (1 − a_s)(1 − a_t) / (K − 1),
 
-    whatever the truth. The number of agreements is compared with Σ e_i. The p value is the tail of a binomial
-    distribution of the same mean, which is conservative for any number of items (Hoeffding 1956). It is 1 for
-    pairs less than one agreement above the mean.
+    whatever the truth; items that mislead everyone then look like copying. The number of agreements is compared with
+    Σ e_i. The p value is the tail of a binomial distribution of the same mean, which is conservative for any number of
+    items (Hoeffding 1956). It is 1 for pairs less than one agreement above the mean.
 
-    A small p value means *more alike than the model explains*. Items that mislead everyone have the same
-    effect: look at them before you accuse anyone. Copied labels also count twice in a fit: with few other
-    annotators, the model may take the pair for two experts.
+    A small p value means *more alike than the model explains*. Copied labels also count twice in a fit: with few
+    other annotators, the model may take the pair for two experts.
 
     Parameters
     ----------
@@ -262,10 +301,12 @@ def copying_suspects(annotations: Annotations, posterior: Any, expertise: Any, l
     posterior : (n_items, n_classes)
         Probability of each class given the labels, columns as in ``annotations.labels``; such as
         ``posterior_`` of a fitted model.
-    expertise : (n_items, n_annotators) or (n_annotators,)
-        Probability that each annotator is correct, per item or overall; such as ``expertise(X)``.
+    expertise : (n_items, n_annotators) or (n_annotators,), optional
+        Probability that each annotator is correct, per item or overall, for independent errors.
     level : float
         False discovery rate: pairs with a smaller adjusted p value (Benjamini and Hochberg 1995) are kept.
+    expected : ExpectedPairs, optional
+        Instead of ``expertise``: what a fitted model expects of each pair.
 
     Returns
     -------
@@ -291,23 +332,24 @@ def copying_suspects(annotations: Annotations, posterior: Any, expertise: Any, l
         raise InputError(
             f"Expected at least two labels in annotations.labels, got {show(elements(annotations.labels))}."
         )
-    q, a = _label_posterior(annotations, posterior), _label_expertise(annotations, expertise)
-    pairs = AnnotatorPairs(annotations)
-    n, observed = pairs.n_items, pairs.sum(same_label=True)
-    wrong = pairs.sum(1 - a, 1 - a) / (annotations.n_classes - 1)
-    expected = pairs.sum(a, a) + wrong
-    p = _binomial_tail(observed, n, expected)
+    if (expertise is None) == (expected is None):
+        raise InputError("copying_suspects needs either expertise= or expected=, and not both.")
+    pairs, q = AnnotatorPairs(annotations), _label_posterior(annotations, posterior)
+    if expected is None:
+        expected = ExpectedPairs.independent(pairs, _label_expertise(annotations, expertise))
+    n, observed, agreements = pairs.n_items, pairs.sum(same_label=True), expected.agreements
+    p = _binomial_tail(observed, n, agreements)
     p_adjusted = false_discovery_control(p) if len(p) else p
     chosen = np.flatnonzero(p_adjusted < level)
-    chosen = chosen[np.lexsort(((expected - observed)[chosen], p[chosen]))]
+    chosen = chosen[np.lexsort(((agreements - observed)[chosen], p[chosen]))]
     return CopyingSuspects(
         first=annotations.annotators[pairs.first[chosen]],
         second=annotations.annotators[pairs.second[chosen]],
         n_items=n[chosen].astype(np.intp),
         observed=observed[chosen].astype(np.intp),
-        expected=expected[chosen],
+        expected=agreements[chosen],
         mistakes=pairs.sum(1 - q, same_label=True)[chosen],
-        mistakes_expected=wrong[chosen],
+        mistakes_expected=expected.same_mistake[chosen],
         p=p[chosen],
         p_adjusted=p_adjusted[chosen],
         n_tested=len(n),

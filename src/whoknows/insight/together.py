@@ -13,9 +13,10 @@ from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements
-from whoknows.insight.pairwise import AnnotatorPairs
+from whoknows.insight.pairwise import AnnotatorPairs, ExpectedPairs
 
 TOGETHER = 0.5  # mean correlation of errors from which annotators form a group
+CLEARLY_LESS = 0.8  # share of the labels of an item that they are worth, if annotators err together
 LEAST = 10  # common items below which a correlation is mostly chance
 
 
@@ -27,12 +28,15 @@ class SharedErrors:
     ----------
     first, second : ids of shape (n_pairs,)
     n_items : (n_pairs,)
-        Number of common items with known truth.
+        Number of common items, with known truth if there is gold.
     correlation : (n_pairs,)
         Of the two being wrong.
     n_annotators : int
+    labels_per_item : float
+        Mean number of labels of an item that has labels.
     mean : float
-        Mean correlation, weighted by the number of common items; NaN if no pair has enough of them.
+        Mean correlation, weighted by the number of common items; NaN if no pair has enough of them. Without gold, that
+        of the fitted model.
     groups : list of lists of ids
         Annotators who err together, the largest group first; only groups of at least two.
     """
@@ -42,13 +46,26 @@ class SharedErrors:
     n_items: Any
     correlation: Array
     n_annotators: int
+    labels_per_item: float
     mean: float
     groups: list[list[Any]]
 
     @property
     def worth(self) -> float:
-        """How many annotators with independent errors they are worth: n / (1 + (n − 1) mean correlation)."""
-        return self.n_annotators / (1 + (self.n_annotators - 1) * max(self.mean, 0.0))
+        """How many independent labels the labels of an item are worth: n / (1 + (n − 1) mean correlation)."""
+        return self.labels_per_item / (1 + (self.labels_per_item - 1) * max(self.mean, 0.0))
+
+    @property
+    def matters(self) -> bool:
+        """Whether the labels of an item are worth clearly less than their number."""
+        return self.worth < CLEARLY_LESS * self.labels_per_item
+
+    def sentence(self, annotators: str = "annotators") -> str:
+        """Say how many independent annotators they are worth."""
+        n, worth = self.labels_per_item, f"are worth about {self.worth:.1f} with independent errors"
+        if round(n) == self.n_annotators:
+            return f"{self.n_annotators} {annotators} {worth}."
+        return f"The {n:.1f} labels per item (mean) {worth}."
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -59,21 +76,27 @@ class SharedErrors:
         return f"SharedErrors(n_annotators={self.n_annotators}, worth={self.worth:.1f})"
 
 
-def shared_errors(annotations: Annotations, gold: Array | None = None, expertise: Array | None = None) -> SharedErrors:
-    """Correlate the errors of annotators, on items of known truth or by what a model says of their expertise.
+def shared_errors(
+    annotations: Annotations, gold: Array | None = None, expected: ExpectedPairs | None = None
+) -> SharedErrors:
+    """Correlate the errors of annotators, on items of known truth or by what a fitted model says.
 
     The average of n labels whose errors have the mean correlation r varies as much as that of n / (1 + (n − 1) r)
-    labels with independent errors. Pairs with fewer than ten common items are left out, and so are those of whom
-    one is always right or always wrong.
+    labels with independent errors (Kish 1965): this is how many independent labels they are ``worth``. n is the mean
+    number of labels per item. Pairs with fewer than ten common items are left out, and so are those of whom one is
+    always right or always wrong.
 
     Parameters
     ----------
     annotations : Annotations
     gold : (n_items,), optional
         Position of the true class in ``annotations.labels``, NaN where it is not known.
-    expertise : (n_annotators,), optional
-        Instead of gold: the probability that each annotator is right. Two who agree on more items than independent
-        errors explain are taken to err together. Errors that all share look like expertise, and do not show.
+    expected : ExpectedPairs, optional
+        Instead of gold: what a fitted model expects of each pair, from `expected_pairs`. Its effect of the item, shared
+        by all annotators, is the source of r = (P(both right) − a_s a_t) / √(a_s (1 − a_s) a_t (1 − a_t)), where a_s
+        and a_t are their probabilities of being right. A pair's own correlation also includes how much more often it
+        agrees than the model expects. Errors that all annotators share look like expertise, and do not show: gold may
+        give a smaller number.
 
     Examples
     --------
@@ -88,14 +111,14 @@ def shared_errors(annotations: Annotations, gold: Array | None = None, expertise
     >>> found.groups, round(found.worth, 1)
     ([['a', 'b']], 1.8)
     """
-    if (gold is None) == (expertise is None):
-        raise InputError("shared_errors needs either gold= or expertise=, not both.")
+    if (gold is None) == (expected is None):
+        raise InputError("shared_errors needs either gold= or expected=, and not both.")
     known = annotations if gold is None else annotations.only(np.isfinite(gold[annotations.item]))
     pairs = AnnotatorPairs(known)
-    correlation = _of_agreement(pairs, expertise) if gold is None else _of_errors(pairs, gold)
-    kept = np.flatnonzero((pairs.n_items >= LEAST) & np.isfinite(correlation))
-    kept = kept[np.argsort(-correlation[kept], kind="stable")]
-    names, n_items, found = known.annotators, pairs.n_items[kept].astype(np.intp), correlation[kept]
+    on_average, own = _of_model(pairs, expected) if expected is not None else _of_errors(pairs, gold)
+    kept = np.flatnonzero((pairs.n_items >= LEAST) & np.isfinite(own))
+    kept = kept[np.argsort(-own[kept], kind="stable")]
+    names, n_items, found = known.annotators, pairs.n_items[kept].astype(np.intp), own[kept]
     first, second = pairs.first[kept], pairs.second[kept]
     return SharedErrors(
         first=names[first],
@@ -103,26 +126,28 @@ def shared_errors(annotations: Annotations, gold: Array | None = None, expertise
         n_items=n_items,
         correlation=found,
         n_annotators=int((annotations.labels_per_annotator > 0).sum()),
-        mean=float(n_items @ found / n_items.sum()) if len(found) else np.nan,
+        labels_per_item=float(annotations.labels_per_item[annotations.labelled].mean()),
+        mean=float(n_items @ on_average[kept] / n_items.sum()) if len(found) else np.nan,
         groups=[[elements(names)[t] for t in group] for group in _groups(first, second, found, len(names))],
     )
 
 
-def _of_errors(pairs: AnnotatorPairs, gold: Array) -> Array:
-    """Correlation of the errors of each pair on its common items: (n_pairs,)."""
+def _of_errors(pairs: AnnotatorPairs, gold: Any) -> tuple[Array, Array]:
+    """Correlation of the errors of each pair on its common items, twice: (n_pairs,)."""
     known = pairs.annotations
     wrong = (known.label != gold[known.item]).astype(float)
     one, other, both = (pairs.sum(*sides) / pairs.n_items for sides in ((wrong, 1.0), (1.0, wrong), (wrong, wrong)))
-    return _correlation(one, other, both - one * other)
+    found = _correlation(one, other, both - one * other)
+    return found, found
 
 
-def _of_agreement(pairs: AnnotatorPairs, expertise: Any) -> Array:
-    """Correlation that explains how often each pair agrees, if errors are spread evenly over the other labels."""
-    n_classes = pairs.annotations.n_classes
-    one, other = (1 - np.asarray(expertise)[who] for who in (pairs.first, pairs.second))
-    expected = (1 - one) * (1 - other) + one * other / (n_classes - 1)
-    excess = pairs.sum(same_label=True) / pairs.n_items - expected
-    return np.clip(_correlation(one, other, excess * (n_classes - 1) / n_classes), -1, 1)
+def _of_model(pairs: AnnotatorPairs, expected: ExpectedPairs) -> tuple[Array, Array]:
+    """Correlation that a model expects, and the one that explains how often each pair agrees: two (n_pairs,)."""
+    n, K = pairs.n_items, pairs.annotations.n_classes
+    one, other, both = (each / n for each in (expected.first_right, expected.second_right, expected.both_right))
+    more = (pairs.sum(same_label=True) - expected.agreements) / n
+    on_average = _correlation(one, other, both - one * other)
+    return on_average, np.clip(on_average + _correlation(one, other, more * (K - 1) / K), -1, 1)
 
 
 def _correlation(one: Array, other: Array, covariance: Array) -> Array:

@@ -96,17 +96,14 @@ def confusion_lines(found: AgainstGold) -> list[str]:
 
 def together_lines(found: SharedErrors, by_gold: bool, groups: dict[Any, Any]) -> Iterator[str]:
     """Say how many judges they are worth, who errs together, and whether that follows their groups."""
-    n = found.n_annotators
-    if n < 2:
+    if found.n_annotators < 2:
         return
     if math.isnan(found.mean):
-        yield f"How many judges the {n} are worth is not known: too few items have labels of two of them."
+        yield f"How many judges the {found.n_annotators} are worth is not known: too few items have labels of two."
         return
-    source = "on the gold items" if by_gold else "as far as labels alone can tell"
-    yield (
-        f"{n} judges are worth about {found.worth:.1f} with independent errors: the errors of two of them correlate "
-        f"by {found.mean:.2f} on average, {source}."
-    )
+    source = "on the gold items" if by_gold else "according to the model; errors that all of them share do not show"
+    mean = round(found.mean, 2) + 0.0  # not "-0.00"
+    yield f"{found.sentence('judges')} The errors of two correlate by {mean:.2f} on average, {source}."
     if found.groups:
         listed = "; ".join(", ".join(map(str, group)) for group in found.groups[:SHOWN])
         yield f"These err together (correlation above 0.5): {listed}."
@@ -343,10 +340,5 @@ def advice(found: Judges) -> Iterator[str]:
         "There is no gold: rates are those of the model, which cannot see errors that judges share. Let people label a "
         "random sample of the items and pass it with --gold FILE."
     )
-    blocks = found.blocks
-    if blocks is not None:
-        one, other = (", ".join(map(str, block[:SHOWN])) for block in (blocks.first, blocks.second))
-        yield (
-            f"Judges fall into two blocks that contradict each other: {one}; and {other}. Labels alone cannot tell "
-            f"which block is right: label about {count(blocks.gold_needed, 'item')} drawn at random as gold."
-        )
+    if found.blocks is not None:
+        yield found.blocks.sentence("Judges")

@@ -313,6 +313,9 @@ def agreement(summary: Summary) -> Iterator[Html]:
     if len(facts["pairs"]["annotators"]) > 1:
         yield el("h3", "Pairs of annotators")
         yield from _pairs(facts["pairs"])
+    if facts.get("together"):
+        yield el("h3", "Annotators who err together")
+        yield from _together(facts["together"])
     if facts.get("copying") and facts["copying"]["n_pairs"]:
         yield el("h3", "Possible copying")
         yield from _copying(facts["copying"])
@@ -360,6 +363,14 @@ def _short(value: float | None) -> str:
         return ""
     text = f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.0f}"
     return text.replace("-", "−")
+
+
+def _together(facts: Facts) -> Iterator[Html]:
+    yield el("p", facts["finding"], f" The errors of two annotators correlate by {facts['mean']:.2f} on average.")
+    yield note(
+        "According to the model: some items are difficult for all annotators. Errors that all of them share do not "
+        "show; gold may give a smaller number."
+    )
 
 
 def _copying(facts: Facts) -> Iterator[Html]:

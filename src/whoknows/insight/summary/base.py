@@ -123,6 +123,10 @@ class FittedData:
             raise InputError("by= is about classes: how often an annotator is right. Leave it out for numbers.")
         return {}
 
+    def gold_warnings(self) -> Iterable[str]:
+        """Warnings about what gold says, or would say."""
+        return ()
+
     def label_warnings(self) -> Iterable[str]:
         """Warnings about the labels."""
         return ()

@@ -230,6 +230,7 @@ def _coverage(per_item: Any) -> Table:
 
 def _warnings(fit: FittedModel) -> Iterator[str]:
     annotations, n_labels = fit.annotations, fit.annotations.labels_per_annotator
+    yield from fit.gold_warnings()
     if annotations.n_annotators == 1:
         yield (
             "There is only one annotator: their expertise can only be estimated from how well the features "

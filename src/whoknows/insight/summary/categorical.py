@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,9 +18,11 @@ from whoknows.data.vocabulary import Ids, codes_of, elements, show
 from whoknows.estimators.ask.suggestions import Suggestions
 from whoknows.estimators.baselines.two_step import votes
 from whoknows.estimators.inputs.training_data import gold_codes, with_classes_of
+from whoknows.insight.blocks import contradicting_blocks
 from whoknows.insight.coefficients import Level, fleiss_kappa, percent_agreement
+from whoknows.insight.expected_pairs import expected_pairs, rows_to_compare
 from whoknows.insight.kinds import by_kind
-from whoknows.insight.pairwise import copying_suspects, pairwise_agreement
+from whoknows.insight.pairwise import ExpectedPairs, copying_suspects, pairwise_agreement
 from whoknows.insight.summary.base import BINS, FittedData
 from whoknows.insight.summary.text import (
     Facts,
@@ -33,6 +36,7 @@ from whoknows.insight.summary.text import (
     probabilities,
     thousands,
 )
+from whoknows.insight.together import shared_errors
 
 CERTAIN = 0.9  # probability from which a consensus counts as certain
 SKILL_GAP = 0.1  # difference in the probability of being correct worth a mention
@@ -41,7 +45,7 @@ RANKING_WORK = 1_000_000  # items × annotators × classes² of a ranking with i
 MIN_RANKED, MAX_RANKED = 50, 1_000  # items that a ranking is averaged over
 MAX_MATRIX = 10  # classes up to which a confusion matrix is readable
 MAX_CONFUSIONS = 5  # most frequent confusions to list
-COPYING_ITEMS, MAX_SUSPECTS = 4_000, 20  # items that copying is tested on, and pairs listed
+MAX_SUSPECTS = 20  # pairs listed
 FEW_LABELS = 5  # of a class
 CONSTANT_SHARE = 0.95  # share of one label from which an annotator is suspected of not looking
 USUAL_SHARE = 0.8  # share of a label among the other annotators' from which it is normal
@@ -215,24 +219,38 @@ class CategoricalFit(FittedData):
         return pairs.first, pairs.second, pairs.n_items.astype(float), pairs.kappa
 
     def agreement_facts(self) -> Facts:
-        """Percent agreement, agreement expected by chance, Fleiss' kappa, and copying."""
+        """Percent agreement, agreement expected by chance, Fleiss' kappa, copying, and who errs together."""
         return {
             "percent": percent_agreement(self.annotations),
             "by_chance": self.label_shares @ self.label_shares,
             "fleiss": fleiss_kappa(self.annotations),
             "copying": self._copying(),
+            "together": self._together(),
         }
 
+    def _together(self) -> Facts | None:
+        """How many independent labels those of an item are worth; None where annotators do not err together."""
+        found = shared_errors(self.annotations[self._compared], expected=self._expected_pairs)
+        return {"worth": found.worth, "mean": found.mean, "finding": found.sentence()} if found.matters else None
+
+    @cached_property
+    def _compared(self) -> Rows:
+        """Items on which pairs of annotators are compared."""
+        return rows_to_compare(self.annotations, self.n_members)
+
+    @cached_property
+    def _expected_pairs(self) -> ExpectedPairs:
+        return expected_pairs(self.model, self.features(self._compared), self.annotations[self._compared])
+
     def _copying(self) -> Facts:
-        """Pairs that agree more than their expertise explains, on items with several labels."""
-        several = np.flatnonzero(self.annotations.labels_per_item > 1)
-        rows = self.sample(self.affordable(COPYING_ITEMS), among=several)
-        suspects = copying_suspects(self.annotations[rows], self.posterior[rows], self.skill(rows))
+        """Pairs that agree more than the model expects, on items with several labels."""
+        rows = self._compared
+        suspects = copying_suspects(self.annotations[rows], self.posterior[rows], expected=self._expected_pairs)
         columns = ("first", "second", "n_items", "observed", "expected", "mistakes", "p_adjusted")
         facts = {
             "n_suspects": len(suspects),
             "n_pairs": suspects.n_tested,
-            "n_items": len(rows),
+            "n_items": int((self.annotations.labels_per_item[rows] > 1).sum()),
             "suspects": {name: json_ids(getattr(suspects, name)[:MAX_SUSPECTS]) for name in columns},
         }
         return facts | {"finding": copying_finding(facts), "caveat": suspects.caveat}
@@ -290,6 +308,12 @@ class CategoricalFit(FittedData):
         probability = case.get("p_consensus_from_features", 0)
         if probability > 0.5:
             yield f"The features alone predict “{case['consensus']}” with probability {percent(probability)}."
+
+    def gold_warnings(self) -> Iterator[str]:
+        """Blocks of annotators that contradict each other, with too little gold to tell which is right."""
+        blocks = contradicting_blocks(self.annotations)
+        if blocks is not None and self.is_gold.sum() < blocks.gold_needed:
+            yield blocks.sentence()
 
     def label_warnings(self) -> Iterator[str]:
         """Rare labels, and annotators who give the same label to every item."""

@@ -203,6 +203,9 @@ def _agreement_lines(agreement: Facts) -> Iterator[str]:
             f"Agreement (Krippendorff's alpha) is {agreement['alpha']:.2f}, where 1 is perfect and 0 is "
             f"chance, on {count(agreement['n_compared'], 'item')} with several labels."
         )
+    together = agreement.get("together")
+    if together:
+        yield f"Annotators err together: {together['finding']}"
     copying = agreement.get("copying")
     if copying and copying["n_suspects"]:
         yield f"{copying['finding']} {copying['caveat']}"

@@ -126,10 +126,10 @@ def copying_finding(facts: Facts) -> str:
     """Say how many pairs of annotators agree more than expected, and name the first."""
     n, tested = facts["n_suspects"], f"{count(facts['n_pairs'], 'pair')} of annotators"
     if not n:
-        return f"None of {tested} agrees more than their expertise explains."
+        return f"None of {tested} agrees more than the model expects."
     first = " and ".join(annotator_name(facts["suspects"][side][0]) for side in ("first", "second"))
     agree, which = ("agrees", ": ") if n == 1 else ("agree", ", above all ")
-    return f"{thousands(n)} of {tested} {agree} more than their expertise explains{which}{first}."
+    return f"{thousands(n)} of {tested} {agree} more than the model expects{which}{first}."
 
 
 def region_name(region: Facts) -> str:
