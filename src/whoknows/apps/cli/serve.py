@@ -30,6 +30,9 @@ def serve(
         str | None, typer.Option(metavar="URL", help="postgresql://… instead of a file in the folder.")
     ] = None,
     auth: Annotated[bool, typer.Option("--auth", help="People sign in. Required for other addresses.")] = False,
+    label_studio: Annotated[
+        bool, typer.Option("--label-studio", help="Show the address to add to Label Studio as a backend.")
+    ] = False,
 ) -> None:
     """Label items, and see who knows what, in a browser.
 
@@ -49,6 +52,8 @@ def serve(
     store = Store(settings.url)
     _first_project(store, console)
     console.tell(f"Open http://{host}:{port}/ in a browser. Ctrl+C stops the server.")
+    if label_studio:
+        console.tell(f"Backend for Label Studio: http://{host}:{port}{_backend_path(store)}")
     uvicorn.run(create_app(settings, store), host=host, port=port, log_level="warning")
 
 
@@ -68,6 +73,13 @@ def _settings(folder: Path, database: str | None, auth: bool, host: str) -> Any:
     from whoknows.apps.web.settings import ServerSettings
 
     return ServerSettings(folder, database, auth, hosts=(*NAMES, host))
+
+
+def _backend_path(store: Store) -> str:
+    from whoknows.apps.web.label_studio import backend
+
+    with store.write() as db:
+        return backend.path(db)
 
 
 def _first_project(store: Store, console: Console) -> None:

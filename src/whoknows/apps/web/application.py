@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from whoknows import __version__
 from whoknows.apps.web import api, pages
 from whoknows.apps.web.jobs.runner import Runner
+from whoknows.apps.web.label_studio import backend
 from whoknows.apps.web.security import sign_in
 from whoknows.apps.web.security.access import SignInNeeded, admit
 from whoknows.apps.web.security.attempts import Attempts
@@ -46,7 +47,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> FastAPI:
     state = app.state
     state.settings, state.store = settings, store or Store(settings.url)
     state.csrf, state.attempts, state.results = new_secret(), Attempts(), pages.FitResults()
-    for router in (api.router, pages.router, sign_in.router):
+    for router in (api.router, pages.router, sign_in.router, backend.router):
         app.include_router(router)
     app.get("/api/v1/openapi.json", include_in_schema=False)(app.openapi)
     app.add_middleware(SafeHeaders, hosts=settings.hosts)

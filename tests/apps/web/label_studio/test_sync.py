@@ -183,11 +183,12 @@ def test_the_commands_of_the_docs_run(server, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LABEL_STUDIO_API_KEY", LEGACY)
     lines = (ROOT / "docs" / "label_studio.md").read_text("utf-8").splitlines()
-    [once, again] = [line.split()[1:] for line in lines if line.startswith("whoknows sync")]
+    [once, again, live] = [line.split()[1:] for line in lines if line.startswith("whoknows sync")]
     here = {"http://localhost:8080": server.url, "3": str(project)}
     said = run(*(here.get(word, word) for word in once))
     assert "24 predictions pushed." in said.out
     assert again == [*once, "--every", "10"]
+    assert live == [*once, "--backend", "http://127.0.0.1:8000/label-studio/SECRET"]
     assert (tmp_path / "whoknows-out" / "report.html").is_file()
 
 

@@ -115,7 +115,12 @@ def fit(data: ProjectData, progress: Progress = lambda done, total, bound: None)
     known = data.gold or None
     summary = summarize(model, X, data.annotations, features=names or None, text=texts, images=images, gold=known)
     content = _model_file(model)
-    return Results(content, summary.to_json(), _predictions(data, summary.consensus), _questions(data, model, X))
+    return Results(
+        content,
+        summary.to_json(),
+        _predictions(data, summary.consensus, _information(data, model, X)),
+        _questions(data, model, X),
+    )
 
 
 def _fitted(data: ProjectData, X: Array, alone: bool, progress: Progress) -> Any:
@@ -142,7 +147,19 @@ def _model_file(model: Any) -> bytes:
 # --- results per item --------------------------------------------------------------------------------------
 
 
-def _predictions(data: ProjectData, consensus: dict[str, list[Any]]) -> list[dict[str, Any]]:
+def _information(data: ProjectData, model: Any, X: Array) -> list[float | None]:
+    """Return the bits expected of the next label of each item; 0 if its truth is known, None for numbers."""
+    from whoknows.estimators.ask.batch import information_of_next_label
+
+    if not hasattr(model, "suggest"):
+        return [None] * len(data.items)
+    bits = information_of_next_label(model, X, data.annotations).tolist()
+    return [0.0 if item.key in data.gold else each for item, each in zip(data.items, bits, strict=True)]
+
+
+def _predictions(
+    data: ProjectData, consensus: dict[str, list[Any]], information: list[float | None]
+) -> list[dict[str, Any]]:
     """Return a row per item."""
     disagreement = _disagreement(data.annotations)
     numbers = data.project.settings.model == "regression"
@@ -158,6 +175,7 @@ def _predictions(data: ProjectData, consensus: dict[str, list[Any]]) -> list[dic
             "overruled": bool(consensus["overruled"][i]),
             "disagreement": float(disagreement[i]),
             "probabilities": {name: consensus[column][i] for name, column in zip(classes, names, strict=True)},
+            "information": information[i],
         }
         for i, id in enumerate(data.ids)
     ]

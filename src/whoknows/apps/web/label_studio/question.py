@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
@@ -39,6 +40,11 @@ class Question:
         """Return a label as the result of a prediction."""
         value = [label] if self.kind == "choices" else int(label)
         return [{"from_name": self.name, "to_name": self.about, "type": self.kind, "value": {self.kind: value}}]
+
+    def text_of(self, data: Mapping[str, Any]) -> str | None:
+        """Return the text of a task that the question is about; None if it is about something else."""
+        text = data.get(self.text) if self.text else None
+        return text if isinstance(text, str) else None
 
     def label(self, result: Any) -> str | None:
         """Return the label in the result of an annotation; None if this question has no, or no single, answer."""

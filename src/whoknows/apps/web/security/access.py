@@ -23,7 +23,7 @@ TOO_OLD = (
 )
 SAFE = ("GET", "HEAD", "OPTIONS")
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain", "")
-PUBLIC = re.compile(r"/sign-in(/[^/]+)?|/healthz|/static(/.*)?", re.DOTALL)
+PUBLIC = re.compile(r"/sign-in(/[^/]+)?|/healthz|/static(/.*)?|/label-studio/[^/]+/[a-z]+", re.DOTALL)  # or secret
 SHARED = re.compile(r"/|/sign-out|/api/v1/me")  # for every role
 LABELLING = {  # all else that annotators may do: nothing here tells what others said, or what the model thinks
     "GET": re.compile(r"/label|/projects/[^/]+/label(/next)?|/api/v1/projects/[^/]+/next"),

@@ -105,6 +105,20 @@ annotation_event = Table(  # append-only: the history, and which requests were c
     Index("event_by_project", "project_id", "id"),
 )
 
+external_annotation = Table(  # of a labelling tool: it names those that it deletes by their ids alone
+    "external_annotation",
+    METADATA,
+    _of("project", primary_key=True),
+    Column("external_id", Id, primary_key=True, autoincrement=False),
+    _text("item", nullable=True),  # its key; None if only the end of the annotation is known
+    _text("annotator", nullable=True),
+    _text("label", nullable=True),
+    Column("ground_truth", Boolean),
+    _time("updated", nullable=True),  # by the clock of the tool
+    Column("deleted", Boolean, nullable=False),
+    Index("external_by_item", "project_id", "item", "annotator"),
+)
+
 skip = Table(  # items that an annotator does not want to answer now
     "skip",
     METADATA,
@@ -173,6 +187,7 @@ prediction = Table(
     Column("overruled", Boolean, nullable=False),
     Column("disagreement", Float, nullable=False),
     Column("probabilities", JSON, nullable=False),  # by class; {"std": ...} for numbers
+    Column("information", Float),  # bits expected of the next label; None for numbers
     Index("prediction_by_confidence", "fit_id", "confidence"),
 )
 
@@ -214,6 +229,8 @@ session = Table(  # of a browser, or a token of the API
     _time("expires"),
     CheckConstraint("kind IN ('cookie', 'bearer')"),
 )
+
+secret = Table("secret", METADATA, _text("name", primary_key=True), _text("value"))  # in addresses that tools call
 
 audit = Table(
     "audit",
