@@ -211,7 +211,7 @@ def test_long_names_are_not_cut_and_judges_worse_than_chance_are_named(tmp_path)
     said = run("judges", files[0], "--gold", files[1]).out
     rows = [line for line in said.splitlines() if line.startswith("a large model")]
     assert [row.split("  ")[0] for row in rows[:3]] == [names[1], names[2], names[0]]
-    assert f"Worse than chance: {names[0]}." in said
+    assert f"{names[0]} is worse than chance on 30 gold items (0% right): the labels are inverted." in said
 
 
 def test_one_judge_and_two_gold_items_are_enough(tmp_path):

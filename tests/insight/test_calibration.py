@@ -5,7 +5,9 @@ import pytest
 
 from tests.insight.summary_worlds import KINDS, fitted, summary_of
 from whoknows import Annotations, CrowdClassifier
+from whoknows.apps.report import page
 from whoknows.data.simulate import constant_accuracies, hide
+from whoknows.insight.rates.hidden_gold import posterior_without_own_gold
 from whoknows.insight.summary import summarize
 
 SEVERAL = [kind for kind in KINDS if kind != "alone"]
@@ -67,3 +69,26 @@ def test_a_label_is_compared_with_the_consensus_of_the_others():
     bins = facts["bins"]
     disagreeing = np.dot(bins["n_labels"], 1 - np.array(bins["observed"]))
     assert 1 <= round(disagreeing) <= 3  # the label itself, and at most those it leaves in a tie
+
+
+def test_gold_items_show_whether_stated_probabilities_are_right():
+    """Each with its own gold hidden: their posterior in the fit is certain, and tells nothing."""
+    X, y = world()
+    truth, rows = (X[:, 0] > 0).astype(int), np.arange(0, 300, 5)
+    gold = {int(row): bool(truth[row]) for row in rows}
+    model = CrowdClassifier("id", map="linear").fit(X, y, gold=gold)
+    summary = summarize(model, X, y, gold=gold)
+    facts = summary.answer["reliability"]
+    prob = posterior_without_own_gold(model, X, y, np.where(np.isin(np.arange(300), rows), truth, np.nan), 3, 0)[rows]
+    assert facts["n_gold"] == sum(facts["bins"]["n_items"]) == 60
+    assert facts["stated"] == pytest.approx(prob.max(axis=1).mean(), abs=1e-5)
+    assert facts["right"] == pytest.approx(np.mean(prob.argmax(axis=1) == truth[rows]), abs=1e-5)
+    assert facts["low"] <= facts["right"] <= facts["high"]
+    assert "on 60 gold items" in facts["finding"]
+    drawn = page(summary)
+    assert drawn.count("<circle") >= len(facts["bins"]["stated"])
+    assert "Is the consensus as often right as it states?" in drawn
+    blind = CrowdClassifier("id", map="linear").fit(X, y)  # no gold to hide
+    stated = summarize(blind, X, y, gold=gold).answer["reliability"]["stated"]
+    assert stated == pytest.approx(blind.posterior_[rows].max(axis=1).mean(), abs=1e-5)
+    assert summarize(blind, X, y).answer["reliability"] == {"possible": False}

@@ -16,6 +16,8 @@ from whoknows.insight import (
 )
 from whoknows.insight.accuracy import kappa_and_variance, kappa_interval, wilson
 from whoknows.insight.kinds import ByKind
+from whoknows.insight.summary import summarize
+from whoknows.insight.worse import worse_than_chance
 
 
 def judged(n=400, skills=(0.9, 0.7, 0.5), n_classes=2, seed=0):
@@ -86,6 +88,20 @@ def test_kappa_of_one_class_is_not_defined(second):
 def test_gold_of_strange_items_is_named():
     with pytest.raises(InputError, match="gold names 1 of 1 items"):
         against_gold(Annotations.from_matrix([[0], [1]]), {"x": 0})
+
+
+def test_annotators_worse_than_chance_are_named_with_the_use_of_their_labels():
+    truth, labels = judged(300, (0.9, 0.85, 0.8, 0.15))
+    y, X = Annotations.from_matrix(labels, annotators=["a", "b", "c", "turned"]), np.zeros((300, 1))
+    gold = np.where(np.arange(300) < 60, truth, np.nan)
+    model = CrowdClassifier().fit(X, y, gold=gold)
+    (found,) = worse_than_chance(model, X, y, gold)
+    wrong_way = np.mean(labels[:60, 3] == truth[:60])
+    assert (found.annotator, found.n_gold, found.accuracy) == ("turned", 60, wrong_way)
+    assert found.influence < 0
+    assert found.sentence().startswith(f"turned is worse than chance on 60 gold items ({wrong_way:.0%} right)")
+    assert "inverted" in found.sentence()
+    assert found.sentence() in summarize(model, X, y, gold=gold).given["warnings"]
 
 
 # --- by kind -----------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ All text is escaped. Colours come from the style sheet of the page: nine steps f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import accumulate, starmap
 from typing import Any
@@ -235,6 +235,35 @@ def small_map(cells: Sequence[int], values: Sequence[float], grid: tuple[int, in
         drawn.setdefault(step(value, domain), []).append(shape)
     paths = [el("path", d="".join(shapes), cls=f"f{k}") for k, shapes in sorted(drawn.items())]
     return el("svg", paths, viewBox=f"0 0 {columns} {lines}", cls="smallmap", aria_hidden="true")
+
+
+def reliability(bins: Mapping[str, Sequence[float]]) -> Html:
+    """Reliability diagram: share right against stated probability, with intervals, and the diagonal.
+
+    Parameters
+    ----------
+    bins : mapping with "stated", "right", "low" and "high", each n_bins
+    """
+    columns = [bins[name] for name in ("stated", "right", "low", "high")]
+    start = int(10 * min(map(min, columns))) / 10
+
+    def place(value: float) -> float:
+        return round(100 * (value - start) / (1 - start), 1)
+
+    grid = [start, (start + 1) / 2, 1.0]
+    lines = [el("line", x1=0, x2=100, y1=100 - place(each), y2=100 - place(each)) for each in grid]
+    lines += [el("line", y1=0, y2=100, x1=place(each), x2=place(each)) for each in grid]
+    diagonal = el("line", x1=0, y1=100, x2=100, y2=0, cls="diagonal")
+    dots = []
+    for stated, right, low, high in zip(*columns, strict=True):
+        x = place(stated)
+        dots.append(el("line", x1=x, x2=x, y1=100 - place(low), y2=100 - place(high), cls="range"))
+        dots.append(el("circle", cx=x, cy=100 - place(right), r=2.2))
+    label = f"Share right against stated probability, both from {start:.0%} to 100%"
+    drawn = el("svg", lines, diagonal, dots, viewBox="-3 -3 106 106", role="img", aria_label=label)
+    labels = [f"{each:.0%}" for each in grid]
+    upright = el("span", [el("span", each) for each in reversed(labels)], cls="upright", aria_hidden="true")
+    return el("div", upright, drawn, ticks(labels), cls="reliability")
 
 
 def heat(value: float | None, text: str, title: str | None = None) -> Html:

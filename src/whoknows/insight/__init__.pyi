@@ -8,6 +8,7 @@ from .model_selection import AnnotationFolds, ItemFolds, label_log_lik, label_lo
 from .pairwise import CopyingSuspects, ExpectedPairs, PairwiseAgreement, copying_suspects, pairwise_agreement
 from .rates import Difference, Rates, rate, rate_of
 from .together import SharedErrors, shared_errors
+from .worse import WorseThanChance, worse_than_chance
 
 __all__ = [
     "AgainstGold",
@@ -23,6 +24,7 @@ __all__ = [
     "PairwiseAgreement",
     "Rates",
     "SharedErrors",
+    "WorseThanChance",
     "against_gold",
     "agreement",
     "by_kind",
@@ -40,4 +42,5 @@ __all__ = [
     "rate",
     "rate_of",
     "shared_errors",
+    "worse_than_chance",
 ]

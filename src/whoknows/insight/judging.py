@@ -20,6 +20,7 @@ from whoknows.insight.kinds import ByKind, by_kind
 from whoknows.insight.rates import Rates, rate_of
 from whoknows.insight.rates.hidden_gold import Progress, posterior_without_own_gold, posteriors_without_annotators
 from whoknows.insight.together import LEAST, SharedErrors, shared_errors
+from whoknows.insight.worse import WorseThanChance, worse_than_chance
 
 FOLDS = 5  # fits that hide a part of the gold
 CONSENSUS = "consensus"
@@ -47,6 +48,8 @@ class Judges:
         Of all items; that of a gold item has not seen its gold.
     is_gold : (n_items,)
     annotations : Annotations
+    worse : list of WorseThanChance
+        Judges who are worse than chance on the gold, and what the model makes of their labels.
     """
 
     against: AgainstGold | None
@@ -59,6 +62,7 @@ class Judges:
     annotations: Annotations
     rates_by: dict[str, Rates] = field(default_factory=dict)
     kinds: dict[str, ByKind] = field(default_factory=dict)
+    worse: list[WorseThanChance] = field(default_factory=list)
 
     def next_items(self, n: int) -> dict[str, Any]:
         """Items that people should look at next, as columns: those whose class is the least certain.
@@ -133,6 +137,7 @@ def judges(
         posterior=prob,
         is_gold=is_gold,
         annotations=y,
+        worse=[] if codes is None else worse_than_chance(model, X, y, codes, level),
     )
 
 

@@ -261,9 +261,7 @@ def _judges(found: Judges, label: Any) -> Iterator[Output]:
     if len(labels) == 2:
         other = _other(labels, label)
         remarks = [f"Sensitivity: share of {_quoted(label)} that is called so; specificity: of {_quoted(other)}."]
-    worse = [str(name) for name, high in zip(against.annotator.tolist(), against.kappa[2], strict=True) if high < 0]
-    if worse:
-        remarks.append(f"Worse than chance: {', '.join(worse)}. Check that their labels mean the same.")
+    remarks += [one.sentence() for one in found.worse]
     n = int(against.n_gold[-1])
     title = f"Judges against {count(n, 'gold item')} ({against.level:.0%} intervals in brackets)"
     yield Output("judges", against.columns(), judges_table(against, label), title, remarks=remarks)

@@ -366,11 +366,11 @@ def _short(value: float | None) -> str:
 
 
 def _together(facts: Facts) -> Iterator[Html]:
-    yield el("p", facts["finding"], f" The errors of two annotators correlate by {facts['mean']:.2f} on average.")
-    yield note(
-        "According to the model: some items are difficult for all annotators. Errors that all of them share do not "
-        "show; gold may give a smaller number."
-    )
+    source = "on the gold items" if facts["by_gold"] else "according to the model"
+    correlation = f" The errors of two annotators correlate by {facts['mean']:.2f} on average, {source}."
+    yield el("p", facts["finding"], correlation)
+    if not facts["by_gold"]:
+        yield note("Errors that all annotators share do not show without gold, which may give a smaller number.")
 
 
 def _copying(facts: Facts) -> Iterator[Html]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Any
 
-from whoknows.apps.charts import Html, bar, el, histogram, join, lead, table
+from whoknows.apps.charts import Html, bar, el, histogram, join, lead, reliability, table
 from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.data import FEW_CLASSES, listed_rows
 from whoknows.apps.report.scales import CategoricalScale, scale_of
@@ -28,6 +28,7 @@ def consensus(summary: Summary) -> Iterator[Html]:
     yield scale.consensus_lead(summary)
     yield el("div", scale.distribution(facts), certainty_histogram(facts["histogram"], scale), cls="columns")
     yield calibration(facts.get("calibration", {})) or Html()
+    yield _reliability(facts.get("reliability", {})) or Html()
     yield el("h3", f"Where the model overrules the {scale.words['vote']} of the labels")
     yield from _overruled(facts, scale)
     yield _all_items(summary, scale)
@@ -42,6 +43,30 @@ def calibration(facts: Facts) -> Html | None:
         "calibration.html",
         finding=facts.get("finding", "No consensus is certain without one of its labels."),
         bins=None if bins is None else _bins(bins),
+        explanation=facts["explanation"],
+    )
+
+
+def _reliability(facts: Facts) -> Html | None:
+    """Share of gold items on which the consensus is right, against the probability that it states."""
+    if not facts.get("possible"):
+        return None
+    bins = facts["bins"]
+    head = ("stated", "mean", "right", "90% interval", "items")
+    rows = [
+        (
+            f"from {fmt.percent(start)}" if start else "lower",
+            *(fmt.percent(share) for share in (stated, right)),
+            f"{fmt.percent(low)} to {fmt.percent(high)}",
+            fmt.whole(n),
+        )
+        for start, stated, right, low, high, n in zip(*bins.values(), strict=True)
+    ]
+    return fmt.template(
+        "reliability.html",
+        finding=facts["finding"],
+        diagram=reliability(bins),
+        bins=table(head, rows, (1, 2, 3, 4)),
         explanation=facts["explanation"],
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from whoknows._array import Array, Rows, segment_sum
+from whoknows._array import Array, Mask, Rows, segment_sum
 from whoknows.data.errors import InputError
 from whoknows.estimators.inputs.preprocessing import Preprocessing
 from whoknows.estimators.inputs.validation import CheckedFeatures, check_annotations, checked, row_ids
@@ -32,8 +32,8 @@ class FittedData:
         As passed by the user.
     annotations : Annotations
         In the codes of the model: annotators as in ``annotators_``, labels as in ``classes_``.
-    is_gold : bool array of shape (n_items,)
-        Items whose truth is known.
+    gold : (n_items,)
+        Class codes or numbers, NaN for items whose truth is not known.
     n_items, n_annotators : int
     n_members : int
         Number of models that are averaged.
@@ -53,9 +53,14 @@ class FittedData:
         self.model, self.X = model, X
         self.annotations = annotations.recode(model.annotators_, labels)
         self.n_items, self.n_annotators = self.annotations.shape
-        self.is_gold = np.zeros(self.n_items, dtype=bool)
+        self.gold = np.full(self.n_items, np.nan)
         self.n_members = len(getattr(model, "pairs_", [model]))
         self.n_outcomes = len(getattr(model, "classes_", [model]))
+
+    @property
+    def is_gold(self) -> Mask:
+        """Items whose truth is known: (n_items,)."""
+        return np.isfinite(self.gold)
 
     def features(self, rows: Rows) -> Any:
         """Features of some items, for the methods of the model, which all get them here."""
@@ -122,6 +127,10 @@ class FittedData:
         if by:
             raise InputError("by= is about classes: how often an annotator is right. Leave it out for numbers.")
         return {}
+
+    def prob_without_own_gold(self) -> Array | None:
+        """Class probabilities of gold items whose own gold was hidden; None where there are none."""
+        return None
 
     def gold_warnings(self) -> Iterable[str]:
         """Warnings about what gold says, or would say."""

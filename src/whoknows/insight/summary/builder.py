@@ -24,6 +24,7 @@ from whoknows.insight.summary.calibration import calibration
 from whoknows.insight.summary.fitted import FittedModel, fitted_model
 from whoknows.insight.summary.item_list import item_list
 from whoknows.insight.summary.items import ItemDescriptions, question_facts, review_lists
+from whoknows.insight.summary.reliability import reliability
 from whoknows.insight.summary.summary import Summary
 from whoknows.insight.summary.text import Facts, Table, count, json_ids, json_value, thousands
 from whoknows.insight.summary.variation import variation
@@ -102,7 +103,7 @@ def summarize(
     descriptions = ItemDescriptions(fit.annotations.items.tolist(), ids, text, images)
     if gold is not None:
         gold = fit.check_gold(gold)
-        fit.is_gold = np.isfinite(gold)
+        fit.gold = gold
     kinds, sections = fit.kinds(by or {}), {}
     for name, facts in _sections(fit, descriptions, _feature_names(fit, features), gold, costs, notes, kinds):
         sections[name] = facts
@@ -135,7 +136,8 @@ def _sections(
     yield "profiles", json_value(profiles(fit, item_map, regions, annotators, order))
     overruled, review = review_lists(fit, descriptions, consensus)
     answer = _vote_facts(fit) | fit.consensus_facts()
-    yield "answer", json_value(answer | {"overruled": overruled, "calibration": calibration(fit)})
+    trust = {"calibration": calibration(fit), "reliability": reliability(fit)}
+    yield "answer", json_value(answer | {"overruled": overruled} | trust)
     yield "adjudicate", json_value(review)
     yield "agreement", json_value(agreement_facts(fit))
     yield "ask", json_value(question_facts(fit, descriptions, costs))

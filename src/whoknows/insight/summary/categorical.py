@@ -23,6 +23,7 @@ from whoknows.insight.coefficients import Level, fleiss_kappa, percent_agreement
 from whoknows.insight.expected_pairs import expected_pairs, rows_to_compare
 from whoknows.insight.kinds import by_kind
 from whoknows.insight.pairwise import ExpectedPairs, copying_suspects, pairwise_agreement
+from whoknows.insight.rates.hidden_gold import posterior_without_own_gold
 from whoknows.insight.summary.base import BINS, FittedData
 from whoknows.insight.summary.text import (
     Facts,
@@ -37,6 +38,7 @@ from whoknows.insight.summary.text import (
     thousands,
 )
 from whoknows.insight.together import shared_errors
+from whoknows.insight.worse import worse_than_chance
 
 CERTAIN = 0.9  # probability from which a consensus counts as certain
 SKILL_GAP = 0.1  # difference in the probability of being correct worth a mention
@@ -45,6 +47,7 @@ RANKING_WORK = 1_000_000  # items × annotators × classes² of a ranking with i
 MIN_RANKED, MAX_RANKED = 50, 1_000  # items that a ranking is averaged over
 MAX_MATRIX = 10  # classes up to which a confusion matrix is readable
 MAX_CONFUSIONS = 5  # most frequent confusions to list
+GOLD_FOLDS = 3  # fits that hide a part of the gold
 MAX_SUSPECTS = 20  # pairs listed
 FEW_LABELS = 5  # of a class
 CONSTANT_SHARE = 0.95  # share of one label from which an annotator is suspected of not looking
@@ -230,8 +233,10 @@ class CategoricalFit(FittedData):
 
     def _together(self) -> Facts | None:
         """How many independent labels those of an item are worth; None where annotators do not err together."""
-        found = shared_errors(self.annotations[self._compared], expected=self._expected_pairs)
-        return {"worth": found.worth, "mean": found.mean, "finding": found.sentence()} if found.matters else None
+        by_gold = shared_errors(self.annotations, self.gold) if self.is_gold.any() else None
+        found = by_gold or shared_errors(self.annotations[self._compared], expected=self._expected_pairs)
+        facts = {"worth": found.worth, "mean": found.mean, "finding": found.sentence(), "by_gold": found is by_gold}
+        return facts if found.matters else None
 
     @cached_property
     def _compared(self) -> Rows:
@@ -309,8 +314,21 @@ class CategoricalFit(FittedData):
         if probability > 0.5:
             yield f"The features alone predict “{case['consensus']}” with probability {percent(probability)}."
 
+    def prob_without_own_gold(self) -> Array | None:
+        """Posterior of gold items, from fits in which a part of the gold is hidden; None if items are a sample."""
+        training = self.model._training_data
+        if training.annotations.n_items != self.n_items:
+            return None
+        if training.gold is None:
+            return np.asarray(self.posterior[self.is_gold])
+        prob = posterior_without_own_gold(self.model, self.X, self.annotations, self.gold, GOLD_FOLDS, 0)
+        return np.asarray(prob[self.is_gold])
+
     def gold_warnings(self) -> Iterator[str]:
-        """Blocks of annotators that contradict each other, with too little gold to tell which is right."""
+        """Annotators worse than chance; blocks that contradict each other, with too little gold to choose."""
+        if self.is_gold.any():
+            for one in worse_than_chance(self.model, self.X, self.annotations, self.gold)[:SHOWN]:
+                yield one.sentence()
         blocks = contradicting_blocks(self.annotations)
         if blocks is not None and self.is_gold.sum() < blocks.gold_needed:
             yield blocks.sentence()
