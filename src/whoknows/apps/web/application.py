@@ -10,13 +10,16 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from whoknows import __version__
-from whoknows.apps.web import api, pages
+from whoknows.apps.web import api, observing, pages
+from whoknows.apps.web.exchange.reader import Reader
 from whoknows.apps.web.jobs.runner import Runner
 from whoknows.apps.web.label_studio import backend
+from whoknows.apps.web.observing import Observe, Requests
 from whoknows.apps.web.security import sign_in
 from whoknows.apps.web.security.access import SignInNeeded, admit
 from whoknows.apps.web.security.attempts import Attempts
 from whoknows.apps.web.security.headers import SafeHeaders
+from whoknows.apps.web.security.limits import LimitedBodies
 from whoknows.apps.web.security.passwords import new_secret
 from whoknows.apps.web.settings import ServerSettings
 from whoknows.apps.web.store import Store
@@ -47,10 +50,14 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> FastAPI:
     state = app.state
     state.settings, state.store = settings, store or Store(settings.url)
     state.csrf, state.attempts, state.results = new_secret(), Attempts(), pages.FitResults()
-    for router in (api.router, pages.router, sign_in.router, backend.router):
+    state.reader = Reader()
+    state.requests = Requests()
+    for router in (api.router, pages.router, sign_in.router, backend.router, observing.router):
         app.include_router(router)
     app.get("/api/v1/openapi.json", include_in_schema=False)(app.openapi)
+    app.add_middleware(LimitedBodies, max_body=settings.max_body, max_upload=settings.max_upload)
     app.add_middleware(SafeHeaders, hosts=settings.hosts)
+    app.add_middleware(Observe, requests=state.requests)  # the last one sees the request first
     app.add_exception_handler(InputError, _refused)
     app.add_exception_handler(SignInNeeded, _ask_to_sign_in)
     return app
@@ -64,6 +71,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     if runner is not None:
         await run_in_threadpool(runner.stop)
+    app.state.reader.close()
     app.state.store.close()
 
 

@@ -285,3 +285,24 @@ class AuditOut(BaseModel):
     account: str
     action: str
     detail: dict[str, Any]
+
+
+class Preview(BaseModel):
+    """What an uploaded file holds, before it is stored; ``token`` names it in the next step.
+
+    ``names`` are the columns that can be chosen, ``columns`` those that were used, by role.
+    """
+
+    token: str
+    kind: Literal["labels", "items", "gold"]
+    format: str
+    names: list[str]
+    columns: dict[str, str]
+    notes: list[str]
+    rows: list[dict[str, str | None]]
+    n_items: int
+    n_labels: int
+    n_gold: int
+    n_features: int
+    classes: list[str]
+    annotators: list[str]

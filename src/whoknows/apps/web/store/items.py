@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, func, select
 
-from whoknows.apps.web.store.database import upsert
+from whoknows.apps.web.store.database import insert, upsert
 from whoknows.apps.web.store.errors import NotFound
 from whoknows.apps.web.store.schema import item
 from whoknows.data.vocabulary import show
@@ -44,6 +44,13 @@ def put(db: Connection, project_id: int, items: Iterable[Item]) -> None:
     """Add items; those with a known key are replaced."""
     rows = {each.key: _row(project_id, each) for each in items}
     upsert(db, item, list(rows.values()), ("project_id", "key"))
+
+
+def add_missing(db: Connection, project_id: int, items: Iterable[Item]) -> None:
+    """Add items whose key is not known; others stay as they are."""
+    rows = [_row(project_id, each) for each in items]
+    if rows:
+        db.execute(insert(db, item).on_conflict_do_nothing(index_elements=["project_id", "key"]), rows)
 
 
 def _row(project_id: int, each: Item) -> dict[str, Any]:
@@ -84,6 +91,15 @@ def count(db: Connection, project_id: int) -> int:
 
 def ids_of(db: Connection, project_id: int, keys: Sequence[str]) -> dict[str, int]:
     """Return the ids of rows by key; an unknown key is an error."""
+    found = known(db, project_id, keys)
+    unknown = [key for key in dict.fromkeys(keys) if key not in found]
+    if unknown:
+        raise NotFound(f"There is no item {show(unknown, 3)} in this project.")
+    return found
+
+
+def known(db: Connection, project_id: int, keys: Sequence[str]) -> dict[str, int]:
+    """Return the ids of rows by key, of the keys that are known."""
     wanted = list(dict.fromkeys(keys))
     found: dict[str, int] = {}
     for start in range(0, len(wanted), AT_ONCE):
@@ -92,9 +108,6 @@ def ids_of(db: Connection, project_id: int, keys: Sequence[str]) -> dict[str, in
             key: id
             for id, key in db.execute(select(item.c.id, item.c.key).where(item.c.project_id == project_id, some))
         }
-    unknown = [key for key in wanted if key not in found]
-    if unknown:
-        raise NotFound(f"There is no item {show(unknown, 3)} in this project.")
     return found
 
 
