@@ -1,93 +1,36 @@
-"""Five readers score mammograms from 1, harmless, to 5, malignant; nearly all of them score too high.
+"""
+Radiologists with ordered scores
+================================
 
-Four radiologists and a resident read a third of the cases each. Each reader has a severity (mean deviation
-from the true level) and a spread, which is larger in dense tissue. The true level of fifteen cases is known
-from a biopsy. All data are simulated; the other true levels are used only to evaluate the estimates.
+Five readers score mammograms from 1 (harmless) to 5 (malignant). Nearly all of them score too high, by different
+amounts, and their scores vary more in dense tissue. For fifteen cases the true level is known from a biopsy. After
+this example you can
+
+* estimate the true level of every case from ordered scores,
+* report the severity and the spread of each reader,
+* correct errors that all readers share, with a few known cases,
+* say what to expect of a reader who has not scored anything yet.
+
+The data are simulated. The true levels of the other cases are used only to check the estimates.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from whoknows import Annotations, CrowdClassifier
 from whoknows.data.simulate import ordered_scores
 
-READERS = {  # severity, and spread: 0.7 times that in fatty tissue, 1.3 times in dense
-    "adams": (0.9, 0.5),
-    "baker": (1.4, 0.5),
-    "chen": (0.2, 0.5),
-    "diaz": (0.9, 0.6),
-    "resident": (1.2, 1.1),
-}
+plt.style.use("tableau-colorblind10")
+
+# %%
+# The data
+# --------
+# *Severity* is how many levels a reader scores too high on average. *Spread* is the standard deviation around that,
+# here 0.7 times the given value in fatty tissue and 1.3 times in dense tissue. Each reader scores a third of the
+# cases.
+
+READERS = {"adams": (0.9, 0.5), "baker": (1.4, 0.5), "chen": (0.2, 0.5), "diaz": (0.9, 0.6), "resident": (1.2, 1.1)}
 NEW = {"evans": (0.8, 0.5)}  # a new reader, without scores
-
-
-def main() -> None:
-    X, scores, truth, biopsied = simulate()
-    y = Annotations.from_matrix(scores, annotators=list(READERS))
-    # If levels are words, give their order: CrowdClassifier(truth="ordered", levels=["low", "high"])
-    without = CrowdClassifier(truth="ordered").fit(X, y)
-    model = CrowdClassifier(truth="ordered").fit(X, y, gold={i: truth[i] for i in biopsied})
-    print_scores(without, model, y, truth, biopsied)
-    print_readers(model, X)
-    print_newcomer(model, X, truth)
-
-
-def print_scores(
-    without: CrowdClassifier, model: CrowdClassifier, y: Annotations, truth: np.ndarray, biopsied: list[int]
-) -> None:
-    scores = y.to_matrix()
-    on = y.labelled & ~np.isin(np.arange(len(truth)), biopsied)
-    answers = {
-        "mean of the scores, rounded": np.rint(np.nanmean(scores[on], axis=1)),
-        "median of the scores, rounded": np.rint(np.nanmedian(scores[on], axis=1)),
-        "whoknows without the biopsies": consensus(without)[on],
-        "whoknows": consensus(model)[on],
-    }
-    heading("The true level of every case")
-    print(f"{y.n_annotations} scores; {on.sum()} cases to check, {len(biopsied)} more had a biopsy.")
-    print(f"{'':<32}{'levels off':>10}{'exact':>9}{'too high':>11}{'too low':>10}")
-    for name, answer in answers.items():
-        off = answer - truth[on]
-        print(f"{name:<32}{np.abs(off).mean():>10.2f}{(off == 0).mean():>9.0%}", end="")
-        print(f"{(off > 0).mean():>11.0%}{(off < 0).mean():>10.0%}")
-    print("If all readers score too high, a 3 scored as 4 looks like a 4. Scores alone identify only the")
-    print("differences between readers; the fifteen biopsies identify the shared severity.")
-
-
-def print_readers(model: CrowdClassifier, X: np.ndarray) -> None:
-    heading("How each reader scores")
-    print("In levels, and in brackets the simulated values.")
-    print(f"{'':<12}{'severity':>14}{'spread, fatty':>17}{'spread, dense':>17}")
-    dense, scale = is_dense(X), model.annotator_scale(X)
-    for t, (name, (severity, spread)) in enumerate(READERS.items()):
-        print(f"{name:<12}{f'{model.annotator_severity_[t]:+.2f} ({severity:+.2f})':>14}", end="")
-        print(f"{f'{scale[~dense, t].mean():.2f} ({0.7 * spread:.2f})':>17}", end="")
-        print(f"{f'{scale[dense, t].mean():.2f} ({1.3 * spread:.2f})':>17}")
-    print("Rounding inflates small spreads, and the ends of the scale reduce large ones.")
-
-
-def print_newcomer(model: CrowdClassifier, X: np.ndarray, truth: np.ndarray) -> None:
-    heading("Probability of the exact level")
-    print("Probability, its 90% interval, and in brackets the actual accuracy.")
-    print(f"{'':<12}{'fatty tissue':>25}{'dense tissue':>25}")
-    dense, everyone = is_dense(X), READERS | NEW
-    right = score(truth, X, np.random.default_rng(1)) == truth[:, None]
-    value, low, high = model.expertise(X, annotators=list(everyone), return_interval=True, unknown="population")
-    for t, name in enumerate(everyone):
-        print(f"{name:<12}", end="")
-        for on in (~dense, dense):
-            limits = f"{low[on, t].mean():.0%} to {high[on, t].mean():.0%}"
-            print(f"{f'{value[on, t].mean():.0%}, {limits} ({right[on, t].mean():.0%})':>25}", end="")
-        print()
-    print("evans is new: five readers say little about a sixth, hence the wide interval. The estimate is for")
-    print("a reader of average spread without severity, which is too optimistic for these readers.")
-
-
-def consensus(model: CrowdClassifier) -> np.ndarray:
-    return model.classes_[model.posterior_.argmax(axis=1)]
-
-
-def heading(text: str) -> None:
-    print(f"\n{text}\n{'-' * len(text)}")
 
 
 def is_dense(X: np.ndarray) -> np.ndarray:
@@ -113,5 +56,106 @@ def simulate(n: int = 300) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[int
     return X, np.where(seen, scores, np.nan), truth, biopsied.tolist()
 
 
-if __name__ == "__main__":
-    main()
+X, scores, truth, biopsied = simulate()
+y = Annotations.from_matrix(scores, annotators=list(READERS))
+print(y)
+
+# %%
+# The true level of every case
+# ----------------------------
+# ``truth="ordered"`` says that the classes are levels of a scale. If levels are words, give their order:
+# ``CrowdClassifier(truth="ordered", levels=["low", "high"])``. Known levels are passed as ``gold``.
+
+without = CrowdClassifier(truth="ordered").fit(X, y)
+model = CrowdClassifier(truth="ordered").fit(X, y, gold={i: truth[i] for i in biopsied})
+
+
+def consensus(model: CrowdClassifier) -> np.ndarray:
+    return model.classes_[model.posterior_.argmax(axis=1)]
+
+
+to_check = y.labelled & ~np.isin(np.arange(len(truth)), biopsied)
+estimates = {
+    "median of the scores": np.rint(np.nanmedian(scores[to_check], axis=1)),
+    "whoknows, no biopsies": consensus(without)[to_check],
+    "whoknows, 15 biopsies": consensus(model)[to_check],
+}
+for name, levels in estimates.items():
+    off = levels - truth[to_check]
+    exact, too_high = (off == 0).mean(), (off > 0).mean()
+    print(f"{name:<22} {np.abs(off).mean():.2f} levels off, {exact:.0%} exact, {too_high:.0%} too high")
+
+# %%
+# If all readers score too high, a 3 that is scored as 4 looks like a 4. Scores alone identify the differences between
+# readers; the biopsies identify the severity that they share.
+#
+# This random seed was chosen because the fit without biopsies fails. With twelve other seeds, two fits failed as badly
+# and one half as badly; the others found the shared severity from the scores that pile up at 5. With the biopsies the
+# mean error was 0.19 to 0.26 levels for all seeds.
+
+fig, axes = plt.subplots(1, 3, figsize=(9, 3.4), sharey=True, layout="constrained")
+for ax, (name, levels) in zip(axes, estimates.items(), strict=True):
+    counts = np.zeros((5, 5))
+    np.add.at(counts, (truth[to_check] - 1, levels.astype(int) - 1), 1)
+    share = counts / counts.sum(axis=1, keepdims=True)
+    ax.imshow(share, cmap="Blues", vmin=0, vmax=1, origin="lower", extent=(0.5, 5.5, 0.5, 5.5))
+    for level, row in enumerate(share, 1):
+        for guess, cell in enumerate(row, 1):
+            ax.text(guess, level, f"{cell:.0%}", ha="center", va="center", color="w" if cell > 0.5 else "k", fontsize=8)
+    ax.set(title=name, xlabel="estimated level", xticks=range(1, 6), yticks=range(1, 6))
+axes[0].set_ylabel("true level")
+plt.show()
+
+# %%
+# How each reader scores
+# ----------------------
+# ``annotator_severity_`` has one number per reader, ``annotator_scale(X)`` one per reader and case; both are in levels.
+# Rounding inflates small spreads, and the ends of the scale reduce large ones.
+
+severity, scale, dense = model.annotator_severity_, model.annotator_scale(X), is_dense(X)
+spread = np.array([scale[~dense].mean(axis=0), scale[dense].mean(axis=0)])
+true_severity, true_spread = np.array(list(READERS.values())).T
+
+place = np.arange(len(READERS))
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
+left.barh(place, severity, height=0.6, color="C0", label="estimated")
+left.plot(true_severity, place, "kD", label="simulated")
+left.set(xlabel="severity, in levels", yticks=place, yticklabels=list(READERS))
+left.invert_yaxis()
+left.legend()
+for row, (tissue, factor, colour) in enumerate([("fatty", 0.7, "C0"), ("dense", 1.3, "C1")]):
+    height = place + 0.2 * (2 * row - 1)
+    right.barh(height, spread[row], height=0.38, color=colour, label=f"{tissue} tissue")
+    right.plot(factor * true_spread, height, "kD", label="simulated" if row else None)
+right.set_xlabel("spread, in levels")
+right.legend()
+plt.show()
+
+# %%
+# A new reader
+# ------------
+# ``unknown="population"`` estimates the expertise of readers who are not in the data. Five readers say little about a
+# sixth, hence the wide interval for evans. The estimate is for a reader of average spread without severity, which is
+# too optimistic for these readers.
+
+everyone = list(READERS | NEW)
+exact = score(truth, X, np.random.default_rng(1)) == truth[:, None]
+value, low, high = (
+    part.mean(axis=0) for part in model.expertise(X, annotators=everyone, return_interval=True, unknown="population")
+)
+actual = exact.mean(axis=0)
+
+place = np.arange(len(everyone))
+fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
+ax.hlines(place, low, high, color="C0", linewidth=3)
+ax.plot(value, place, "o", color="C0", label="estimated, with 90 % interval")
+ax.plot(actual, place, "kD", markersize=5, label="actual")
+ax.set(xlabel="probability of the exact level", xlim=(0, 1), yticks=place, yticklabels=[*READERS, "evans (new)"])
+ax.invert_yaxis()
+ax.legend(loc="upper right")
+plt.show()
+
+# %%
+# If no reader gave the level of a biopsy, which is common with severe readers, ``fit`` warns and uses the biopsy.
+#
+# See also: :doc:`/ordered_labels`, :doc:`/gold_and_weights`, and :doc:`/real_labels` for fine-grained scores.

@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -9,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.apps.cli import run
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *(p for p in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in p.parts)]
 FENCE = re.compile(r"(?ms)^(?P<fence>```+)(?P<language>[^\n`]*)\n(?P<code>.*?)^(?P=fence)`*[ ]*$")
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -34,7 +38,7 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
     """Blocks of one page share their names; a traceback shows the page's lines."""
     monkeypatch.chdir(tmp_path)
     names = {"__name__": page.stem}
-    for line, code in blocks(page, "python"):
+    for line, code in [] if page == TUTORIAL else blocks(page, "python"):
         if code.lstrip().startswith(">>>"):
             flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
             example = doctest.DocTestParser().get_doctest(code, names, page.name, str(page), line)
@@ -66,7 +70,56 @@ def test_extras_exist(page):
     assert {extra for group in named for extra in group.split(",")} <= set(PROJECT["optional-dependencies"])
 
 
+def links(page):
+    """Yield (file, anchor) of every link to a file of ours."""
+    for name, anchor in re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?", FENCE.sub("", page.read_text("utf-8"))):
+        yield (source_of_gallery(name) if name.startswith("gallery/") else page.parent / name if name else page), anchor
+
+
+def source_of_gallery(name):
+    """Return the file that a page of the gallery is made from."""
+    stem = Path(name).stem
+    return ROOT / "examples" / ("README.rst" if stem == "index" else f"{stem}.py")
+
+
+def anchors(page):
+    """Return the anchors that Sphinx and GitHub give to the headings of a page."""
+    headings = re.findall(r"^#{1,3} +(.+)", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
+    slugs = [re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "", text).lower()).strip() for text in headings]
+    return {slug.replace(" ", "-") for slug in slugs}
+
+
 @every_page
 def test_links_lead_somewhere(page):
-    links = re.findall(r"\]\((?!\w+:)([^)#\s]+)", FENCE.sub("", page.read_text("utf-8")))
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    assert [target.name for target, _ in links(page) if not target.exists()] == []
+    assert [(target.name, anchor) for target, anchor in links(page) if anchor and anchor not in anchors(target)] == []
+
+
+def test_a_missing_anchor_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# One `two`, three\n[right](#one-two-three) [wrong](#one-two)")
+    assert [anchor in anchors(target) for target, anchor in links(page)] == [True, False]
+
+
+def test_the_navigation_has_each_page_once():
+    trees = [code for page in PAGES[1:] for _, code in blocks(page, "{toctree}")]
+    entries = [
+        line.split("<")[-1].rstrip(">") for tree in trees for line in tree.split("\n") if line[:1] not in ("", ":")
+    ]
+    assert sorted(entries) == sorted([*(page.stem for page in PAGES[1:] if page.stem != "index"), "gallery/index"])
+
+
+def test_the_tutorial_runs_to_the_letter(tmp_path, monkeypatch, capsys):
+    """Commands and Python, in order; what the page shows is what they print, up to numbers."""
+    monkeypatch.chdir(tmp_path)
+    names, printed = {}, ""
+    for _, code in blocks(TUTORIAL, "sh", "python", "text"):
+        if code.startswith("whoknows "):
+            printed = run(*shlex.split(code)[1:]).out
+        elif code.startswith(("from", "import", "consensus")):
+            exec(code, names)
+            printed = capsys.readouterr().out
+        elif printed:
+            shown, really = (re.sub(r"\d+(\.\d+)?", "#", text).split() for text in (code, printed))
+            assert shown == really or (shown.pop() == "..." and shown == really[: len(shown)])
+            printed = ""
