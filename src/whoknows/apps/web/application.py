@@ -6,8 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import Depends, FastAPI, Request
+from fastapi.exception_handlers import request_validation_exception_handler
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 
 from whoknows import __version__
 from whoknows.apps.web import api, observing, pages
@@ -15,6 +18,7 @@ from whoknows.apps.web.exchange.reader import Reader
 from whoknows.apps.web.jobs.runner import Runner
 from whoknows.apps.web.label_studio import backend
 from whoknows.apps.web.observing import Observe, Requests
+from whoknows.apps.web.pages.error_page import error_answer, is_for_people
 from whoknows.apps.web.security import sign_in
 from whoknows.apps.web.security.access import SignInNeeded, admit
 from whoknows.apps.web.security.attempts import Attempts
@@ -59,6 +63,8 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> FastAPI:
     app.add_middleware(SafeHeaders, hosts=settings.hosts)
     app.add_middleware(Observe, requests=state.requests)  # the last one sees the request first
     app.add_exception_handler(InputError, _refused)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(SignInNeeded, _ask_to_sign_in)
     return app
 
@@ -82,7 +88,22 @@ def _ask_to_sign_in(request: Request, error: Exception) -> Response:
     return RedirectResponse("/sign-in", 303)
 
 
-def _refused(request: Request, error: Exception) -> JSONResponse:
+def _refused(request: Request, error: Exception) -> Response:
     """Answer that something cannot be done, and why."""
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 422)
-    return JSONResponse({"detail": str(error)}, status)
+    return error_answer(request, status, str(error))
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    """Answer that there is no such page, or that it is not for this visitor."""
+    assert isinstance(error, HTTPException)
+    return error_answer(request, error.status_code, str(error.detail), error.headers)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    """Answer which field is not as expected."""
+    assert isinstance(error, RequestValidationError)
+    if not is_for_people(request):
+        return await request_validation_exception_handler(request, error)
+    first = error.errors()[0]
+    return error_answer(request, 422, f"{first['loc'][-1]}: {first['msg']}.")

@@ -16,6 +16,7 @@ from whoknows.apps.web.exchange.uploads import Kind, Reading, Upload
 from whoknows.apps.web.jobs.refit import refit_if_due
 from whoknows.apps.web.security.access import Caller, State, Visitor
 from whoknows.apps.web.store import audit, projects
+from whoknows.data.errors import InputError
 
 router = APIRouter(prefix="/projects/{name}/imports", tags=["imports"])
 Token = Annotated[str, Path(max_length=100), Storable]
@@ -46,7 +47,7 @@ def _upload(request: Request, name: str, given: Upload, caller: Visitor) -> Prev
     found = _read(request, given)
     with request.app.state.store.write() as db:
         secret = importing.keep(db, projects.by_name(db, name), given, caller.name)
-    return _preview(secret, given.kind, found)
+    return preview_of(secret, given.kind, found)
 
 
 @router.post("/{token}/preview")
@@ -55,7 +56,7 @@ def preview(name: ProjectName, token: Token, request: Request, store: State, bod
     with store.read() as db:
         waiting = importing.kept(db, projects.by_name(db, name), token)
     found = _read(request, replace(waiting, columns=body.columns))
-    return _preview(token, waiting.kind, found)
+    return preview_of(token, waiting.kind, found)
 
 
 @router.post("/{token}/confirm")
@@ -83,11 +84,20 @@ def discard(name: ProjectName, token: Token, store: State) -> None:
         importing.forget(db, token)
 
 
-def _read(request: Request, given: Upload) -> Reading:
+def read(request: Request, given: Upload) -> Reading:
+    """Read a file in a process of its own."""
     return request.app.state.reader.read(given, request.app.state.settings.max_rows)
 
 
-def _preview(secret: str, kind: Kind, found: Reading) -> Preview:
+def _read(request: Request, given: Upload) -> Reading:
+    found = read(request, given)
+    if found.problem is not None:
+        raise InputError(found.problem)
+    return found
+
+
+def preview_of(secret: str, kind: Kind, found: Reading) -> Preview:
+    """Show what a file holds."""
     rows = [{"item": each.key, "text": each.text, "second_text": each.second_text} for each in found.items[:SHOWN]]
     if kind == "labels":
         rows = [dict(zip(("item", "annotator", "label"), row, strict=True)) for row in found.labels[:SHOWN]]

@@ -85,6 +85,8 @@ class Reading:
     features : list of str
         Names of the features.
     format : str
+    problem : str, optional
+        Why the file cannot be read with these columns; others can be chosen.
     """
 
     names: list[str]
@@ -95,10 +97,11 @@ class Reading:
     gold: dict[str, str] = field(default_factory=dict)
     features: list[str] = field(default_factory=list)
     format: str = "table"
+    problem: str | None = None
 
 
 def read(upload: Upload) -> Reading:
-    """Read a file; what is wrong with it is an `InputError`."""
+    """Read a file; what is wrong with it is an `InputError`, or a problem of columns that can be chosen."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "upload")
         with open(path, "wb") as file:
@@ -106,9 +109,20 @@ def read(upload: Upload) -> Reading:
         try:
             found = READERS[upload.kind](path, upload.columns)
         except FileError as error:
-            raise InputError(f"{upload.name}: {error.problem.reworded(WORDINGS)}") from None
+            problem, names = f"{upload.name}: {error.problem.reworded(WORDINGS)}", _names(path)
+            if not names:
+                raise InputError(problem) from None
+            return Reading(names, _roles(upload.kind, names, upload.columns), [], [], problem=problem)
     _check(found)
     return found
+
+
+def _names(path: str) -> list[str]:
+    """Return the columns of a table; none if the file is no table."""
+    try:
+        return list(open_content(path).names)
+    except FileError:
+        return []
 
 
 def _check(found: Reading) -> None:

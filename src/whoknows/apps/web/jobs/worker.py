@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import traceback
+from collections.abc import Callable
 from threading import Event, Thread
 from typing import Any
 
@@ -27,7 +28,7 @@ def main(url: str, fit: Fit) -> None:
     threadpool_limits(max(1, (os.cpu_count() or 2) - 1))
     store = Store(url)
     with Heartbeat(store, fit) as heartbeat:
-        carry_out(store, fit, heartbeat.report)
+        carry_out(store, fit, heartbeat.report, heartbeat.beat)
 
 
 def fit_now(store: Store, project_id: int, worker: str = "here") -> Fit:
@@ -66,15 +67,19 @@ class Heartbeat(Thread):
     def run(self) -> None:
         """Beat until the fit ends."""
         while not self._ended.wait(BEAT):
-            server = multiprocessing.parent_process()
-            with self.store.write() as db:
-                is_own = fits.beat(db, self.fit.id, str(self.fit.worker), self._progress)
-            if not is_own or (server is not None and not server.is_alive()):
-                os._exit(1)  # the fit itself cannot be interrupted otherwise
+            self.beat()
+
+    def beat(self) -> None:
+        """Tell how far the fit is; end the process if nobody waits for it."""
+        server = multiprocessing.parent_process()
+        with self.store.write() as db:
+            is_own = fits.beat(db, self.fit.id, str(self.fit.worker), self._progress)
+        if not is_own or (server is not None and not server.is_alive()):
+            os._exit(1)  # the fit itself cannot be interrupted otherwise
 
 
-def carry_out(store: Store, fit: Fit, progress: Progress) -> None:
-    """Read the project, fit it and store the results, or why it failed."""
+def carry_out(store: Store, fit: Fit, progress: Progress, beat: Callable[[], None] = lambda: None) -> None:
+    """Read the project, fit it and store the results, or why it failed; the last beat tells the whole progress."""
     worker = str(fit.worker)
     try:
         results = _results(store, fit, progress)
@@ -82,6 +87,7 @@ def carry_out(store: Store, fit: Fit, progress: Progress) -> None:
         with store.write() as db:
             fits.fail(db, fit.id, worker, _explanation(error))
         return
+    beat()
     with store.write() as db:
         fits.finish(db, fit.id, worker, results)
 

@@ -117,7 +117,7 @@ def _decision(facts: ItemFacts, visit: Visit) -> Iterator[Html]:
         choices = [number, button("Save")]
     yield visit.form(action, el("div", choices, cls="choices"))
     if facts.gold is not None:
-        yield visit.form(action, button("Withdraw the decision", cls="link", name="withdraw", value="1"))
+        yield visit.form(action, button("Withdraw the decision", cls="link"))
     yield note("The next fit takes the decision as gold: it is certain, and it shows how good the annotators are.")
 
 

@@ -89,6 +89,11 @@ def _progress(progress: Progress, links: PageLinks) -> Iterator[Html]:
     )
     if progress.by_annotator:
         yield _by_annotator(progress.by_annotator, links)
+    else:
+        label, data = (
+            el("a", text, href=links.to(page)) for text, page in (("Label items", "label"), ("import labels", "data"))
+        )
+        yield el("p", label, " here, or ", data, "; then fit.")
 
 
 def _by_annotator(counts: dict[str, int], links: PageLinks) -> Html:

@@ -1,17 +1,33 @@
-"""List of projects."""
+"""List of projects, and a form for a new one."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Sequence
 
 from whoknows.apps.charts import Html, bullets, el
-from whoknows.apps.web.pages.shell import PageLinks, Visit, heading, nothing
+from whoknows.apps.web.pages.shell import PageLinks, Visit, button, heading, nothing
 from whoknows.apps.web.store.projects import Project
 
 
 def projects_page(projects: Sequence[Project], visit: Visit) -> Html:
     """Page that lists all projects."""
-    if not projects:
-        return visit.page("Projects", heading("Projects"), nothing("No project yet", "A lead can create one."))
-    links = (el("a", each.title, href=PageLinks(each.name).to(), dir="auto") for each in projects)
-    return visit.page("Projects", heading("Projects"), bullets(links, cls="projects"))
+    links = [el("a", each.title, href=PageLinks(each.name).to(), dir="auto") for each in projects]
+    listed = bullets(links, cls="projects") if links else nothing("No project yet", "A lead can add one.")
+    return visit.page("Projects", heading("Projects"), listed, _new(visit) if visit.is_lead else None)
+
+
+def _new(visit: Visit) -> Html:
+    title = el("input", type="text", name="title", required=True, maxlength=200, aria_label="Title")
+    return el("section", el("h2", "New project"), visit.form("/projects", title, button("Add"), cls="tools"))
+
+
+def name_from(title: str) -> str:
+    """Name of a project in addresses.
+
+    >>> name_from("Größe & Gewicht, 2. Runde"), name_from("…")
+    ('grosse-gewicht-2-runde', 'project')
+    """
+    plain = unicodedata.normalize("NFKD", title.replace("ß", "ss")).encode("ascii", "ignore").decode().lower()
+    return re.sub("[^a-z0-9]+", "-", plain).strip("-")[:60] or "project"

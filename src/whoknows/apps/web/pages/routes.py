@@ -14,9 +14,9 @@ from whoknows.apps.web.pages.item_list import item_list
 from whoknows.apps.web.pages.item_map import SCRIPTS, map_page
 from whoknows.apps.web.pages.item_page import ItemFacts, item_page
 from whoknows.apps.web.pages.overview import Progress, overview
-from whoknows.apps.web.pages.projects_page import projects_page
 from whoknows.apps.web.pages.shell import heading, nothing
-from whoknows.apps.web.pages.visiting import Scene, looking_at, store_of, visit_of
+from whoknows.apps.web.pages.visiting import Scene, looking_at
+from whoknows.apps.web.security.access import store_of, visitor_of
 from whoknows.apps.web.store import fits, gold, items, labels, projects
 from whoknows.apps.web.store.search import Search, Show, Sort, search
 
@@ -25,12 +25,14 @@ router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 
 @router.get("/")
 def home(request: Request) -> Response:
-    """Go to the only project, or list all."""
+    """Go to the only project, or list all; annotators go where they label."""
+    if visitor_of(request).role == "annotator":
+        return RedirectResponse("/label", 303)
     with store_of(request).read() as db:
         found = projects.every(db)
     if len(found) == 1:
         return RedirectResponse(f"/projects/{found[0].name}/", 303)
-    return HTMLResponse(projects_page(found, visit_of(request)))
+    return RedirectResponse("/projects", 303)
 
 
 def _page(scene: Scene, title: str, address: str, *content: Any, scripts: tuple[str, ...] = ()) -> HTMLResponse:

@@ -109,7 +109,7 @@ class Visit:
             el("a", name, href=self.links.to(*filter(None, [page])), aria_current="page" if page == active else None)
             for page, name in PAGES
         ]
-        label = el("a", "Label", href=self.links.to("label"), cls="button")
+        label = el("a", "Label", href=self.links.to("label"), cls="button") if self.is_lead else None
         title = el("a", self.title, href=self.links.to(), cls="project", dir="auto")
         return join([title, el("nav", links, label, aria_label="Pages of this project")])
 

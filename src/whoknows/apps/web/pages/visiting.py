@@ -13,7 +13,8 @@ from whoknows.apps.charts import Html
 from whoknows.apps.web.pages.fit_pages import status
 from whoknows.apps.web.pages.results import FitResults
 from whoknows.apps.web.pages.shell import Visit
-from whoknows.apps.web.store import Store, fits, labels, projects
+from whoknows.apps.web.security.access import store_of, visitor_of
+from whoknows.apps.web.store import fits, labels, projects
 from whoknows.apps.web.store.fits import Fit
 from whoknows.apps.web.store.projects import Project
 from whoknows.insight.summary import Summary
@@ -55,11 +56,6 @@ class Scene:
         return status(self.fits, self.n_new, self.visit)
 
 
-def store_of(request: Request) -> Store:
-    """Return the store of the server."""
-    return request.app.state.store
-
-
 @contextmanager
 def looking_at(request: Request, name: str) -> Iterator[Scene]:
     """Read a project."""
@@ -69,6 +65,7 @@ def looking_at(request: Request, name: str) -> Iterator[Scene]:
 
 
 def visit_of(request: Request, project: Project | None = None) -> Visit:
-    """Return who asks."""
+    """Return who asks, and for which project."""
+    visitor = visitor_of(request)
     name, title = (project.name, project.title) if project else (None, "")
-    return Visit("", "lead", None, name, title)
+    return Visit(visitor.csrf, visitor.role, None if visitor.kind == "open" else visitor.name, name, title)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from whoknows.apps.charts import Html, el
+from whoknows.apps.web.pages.sign_in_page import sign_in_page
 from whoknows.apps.web.security.access import COOKIE, State
 from whoknows.apps.web.security.passwords import digest, matches, new_secret
 from whoknows.apps.web.store import Store, accounts, audit
@@ -25,7 +25,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/sign-in")
 def form(request: Request) -> HTMLResponse:
     """Ask for name and password."""
-    return HTMLResponse(_page(""))
+    return HTMLResponse(sign_in_page(""))
 
 
 @router.post("/sign-in")
@@ -38,11 +38,11 @@ async def sign_in(
     """Open a session, if the password is right and was not tried too often."""
     attempts, address = request.app.state.attempts, request.client.host if request.client else ""
     if not attempts.allowed(name, address):
-        return HTMLResponse(_page("Too many attempts. Wait a minute."), 429, {"Retry-After": "60"})
+        return HTMLResponse(sign_in_page("Too many attempts. Wait a minute."), 429, {"Retry-After": "60"})
     account = await run_in_threadpool(_check, store, name, password)
     if account is None:
         attempts.failed(name, address)
-        return HTMLResponse(_page("Name or password is wrong."), 401)
+        return HTMLResponse(sign_in_page("Name or password is wrong."), 401)
     return await run_in_threadpool(_opened, request, account, "signed in")
 
 
@@ -52,7 +52,7 @@ def by_link(request: Request, token: str, store: State) -> Response:
     with store.read() as db:
         account = accounts.account_of_link(db, digest(token))
     if account is None:
-        return HTMLResponse(_page("This link is no longer valid. Ask a lead for a new one."), 401)
+        return HTMLResponse(sign_in_page("This link is no longer valid. Ask a lead for a new one."), 401)
     return _opened(request, account, "signed in by link")
 
 
@@ -84,18 +84,3 @@ def _opened(request: Request, account: Account, how: str) -> Response:
     options = {"httponly": True, "samesite": "strict", "secure": settings.secure, "path": "/"}
     answer.set_cookie(COOKIE, secret, SESSION, **options)
     return answer
-
-
-def _page(problem: str) -> Html:
-    """Form with its message, if something went wrong."""
-    fields = [
-        el("label", title, el("input", name=name, type=kind, autocomplete=hint, required=True))
-        for title, name, kind, hint in (
-            ("Name", "name", "text", "username"),
-            ("Password", "password", "password", "current-password"),
-        )
-    ]
-    said = el("p", problem, role="alert", cls="error") if problem else None
-    whole = el("form", said, *fields, el("button", "Sign in"), method="post", action="/sign-in")
-    head = el("head", el("title", "Sign in · whoknows"), el("link", rel="stylesheet", href="/static/style.css"))
-    return Html("<!doctype html>") + el("html", head, el("body", el("main", el("h1", "whoknows"), whole)), lang="en")

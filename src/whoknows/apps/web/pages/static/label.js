@@ -2,12 +2,13 @@
 /* Labelling with the keyboard: answers are sent while the next item, fetched in advance, is already on the screen. */
 document.documentElement.classList.add("script");
 (function () {
-  const form = document.getElementById("label"), controls = document.getElementById("controls"), message = document.getElementById("message");
+  const form = document.getElementById("label"), answers = document.querySelector(".answers"), message = document.getElementById("message");
   if (!form) return;
   const annotator = form.elements.as.value, csrf = form.elements.csrf.value, AGAIN = 2000;
   const history = [];  /* items that were answered or skipped here, the last one at the end */
   const waiting = [];  /* requests that the server has not acknowledged */
-  let task = document.getElementById("task"), busy = false, sending = false, ahead = null;
+  let task = document.getElementById("task"), n_done = Number(document.getElementById("done").textContent.replace(/\s/g, ""));
+  let busy = false, sending = false, ahead = null;
 
   function requestId() { return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(""); }
 
@@ -15,7 +16,7 @@ document.documentElement.classList.add("script");
 
   async function fetched(query) {
     const asked = new URLSearchParams([["as", annotator], ...query]);
-    const answer = await fetch(form.dataset.next + "?" + asked, { headers: { Accept: "text/html" } });
+    const answer = await fetch(form.dataset.next + "?" + asked, { headers: { Accept: "application/json" } });
     if (!answer.ok) throw new Error(await explanation(answer));
     return document.adoptNode(new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("task"));
   }
@@ -27,11 +28,17 @@ document.documentElement.classList.add("script");
   function show(fresh) {
     task.replaceWith(fresh);
     task = fresh;
-    controls.hidden = !task.dataset.item;
+    answers.hidden = !task.dataset.item;
+    count();
     if (form.elements.label && form.elements.label.type === "number") form.elements.label.value = "";
     window.scrollTo(0, 0);
     task.focus({ preventScroll: true });
     prefetch();
+  }
+  function count() {  /* the item was fetched before the last answers were given */
+    const done = document.getElementById("done");
+    done.textContent = String(n_done).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+    task.querySelector(".thin rect").setAttribute("width", 100 * n_done / Number(done.dataset.of) + "%");
   }
   async function advance() {
     busy = true;
@@ -48,9 +55,9 @@ document.documentElement.classList.add("script");
     if (sending) return;
     sending = true;
     while (waiting.length) {
-      const { method, address, body } = waiting[0];
+      const { address, body } = waiting[0];
       try {
-        const answer = await fetch(address, { method, headers: { "Content-Type": "application/json", "X-CSRF-Token": csrf }, body: JSON.stringify(body) });
+        const answer = await fetch(address, { method: "POST", headers: { "Content-Type": "application/json", "X-CSRF-Token": csrf }, body: JSON.stringify(body) });
         if (answer.status >= 500) throw new Error(answer.statusText);
         const refused = waiting.shift();
         say(answer.ok ? "" : refused.item + " was not stored: " + await explanation(answer));
@@ -61,17 +68,18 @@ document.documentElement.classList.add("script");
     }
     sending = false;
   }
-  function request(method, address, body) { waiting.push({ method, address, body, item: body.item }); send(); }
+  function request(address, body) { waiting.push({ address, body, item: body.item }); send(); }
 
   function answer(label) {
     if (busy || !task.dataset.item) return;
-    request("POST", form.dataset.annotations, { item: task.dataset.item, annotator, label, request_id: requestId() });
+    request(form.dataset.annotations, { item: task.dataset.item, annotator, label, request_id: requestId() });
     history.push({ item: task.dataset.item, act: "label" });
+    n_done += 1;
     advance();
   }
   function skip() {
     if (busy || !task.dataset.item) return;
-    request("POST", form.dataset.skips, { item: task.dataset.item, annotator });
+    request(form.dataset.skips, { item: task.dataset.item, annotator });
     history.push({ item: task.dataset.item, act: "skip" });
     advance();
   }
@@ -79,10 +87,12 @@ document.documentElement.classList.add("script");
     if (busy) return;
     const last = history.pop();
     if (!last) { say("There is nothing to take back."); return; }
-    if (last.act === "label") request("DELETE", form.dataset.annotations, { item: last.item, annotator, request_id: requestId() });
+    if (last.act === "label") {
+      n_done -= 1;
+      request(form.dataset.annotations, { item: last.item, annotator, label: null, request_id: requestId() });
+    }
     busy = true;
     try {
-      while (waiting.length) await new Promise((wake) => window.setTimeout(wake, 20));  /* the count must be right */
       show(await fetched([["item", last.item]]));
       say("Answer again: your last " + (last.act === "skip" ? "skip" : "answer") + " was taken back.");
     } catch (error) { say(error.message); } finally { busy = false; }
