@@ -1,10 +1,14 @@
 """The label page is blind, works without script, and stores what annotators say."""
 
 import re
+from dataclasses import replace
 
 import pytest
+from fastapi.testclient import TestClient
 
-from whoknows.apps.web.store import fits, items, labels, projects
+from whoknows.apps.web.application import create_app
+from whoknows.apps.web.security.passwords import hashed
+from whoknows.apps.web.store import accounts, fits, items, labels, projects
 from whoknows.apps.web.store.labels import Answer
 
 AS = {"as": "zoe"}
@@ -167,3 +171,34 @@ def test_errors_are_pages_that_say_what_to_do(client, address, status, says):
     assert says in answer.text
     assert "<h2" in answer.text
     assert client.get(address).json()["detail"]  # for programs
+
+
+# --- people -----------------------------------------------------------------------------------------
+
+
+def test_a_lead_adds_an_annotator_who_labels_by_a_link_and_sees_nothing_else(settings, store):
+    with store.write() as db:
+        accounts.add(db, "lea", "lead", hashed("correct horse"))
+    app = create_app(replace(settings, auth=True), store)
+    lead, annotator = TestClient(app), TestClient(app, headers={"Accept": "text/html"})
+    lead.post("/sign-in", data={"name": "lea", "password": "correct horse"})
+    press(lead, "/people", "/people", name="ann", role="annotator")
+    page = press(lead, "/people", "/people/links", account="ann").text
+    link = re.search(r'<code id="link">http://testserver(/sign-in/[^<]+)</code>', page)[1]
+    assert link not in lead.get("/people").text
+    page = annotator.get(link)
+    assert page.url.path == "/projects/example/label"
+    assert "Labelling as <b><bdi>ann</bdi></b>" in page.text
+    assert "/annotators" not in page.text
+    csrf, item = (re.search(rf'name="{name}" value="([^"]*)"', page.text)[1] for name in ("csrf", "item"))
+    annotator.post("/projects/example/label", data={"csrf": csrf, "as": "ann", "item": item, "label": "benign"})
+    with store.read() as db:
+        assert [row.item for row in labels.every(db, 1, annotator="ann")] == [item]
+    for address in ("/projects/example/", f"/projects/example/items/{item}", "/people", "/projects"):
+        refused = annotator.get(address)
+        assert refused.status_code == 403
+        assert "Ask a lead." in refused.text
+
+
+def test_without_accounts_the_page_of_people_says_how_to_get_them(client):
+    assert "whoknows serve --auth" in client.get("/people").text

@@ -91,10 +91,10 @@ class CategoricalScale:
         shares, of_labels = balance["share"], balance["share_of_labels"]
         most = max(*shares, *of_labels) or 1
         bars = [bar(one / most, other / most) for one, other in zip(shares, of_labels, strict=True)]
-        percents = map(fmt.percent, shares), map(fmt.percent, of_labels)
+        percents = map(fmt.percent, shares), (el("td", fmt.percent(each), cls="num roomy") for each in of_labels)
         names, counts = map(fmt.name, balance["class"]), map(fmt.whole, balance["items"])
         rows = zip(names, bars, counts, *percents, strict=True)
-        head = ("class", "", "items", "share", "share of labels")
+        head = ("class", "", "items", "share", el("th", "share of labels", scope="col", cls="num roomy"))
         return el(
             "div",
             el("h3", "Class balance"),

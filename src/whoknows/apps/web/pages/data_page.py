@@ -24,7 +24,14 @@ EXPORTS = {
     "report.html": "the report, one page that needs no network",
     "model.whoknows": "the model, for whoknows predict and for Python",
 }
-MODELS = ("auto", "lgp", "id", "gp", "ordered", "regression")
+MODELS = {
+    "auto": "auto: several models, averaged (recommended)",
+    "id": "id: one model, a smooth function of the features",
+    "lgp": "lgp: the same, shaped by unlabelled items",
+    "gp": "gp: similar items have the same class",
+    "ordered": "ordered: classes are levels, from the lowest",
+    "regression": "regression: labels are numbers",
+}
 ROLE_NAMES = {"second_text": "second text"}
 
 
@@ -69,7 +76,7 @@ def _exports(is_fitted: bool, visit: Visit) -> Iterator[Html]:
 def _settings(project: Project, visit: Visit) -> Html:
     known = project.settings
     classes = el("textarea", "\n".join(known.classes), name="classes", rows=max(3, min(len(known.classes) + 1, 12)))
-    models = [el("option", name, value=name, selected=name == known.model) for name in MODELS]
+    models = [el("option", text, value=name, selected=name == known.model) for name, text in MODELS.items()]
     every = el("input", type="number", name="refit_every", min=0, step=1, value=known.refit_every, required=True)
     enough = el("input", type="number", name="enough", min=0, step="any", value=known.enough, required=True)
     return visit.form(

@@ -116,7 +116,9 @@ class Visit:
     def _account(self) -> Html | None:
         if self.account is None:
             return None
-        return self.form("/sign-out", el("bdi", self.account), " ", el("button", "Sign out", cls="link"), cls="account")
+        people = el("a", "People", href="/people") if self.is_lead else None
+        button = el("button", "Sign out", cls="link")
+        return self.form("/sign-out", people, " ", el("bdi", self.account), " ", button, cls="account")
 
 
 def heading(title: Any, *more: Any) -> Html:

@@ -12,7 +12,6 @@ POLICY = "; ".join(
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
-        "style-src-attr 'unsafe-inline'",  # positions and sizes in charts; text is escaped everywhere
         "img-src 'self' data:",
         "connect-src 'self'",
         "form-action 'self'",
