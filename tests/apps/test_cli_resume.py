@@ -10,14 +10,19 @@ import numpy as np
 import pytest
 
 from tests.apps.cli import LARGE_FILES, as_json, contents, failure, run
+from whoknows.estimators.auto import ensemble
+from whoknows.estimators.auto.members import default_members
 
 RESULTS = ("model.whoknows", "consensus.parquet", "annotators.csv", "settings.toml")
 
+N_MEMBERS = 9  # of the ensemble, whose default is several times larger
 # States of solvers are kept every few iterations, not every few seconds.
-WHOKNOWS = """
+WHOKNOWS = f"""
 from whoknows.apps.cli import main
+from whoknows.estimators.auto import ensemble
 from whoknows.estimators.persistence import checkpoint
 checkpoint.PAUSE = 0.02
+ensemble.default_members = lambda n_classes, made=ensemble.default_members: made(n_classes)[:{N_MEMBERS}]
 main()
 """
 
@@ -35,14 +40,15 @@ def kill(arguments, out, is_time, seconds):
     command = [sys.executable, "-c", WHOKNOWS, *map(str, arguments), "--quiet"]
     with subprocess.Popen(command) as process:
         while process.poll() is None and not is_time(steps(out)):
-            time.sleep(0.001)
+            time.sleep(0.01)
         time.sleep(seconds)
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL, seconds
     assert not (out / "settings.toml").exists()
 
 
-def test_after_kill_9_resume_ends_with_the_same_results(files, parts, tmp_path):
+def test_after_kill_9_resume_ends_with_the_same_results(files, parts, tmp_path, monkeypatch):
+    monkeypatch.setattr(ensemble, "default_members", lambda n_classes: default_members(n_classes)[:N_MEMBERS])
     whole, out, chance = tmp_path / "whole", tmp_path / "out", random.Random(time.time_ns())
     run(*fit(files, parts, whole, "--quiet"))
     assert {path.name for path in whole.iterdir()} == LARGE_FILES
@@ -77,14 +83,14 @@ def interrupted(files, parts, out, *more):
 
 def test_an_interrupted_fit_says_how_to_go_on(files, parts, tmp_path):
     out = tmp_path / "out"
-    said = interrupted(files, parts, out)
+    said = interrupted(files, parts, out, "--model", "id")
     assert f"The state of the fit is kept in {out / 'checkpoint'}: repeat the command with --resume." in said.err
     assert {path.name for path in out.iterdir()} == {"checkpoint"}
     before = contents(out)
-    message = failure(*fit(files, parts, out, "--resume", "--quiet", "--seed", "1"), code=3)
+    message = failure(*fit(files, parts, out, "--model", "id", "--resume", "--quiet", "--seed", "1"), code=3)
     assert "checkpoint: is the checkpoint of another fit, with other settings. Remove the folder" in message
     assert contents(out) == before
-    said = run(*fit(files, parts, out))  # starts anew
+    said = run(*fit(files, parts, out, "--model", "id"))  # starts anew
     assert "removed, with the state of an interrupted fit; see --resume." in said.err
     assert {path.name for path in out.iterdir()} == LARGE_FILES
     assert "resume" not in (out / "settings.toml").read_text("utf-8")

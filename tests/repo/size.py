@@ -33,14 +33,16 @@ def modules() -> list[Path]:
     return sorted(SOURCE.rglob("*.py"))
 
 
-def code_lines(path: Path) -> set[int]:
+@cache
+def code_lines(path: Path) -> frozenset[int]:
     """Return the numbers of the lines that hold code."""
     text = path.read_text("utf-8")
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in QUIET:
             lines |= set(range(token.start[0], token.end[0] + 1))
-    return {line for line in lines - docstring_lines(ast.parse(text)) if line <= text.count("\n")}
+    n_lines = text.count("\n")
+    return frozenset(line for line in lines - docstring_lines(ast.parse(text)) if line <= n_lines)
 
 
 def docstring_lines(tree: ast.Module) -> set[int]:
@@ -58,7 +60,7 @@ def function_lengths(path: Path) -> list[int]:
     """Return the lines of code of every function."""
     lines = code_lines(path)
     functions = (n for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.FunctionDef))
-    return [len(lines & set(range(f.lineno, (f.end_lineno or 0) + 1))) for f in functions]
+    return [sum(line in lines for line in range(f.lineno, (f.end_lineno or 0) + 1)) for f in functions]
 
 
 def questions(path: Path) -> list[ast.Call]:
@@ -95,7 +97,7 @@ class Calls:
         """Files of the functions."""
         return {Path(code.co_filename) for code in self.codes}
 
-    def lines(self, path: Path) -> set[int]:
+    def lines(self, path: Path) -> frozenset[int]:
         """Lines of code of a file that belong to functions that ran."""
         mine = (code for code in self.codes if Path(code.co_filename) == path)
         ran = (range(code.co_firstlineno, last_line(code) + 1) for code in mine)
@@ -110,23 +112,24 @@ def last_line(code: CodeType) -> int:
 
 def calls_in(action: Callable[[], object]) -> Calls:
     """Run ``action``, and return what it ran of the library."""
-    calls = Calls()
+    counts: Counter[CodeType] = Counter()
 
     def watch(frame: FrameType, event: str, _: object) -> None:
-        code = frame.f_code
-        if event != "call" or not code.co_filename.startswith(str(SOURCE)):
-            return
-        calls.codes.add(code)
-        calls.counts[code.co_name] += 1
-        outer = code.co_qualname.split(".<locals>")[0].rpartition(".")[0]
-        if outer:
-            calls.classes.add(f"{Path(code.co_filename).stem}.{outer}")
+        if event == "call":
+            counts[frame.f_code] += 1
 
     sys.setprofile(watch)
     try:
         action()
     finally:
         sys.setprofile(None)
+    calls, root = Calls(), str(SOURCE)
+    for code in (code for code in counts if code.co_filename.startswith(root)):
+        calls.codes.add(code)
+        calls.counts[code.co_name] += counts[code]
+        outer = code.co_qualname.split(".<locals>")[0].rpartition(".")[0]
+        if outer:
+            calls.classes.add(f"{Path(code.co_filename).stem}.{outer}")
     return calls
 
 
@@ -202,8 +205,7 @@ def lines_of_path(fits: dict[str, Calls]) -> int:
     total = 0
     for path in modules():
         inside = path.relative_to(SOURCE).parts[0] in ("model", "fit")
-        ran = set().union(*(calls.lines(path) for calls in fits.values()))
-        total += len(code_lines(path) if inside else ran)
+        total += len(code_lines(path) if inside else set().union(*(calls.lines(path) for calls in fits.values())))
     return total
 
 
