@@ -20,6 +20,15 @@ def fail_if_skipped(report):
     return report
 
 
+@pytest.fixture
+def few_members(monkeypatch):
+    """An ensemble of nine members instead of dozens, where a test is not about the choice among them."""
+    from whoknows.estimators.auto import ensemble
+
+    every = ensemble.default_members
+    monkeypatch.setattr(ensemble, "default_members", lambda n_classes: every(n_classes)[:9])
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport():
     return fail_if_skipped((yield))

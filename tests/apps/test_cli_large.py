@@ -30,7 +30,7 @@ def out_of_core(files, parts, tmp_path_factory):
 
 
 @pytest.mark.parametrize("model", ["auto", "lgp", "gp", "ordered"])
-def test_every_model_can_be_fitted_to_files(files, parts, tmp_path, model):
+def test_every_model_can_be_fitted_to_files(files, parts, tmp_path, model, few_members):
     more = ("--levels", "no,yes") if model == "ordered" else ()
     run("fit", files / "labels.csv", "--features", parts, "--model", model, "--out", tmp_path, *more, "--quiet")
     truth = {row["item"]: row["truth"] for row in table(files / "truth.csv")}

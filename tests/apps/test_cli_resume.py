@@ -10,19 +10,16 @@ import numpy as np
 import pytest
 
 from tests.apps.cli import LARGE_FILES, as_json, contents, failure, run
-from whoknows.estimators.auto import ensemble
-from whoknows.estimators.auto.members import default_members
 
 RESULTS = ("model.whoknows", "consensus.parquet", "annotators.csv", "settings.toml")
 
-N_MEMBERS = 9  # of the ensemble, whose default is several times larger
-# States of solvers are kept every few iterations, not every few seconds.
-WHOKNOWS = f"""
+# States of solvers are kept every few iterations, not every few seconds; members are those of ``few_members``.
+WHOKNOWS = """
 from whoknows.apps.cli import main
 from whoknows.estimators.auto import ensemble
 from whoknows.estimators.persistence import checkpoint
 checkpoint.PAUSE = 0.02
-ensemble.default_members = lambda n_classes, made=ensemble.default_members: made(n_classes)[:{N_MEMBERS}]
+ensemble.default_members = lambda n_classes, made=ensemble.default_members: made(n_classes)[:9]
 main()
 """
 
@@ -47,8 +44,7 @@ def kill(arguments, out, is_time, seconds):
     assert not (out / "settings.toml").exists()
 
 
-def test_after_kill_9_resume_ends_with_the_same_results(files, parts, tmp_path, monkeypatch):
-    monkeypatch.setattr(ensemble, "default_members", lambda n_classes: default_members(n_classes)[:N_MEMBERS])
+def test_after_kill_9_resume_ends_with_the_same_results(files, parts, tmp_path, few_members):
     whole, out, chance = tmp_path / "whole", tmp_path / "out", random.Random(time.time_ns())
     run(*fit(files, parts, whole, "--quiet"))
     assert {path.name for path in whole.iterdir()} == LARGE_FILES

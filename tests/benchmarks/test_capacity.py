@@ -20,7 +20,7 @@ def test_dawid_skene_is_better_than_single_labels():
 
 
 @pytest.mark.filterwarnings("ignore::whoknows.DidNotConverge")
-def test_every_method_has_a_row(capsys, monkeypatch):
+def test_every_method_has_a_row(capsys, monkeypatch, few_members):
     monkeypatch.setattr(capacity, "N_TEST", 200)
     capacity.run("sin", 80, seed=0)
     rows = capsys.readouterr().out.splitlines()

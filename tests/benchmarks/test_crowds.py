@@ -136,7 +136,7 @@ def test_every_row_gets_a_cross_validated_prediction():
 
 @pytest.mark.filterwarnings("ignore")  # as in the benchmark: other packages use deprecated functions
 @pytest.mark.parametrize("name", [name for name, method in methods.METHODS.items() if method.is_installed])
-def test_methods_return_valid_answers(name):
+def test_methods_return_valid_answers(name, few_members):
     case = make_case(small_set(), 1.0, 0)
     answer = methods.METHODS[name].answer(case.X, case.Y, case.X_new)
     assert answer.belief.shape == (70, 2)

@@ -53,7 +53,7 @@ def drawn():
 
 @pytest.mark.filterwarnings("ignore")  # as in the benchmark: other packages use deprecated functions
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.is_installed])
-def test_methods_return_probabilities_of_being_right(name, drawn):
+def test_methods_return_probabilities_of_being_right(name, drawn, few_members):
     case, held_out = drawn
     answer = METHODS[name].answer(case.X, case.Y, case.X_new)
     assert answer.before.shape == (30, 5)

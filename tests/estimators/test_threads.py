@@ -22,7 +22,7 @@ FITS = {
     "real": (CrowdRegressor(), REAL),
     "real, graph": (CrowdRegressor("lgp", map="spectral"), REAL),
     "ordered": (CrowdClassifier("ordered"), LEVELS),
-    "ordered, em": (CrowdClassifier("ordered", solver="em"), LEVELS),
+    "ordered, em": (CrowdClassifier("ordered", solver="em", max_iter=40), LEVELS),
     "five classes": (CrowdClassifier(), LEVELS),
     "two classes": (CrowdClassifier(), TWO),
     "gp": (CrowdClassifier("gp"), TWO),
