@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -67,44 +68,55 @@ def texts(tmp_path_factory):
     return folder / "out"
 
 
+@pytest.fixture(scope="module")
+def points(files, parts, texts, tmp_path_factory):
+    """Fits that are killed at each point, and one that is not: with features in memory, and in files."""
+
+    def of(in_files):
+        given = files / "labels.csv", "--features", parts if in_files else files / "features.csv", "--model", "id"
+        folders = tmp_path_factory.mktemp("points") / "folders"
+        return given, *killed_at_each_point(texts, folders, "fit", *given)
+
+    return cache(of)
+
+
 @pytest.mark.parametrize("in_files", [False, True], ids=["fit", "resume"])
 def test_after_kill_9_at_any_point_of_the_move_the_next_run_completes_the_results(
-    files, parts, texts, tmp_path, in_files
+    files, texts, points, tmp_path, in_files
 ):
-    features = parts if in_files else files / "features.csv"
-    given = "--features", features, "--model", "id", "--quiet"
-    killed, undisturbed = killed_at_each_point(texts, tmp_path / "points", "fit", files / "labels.csv", *given)
+    given, killed, undisturbed = points(in_files)
     assert len(killed) >= 9  # one move per file at least
     half = len(killed) // 2
-    _, dead = killed_at_each_point(texts, tmp_path / "dead", "fit", files / "labels.csv", *given, last=half)
+    _, dead = killed_at_each_point(texts, tmp_path / "dead", "fit", *given, last=half)
     assert contents(dead).keys() == contents(killed[half]).keys()
     earlier, complete = contents(texts), contents(undisturbed)
     assert complete.keys() == (LARGE_FILES if in_files else ALL_FILES) | {"mine.txt"}
-    for folder in (*killed, dead):
+    for place, at_this_point in enumerate((*killed, dead)):
+        folder = shutil.copytree(at_this_point, tmp_path / "left" / str(place))
         left = contents(folder)
         assert "settings.toml" not in left or results(folder) in (earlier, complete)
 
         refused = shutil.copytree(folder, tmp_path / "refused" / folder.name)
-        failure("fit", files / "none.csv", *given, "--out", refused, code=3)
+        failure("fit", files / "none.csv", *given[1:], "--quiet", "--out", refused, code=3)
         assert results(refused) in (earlier, complete)
         new = {*left.values()} - {*earlier.values(), b""}  # b"": a file that says which one to delete
         assert new <= {*contents(refused).values()}
 
         if not in_files:
-            run("fit", files / "labels.csv", *given, "--out", folder)
+            run("fit", *given, "--quiet", "--out", folder)
             assert visible(folder) == complete
         elif "checkpoint/checkpoint.json" in left:
-            run("fit", files / "labels.csv", *given, "--out", folder, "--resume")
+            run("fit", *given, "--quiet", "--out", folder, "--resume")
             assert contents(folder) == complete
         else:  # all done but for the removal of an empty folder
             assert left == complete
 
 
-def test_the_next_run_says_that_it_completed_a_move(files, texts, tmp_path):
-    given = files / "labels.csv", "--features", files / "features.csv", "--model", "id", "--out"
-    killed, undisturbed = killed_at_each_point(texts, tmp_path / "points", "fit", *given[:-1])
-    half = next(folder for folder in killed if "settings.toml" not in contents(folder))
-    said = run("fit", *given, half, "--resume", code=2).err
+def test_the_next_run_says_that_it_completed_a_move(points, tmp_path):
+    given, killed, undisturbed = points(False)
+    left = next(folder for folder in killed if "settings.toml" not in contents(folder))
+    half = shutil.copytree(left, tmp_path / "half")
+    said = run("fit", *given, "--out", half, "--resume", code=2).err
     assert f"{half}: results of an earlier run that was killed while moving them are now complete." in said
     assert "there is nothing to resume" in " ".join(said.split())
     assert contents(half) == contents(undisturbed)

@@ -6,7 +6,7 @@ from sklearn.datasets import make_moons
 
 from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, load
-from whoknows.estimators.auto import members
+from whoknows.estimators.auto import ensemble, members
 from whoknows.estimators.auto.members import Member, default_members
 
 pytestmark = pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")
@@ -282,10 +282,11 @@ def board():
     y = np.where(rng.random((400, 4)) < 0.85, z[:, None], 1 - z[:, None])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(members, "ITEMS_FOR_TREES", 300)
+        patch.setattr(ensemble, "default_members", lambda n_classes: default_members(n_classes)[:9])
         return X, y, z, AutoCrowdClassifier(folds=2, tol=1e-3).fit(X, y)
 
 
-def test_trees_carry_the_weight_where_no_map_can_follow(board):
+def test_trees_carry_the_weight_where_no_map_can_follow(board, few_members):
     X, y, z, model = board
     of_trees = [member.map == "trees" for member in model.selection_.members]
     assert model.selection_.on_truth[of_trees].sum() > 0.6
