@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 LEGACY = "0123456789abcdef0123456789abcdef01234567"
 PERSONAL = "eyJhbGciOiJIUzI1NiJ9.eyJ0b2tlbl90eXBlIjoicmVmcmVzaCJ9.c2lnbmF0dXJl"
+LOCAL = {"detail": "URL resolves to a reserved network address (block: 127.0.0.0/8)"}
 
 
 class StandIn:
@@ -20,17 +21,18 @@ class StandIn:
     ----------
     allows_legacy : bool
         As with --enable-legacy-api-token.
-    reaches_local_backends : bool
-        As with the two settings that a backend on this machine needs.
+    calls_local_backends, calls_local_webhooks : bool
+        As with the first and the second of the two settings that a backend on this machine needs.
     access_lasts : int
         Requests that a short-lived token is good for.
     """
 
-    def __init__(self, allows_legacy=True, reaches_local_backends=False, access_lasts=1000):
-        self.allows_legacy, self.reaches_local_backends = allows_legacy, reaches_local_backends
+    def __init__(self, allows_legacy=True, calls_local_backends=False, calls_local_webhooks=False, access_lasts=1000):
+        self.allows_legacy = allows_legacy
+        self.calls_local_backends, self.calls_local_webhooks = calls_local_backends, calls_local_webhooks
         self.access_lasts = access_lasts
         self.users = [{"id": 1, "email": "lead@example.org"}]
-        self.projects, self.tasks, self.views, self.backends = {}, {}, [], []
+        self.projects, self.tasks, self.views, self.backends, self.webhooks = {}, {}, [], [], []
         self.numbers, self.uses, self.renewals, self.requests = iter(range(1, 10**9)), 0, 0, []
         stand_in = self
 
@@ -93,10 +95,15 @@ class StandIn:
                 return self.first(int(query["project"]))
             case ["GET", "ml"]:
                 return 200, [each for each in self.backends if each["project"] == int(query["project"])]
-            case ["POST", "ml"] if self.reaches_local_backends:
-                return 201, self.add(self.backends, body)
+            case ["POST", "ml"] if self.calls_local_backends:  # which it adds, even if it refuses the webhook
+                self.backends.append(body)
+                return self.add_webhook({"project": body["project"], "url": f"{body['url']}/webhook"})
             case ["POST", "ml"]:
-                return 403, {"detail": "URL resolves to a reserved network address (block: 127.0.0.0/8)"}
+                return 403, LOCAL
+            case ["GET", "webhooks"]:
+                return 200, [each for each in self.webhooks if each["project"] == int(query["project"])]
+            case ["POST", "webhooks"]:
+                return self.add_webhook(body)
             case [_, "projects", id, *rest] if int(id) in self.projects:
                 return self.answer_of_project(method, self.projects[int(id)], rest, body)
             case ["POST", "tasks", id, "annotations"]:
@@ -126,6 +133,9 @@ class StandIn:
                 if project["model_version"] == body["model_version"]:
                     project["model_version"] = None
                 return 200, {"deleted_predictions": n - sum(len(task["predictions"]) for task in tasks)}
+
+    def add_webhook(self, webhook):
+        return (201, self.add(self.webhooks, webhook)) if self.calls_local_webhooks else (403, LOCAL)
 
     @staticmethod
     def add(list_, entry):

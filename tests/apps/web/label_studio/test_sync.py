@@ -233,6 +233,19 @@ def test_the_backend_is_refused_with_default_settings_and_the_message_names_them
     assert "SSRF_PROTECTION_ENABLED=false" in said
 
 
+def test_a_backend_without_its_webhook_is_completed(tmp_path):
+    server = StandIn(calls_local_backends=True)
+    _, project = make_project(server, reviews())
+    how = ("--backend", "http://127.0.0.1:9/label-studio/secret")
+    assert "SSRF_PROTECTION_ENABLED=false" in fails(server, project, tmp_path, *how)
+    server.calls_local_webhooks = True
+    sync(server, project, tmp_path, *how)
+    sync(server, project, tmp_path, *how)
+    server.close()
+    assert [each["url"] for each in server.backends] == ["http://127.0.0.1:9/label-studio/secret"]
+    assert [each["url"] for each in server.webhooks] == ["http://127.0.0.1:9/label-studio/secret/webhook"]
+
+
 def test_a_token_that_is_refused(server, tmp_path):
     _, project = make_project(server, reviews())
     assert "--enable-legacy-api-token" in fails(server, project, tmp_path, token="f" * 40)

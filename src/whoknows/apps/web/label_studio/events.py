@@ -8,6 +8,7 @@ the newest one that is marked as ground truth is gold.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from whoknows.apps.web.label_studio.messages import Annotation, Event, Task
 from whoknows.apps.web.label_studio.question import Question, question_of
 from whoknows.apps.web.store import fits, gold, items, labels, projects
 from whoknows.apps.web.store.database import insert
-from whoknows.apps.web.store.errors import NotFound
+from whoknows.apps.web.store.errors import Conflict, NotFound
 from whoknows.apps.web.store.labels import Answer
 from whoknows.apps.web.store.projects import Project
 from whoknows.apps.web.store.schema import annotation as current
@@ -50,15 +51,22 @@ def project_of(db: Connection, id: int, config: str, title: str = "") -> tuple[P
     try:
         project = projects.by_name(db, name)
     except NotFound:
-        model = "ordered" if question.kind == "rating" else "auto"
-        settings = projects.ProjectSettings(classes=question.labels, question=question.name, model=model)
-        return projects.create(db, name, title or name, settings), question
+        project = _new_project(db, name, title, question)
     db.execute(select(project_table.c.id).where(project_table.c.id == project.id).with_for_update())  # one at a time
     classes = tuple(dict.fromkeys((*project.settings.classes, *question.labels)))
     if (project.settings.classes and classes != project.settings.classes) or title not in ("", project.title):
         projects.change(db, project, title or project.title, replace(project.settings, classes=classes))
         project = projects.by_name(db, name)
     return project, question
+
+
+def _new_project(db: Connection, name: str, title: str, question: Question) -> Project:
+    """Add a project; another message may have done so meanwhile."""
+    model: projects.Model = "ordered" if question.kind == "rating" else "auto"
+    settings = projects.ProjectSettings(classes=question.labels, question=question.name, model=model)
+    with suppress(Conflict), db.begin_nested():
+        projects.create(db, name, title or name, settings)
+    return projects.by_name(db, name)
 
 
 def add_tasks(db: Connection, project: Project, question: Question, tasks: Iterable[Task]) -> None:

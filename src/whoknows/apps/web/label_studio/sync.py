@@ -175,14 +175,25 @@ class Project:
         """Add whoknows as the machine learning backend of the project; False if it is one already."""
         if urlsplit(url).scheme not in ("http", "https"):
             raise LabelStudioError("Expected the address that `whoknows serve` shows for Label Studio as --backend.")
-        backends = self.client.request("GET", "/api/ml", project=self.id)
-        if any(backend["url"].rstrip("/") == url.rstrip("/") for backend in backends):
-            return False
+        is_new = not self._has("/api/ml", url)
         try:
-            self.client.request("POST", "/api/ml", {"project": self.id, "url": url, "title": VERSION})
+            if is_new:
+                self.client.request("POST", "/api/ml", {"project": self.id, "url": url, "title": VERSION})
+            self._add_webhook(f"{url.rstrip('/')}/webhook")
         except Refused as error:
             raise Refused(f"{error} {PRIVATE}") from None
-        return True
+        return is_new
+
+    def _add_webhook(self, url: str) -> None:
+        """Add the webhook of the backend, unless it is there: with one of the two settings the server made none."""
+        if not self._has("/api/webhooks/", url):
+            everything = {"send_payload": True, "send_for_all_actions": True}
+            self.client.request("POST", "/api/webhooks/", {"project": self.id, "url": url, **everything})
+
+    def _has(self, path: str, url: str) -> bool:
+        """Whether a list of the project holds an address."""
+        entries = self.client.request("GET", path, project=self.id)
+        return any(entry["url"].rstrip("/") == url.rstrip("/") for entry in entries)
 
 
 def _known_projects(client: Client) -> str:
