@@ -12,7 +12,7 @@ import typer
 from whoknows.apps.cli import inputs, models
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Console, count
-from whoknows.apps.cli.errors import UsageError, describe, writing
+from whoknows.apps.cli.errors import INTERRUPTED, UsageError, describe, writing
 from whoknows.apps.cli.fit import fit_files, tell_files
 from whoknows.apps.cli.results import FitFolder
 
@@ -86,7 +86,16 @@ def label_studio(
         _sync_or_wait(found, options, prelabel, console, again=every is not None)
         if every is None:
             return
-        time.sleep(60 * every)
+        _pause(60 * every, console)
+
+
+def _pause(seconds: float, console: Console) -> None:
+    """Wait; Ctrl-C now interrupts nothing."""
+    try:
+        time.sleep(seconds)
+    except KeyboardInterrupt:
+        console.note("Stopped. The results of the last sync are kept.")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _sync_or_wait(found: Project, options: dict[str, Any], prelabel: bool, console: Console, again: bool) -> None:

@@ -213,6 +213,7 @@ def test_every_few_minutes_until_stopped(tmp_path, monkeypatch):
     assert "no annotation of 'mood' yet" in said.err
     assert "25 predictions pushed" in said.out
     assert "Is Label Studio running there?" in said.err
+    assert "The results of the last sync are kept." in said.err
 
 
 # --- what can go wrong ------------------------------------------------------------------------------------------
@@ -281,6 +282,12 @@ def test_a_server_that_does_not_answer_or_is_another_one(tmp_path):
     server = StandIn()
     server.answer = lambda *args: (302, {})
     assert "redirects to http://elsewhere.example.org/" in fails(server, 1, tmp_path)
+    server.answer = lambda *args: (200, {"status": "fine"})
+    assert "Is it another server?" in fails(server, 1, tmp_path)
+    server.answer = lambda *args: (404, {})
+    assert "there is nothing at GET /api/projects/" in fails(server, 1, tmp_path)
+    server.answer = lambda *args: (503, b"busy")
+    assert "failed with status 503: no details" in fails(server, 1, tmp_path)
     server.answer = lambda *args: (200, b"<html>")
     assert "something other than JSON" in fails(server, 1, tmp_path)
     server.close()

@@ -74,6 +74,8 @@ class Project:
             record = client.request("GET", f"/api/projects/{id}/")
         except NotFound:
             raise LabelStudioError(f"{client.url}: there is no project {id}{_known_projects(client)}.") from None
+        if not isinstance(record, dict) or not {"label_config", "title"} <= record.keys():
+            raise LabelStudioError(f"{client.url}: does not answer as Label Studio does. Is it another server?")
         try:
             asked = question_of(record["label_config"], question)
         except LabelStudioError as error:
@@ -90,7 +92,8 @@ class Project:
         users = self._users()
         tasks = list(self.client.pages("/api/tasks", "tasks", project=self.id, fields="all"))
         for annotation in (each for task in tasks for each in task["annotations"]):
-            annotation["completed_by"] = users.get(annotation["completed_by"], annotation["completed_by"])
+            who = annotation.get("completed_by")
+            annotation["completed_by"] = users.get(who, who) if isinstance(who, int) else who
         self._check_labels(tasks)
         return tasks
 
@@ -198,8 +201,9 @@ class Project:
 
 def _known_projects(client: Client) -> str:
     """Return the ids and titles of some projects, for a message."""
-    projects = client.request("GET", "/api/projects/", page_size=20)["results"]
-    known = ", ".join(f"{project['id']} {project['title']!r}" for project in projects)
+    answer = client.request("GET", "/api/projects/", page_size=20)
+    projects = answer.get("results") if isinstance(answer, dict) else None
+    known = ", ".join(f"{project['id']} {project['title']!r}" for project in projects or ())
     return f"; there are {known}" if known else "; this token sees none"
 
 
