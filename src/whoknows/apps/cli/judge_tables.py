@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from whoknows.apps.cli.console import count
@@ -112,13 +113,17 @@ def together_lines(found: SharedErrors, by_gold: bool, groups: dict[Any, Any]) -
 
 
 def _by_group(found: SharedErrors, groups: dict[Any, Any]) -> Iterator[str]:
-    """Compare correlations within and between the groups that the user named."""
+    """Compare correlations within each of the groups that the user named, and between them."""
     pairs = zip(found.first.tolist(), found.second.tolist(), found.correlation.tolist(), strict=True)
-    known = [(groups[a] == groups[b], r) for a, b, r in pairs if a in groups and b in groups]
-    means = {same: [r for is_same, r in known if is_same == same] for same in (True, False)}
-    if all(means.values()):
-        within, between = (sum(values) / len(values) for values in (means[True], means[False]))
-        yield f"Correlation of errors within groups: {within:.2f}; between groups: {between:.2f}."
+    known = [(groups[a], groups[b], r) for a, b, r in pairs if a in groups and b in groups]
+    between = [r for one, other, r in known if one != other]
+    within: dict[Any, list[float]] = {}
+    for one, other, r in known:
+        if one == other:
+            within.setdefault(one, []).append(r)
+    if within and between:
+        listed = ", ".join(f"{group} {fmean(within[group]):.2f}" for group in sorted(within, key=str)[:SHOWN])
+        yield f"Correlation of errors within groups: {listed}; between groups: {fmean(between):.2f}."
 
 
 # --- rates -------------------------------------------------------------------------------------------------
