@@ -7,11 +7,12 @@ import os
 import traceback
 from collections.abc import Callable
 from threading import Event, Thread
+from typing import Any
 
 from whoknows.apps.web.jobs import fitting
 from whoknows.apps.web.jobs.fitting import Progress
 from whoknows.apps.web.store import Store, fits, projects
-from whoknows.apps.web.store.fits import Fit, Results
+from whoknows.apps.web.store.fits import Fit
 from whoknows.data.errors import InputError
 
 BEAT = 1.0  # seconds between two signs of life
@@ -87,20 +88,11 @@ def carry_out(store: Store, fit: Fit, progress: Progress, beat: Callable[[], Non
             fits.fail(db, fit.id, worker, _explanation(error))
         return
     beat()
-    _store(store, fit.id, worker, results)
-
-
-def _store(store: Store, id: int, worker: str, results: Results) -> None:
-    """Store results piece by piece, as long as the fit is ours."""
-    for place, rows in enumerate(results.batches()):
-        with store.write() as db:
-            if not fits.add(db, id, worker, rows, first=place == 0):
-                return
     with store.write() as db:
-        fits.finish(db, id, worker, results)
+        fits.finish(db, fit.id, worker, results)
 
 
-def _results(store: Store, fit: Fit, progress: Progress) -> Results:
+def _results(store: Store, fit: Fit, progress: Progress) -> Any:
     with store.read() as db:
         data = fitting.read(db, projects.by_id(db, fit.project_id))
     with store.write() as db:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -14,7 +14,6 @@ from whoknows.apps.web.store.errors import Conflict, NotFound
 from whoknows.apps.web.store.schema import fit, item, prediction, question
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
-BATCH = 500  # rows that are stored in one transaction
 KEPT = 3  # fits per project whose model, predictions and questions are kept
 SUMMARIES = 30  # fits per project whose summary is kept, for the history of annotators
 
@@ -56,15 +55,7 @@ class Results:
     predictions: list[dict[str, Any]]
     questions: list[dict[str, Any]]
 
-    def batches(self) -> Iterator[dict[str, list[dict[str, Any]]]]:
-        """Yield some rows of one table at a time: labels that come in meanwhile need not wait for all of them."""
-        for name in _TABLES:
-            rows = getattr(self, name)
-            for start in range(0, len(rows), BATCH):
-                yield {name: rows[start : start + BATCH]}
 
-
-_TABLES = {"predictions": prediction, "questions": question}
 _COLUMNS = tuple(fit.c[each.name] for each in fields(Fit))
 
 
@@ -168,44 +159,26 @@ def fail(db: Connection, id: int, worker: str, error: str) -> bool:
     return db.execute(own.values(state="failed", error=error, finished=time.time())).rowcount == 1
 
 
-def add(db: Connection, id: int, worker: str, rows: dict[str, list[dict[str, Any]]], first: bool = False) -> bool:
-    """Store some predictions or questions of a running fit, which nobody sees before it is done.
-
-    The ``first`` replace those of a worker that was stopped. False, and nothing is stored, if the fit is no longer
-    the worker's own.
-    """
-    if db.execute(select(fit.c.id).where(_own(id, worker)).with_for_update()).first() is None:
-        return False
-    if first:
-        _clear(db, [id])
-    for name, some in rows.items():
-        db.execute(_TABLES[name].insert(), [{"fit_id": id, **row} for row in some])
-    return True
-
-
 def finish(db: Connection, id: int, worker: str, results: Results) -> bool:
-    """Store model and summary: the fit is done. False, and it is not, if it is no longer the worker's own."""
+    """Store the results; False, and nothing is stored, if the fit is no longer the worker's own."""
     own = fit.update().where(_own(id, worker))
     found = {"model": results.model, "summary": results.summary, "finished": time.time(), "state": "done"}
     if not db.execute(own.values(**found)).rowcount:
         return False
+    for table, rows in ((prediction, results.predictions), (question, results.questions)):
+        if rows:
+            db.execute(table.insert(), [{"fit_id": id, **row} for row in rows])
     _prune(db, by_id(db, id).project_id)
     return True
 
 
-def _clear(db: Connection, ids: Any) -> None:
-    """Remove the predictions and questions of fits."""
-    for table in _TABLES.values():
-        db.execute(table.delete().where(table.c.fit_id.in_(ids)))
-
-
 def _prune(db: Connection, project_id: int) -> None:
-    """Remove the results of older fits, and what others have left."""
+    """Remove the results of older fits."""
     done = select(fit.c.id).where(fit.c.project_id == project_id, fit.c.state == "done").order_by(fit.c.id.desc())
     ids = list(db.execute(done).scalars())
-    _clear(db, select(fit.c.id).where(fit.c.project_id == project_id, fit.c.state.in_(("failed", "cancelled"))))
     for old in ids[KEPT:]:
-        _clear(db, [old])
+        for table in (prediction, question):
+            db.execute(table.delete().where(table.c.fit_id == old))
         db.execute(fit.update().where(fit.c.id == old).values(model=None))
     for old in ids[SUMMARIES:]:
         db.execute(fit.update().where(fit.c.id == old).values(summary=None))
