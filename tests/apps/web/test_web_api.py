@@ -2,6 +2,10 @@
 
 import pytest
 
+from tests.apps.web.databases import BOTH
+
+pytestmark = BOTH
+
 API = "/api/v1/projects/example"
 
 

@@ -5,8 +5,11 @@ import zipfile
 
 import pytest
 
+from tests.apps.web.databases import BOTH
 from whoknows import load
 from whoknows.io import read_labels
+
+pytestmark = BOTH
 
 API = "/api/v1/projects/example"
 LABELS = "Task,Worker,Answer,text\nt1,anna,cat,a small cat\nt1,bob,dog,a small cat\nt2,anna,dog,=1+1\n"

@@ -4,8 +4,11 @@ import time
 
 import pytest
 
+from tests.apps.web.databases import BOTH
 from whoknows.apps.web.jobs.runner import Runner
 from whoknows.apps.web.store import Store, fits, labels, projects
+
+pytestmark = BOTH
 
 
 @pytest.fixture

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+from tests.apps.web.databases import BOTH
 from whoknows.apps.web.store import fits, gold, items, labels, projects
 from whoknows.apps.web.store.errors import NotFound
 from whoknows.apps.web.store.labels import Answer
 from whoknows.data.errors import InputError
 from whoknows.insight.summary import Summary
+
+pytestmark = BOTH
 
 
 @pytest.fixture

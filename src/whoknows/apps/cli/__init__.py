@@ -13,6 +13,7 @@ import typer
 
 from whoknows.apps.cli.agreement import agreement
 from whoknows.apps.cli.ask import ask
+from whoknows.apps.cli.backup import backup, restore
 from whoknows.apps.cli.command import Commands
 from whoknows.apps.cli.compare import compare
 from whoknows.apps.cli.convert import convert
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, fit, predict, report, ask, serve, judges, agreement, compare, convert, simulate):
+for command in (demo, fit, predict, report, ask, serve, backup, restore, judges, agreement, compare, convert, simulate):
     app.command()(command)
 app.add_typer(sync, name="sync")
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import UsageError
+from whoknows.apps.cli.errors import CommandError, UsageError
 
 if TYPE_CHECKING:
+    from whoknows.apps.web.settings import ServerSettings
     from whoknows.apps.web.store import Store
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 INSTALL = "The web app needs more packages: pip install 'whoknows[web]'"
+NEEDED = ("fastapi", "uvicorn", "sqlalchemy", "multipart", "python_multipart")
 
 
 @command()
@@ -30,6 +32,19 @@ def serve(
         str | None, typer.Option(metavar="URL", help="postgresql://… instead of a file in the folder.")
     ] = None,
     auth: Annotated[bool, typer.Option("--auth", help="People sign in. Required for other addresses.")] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Name by which browsers may call the server; may be repeated."),
+    ] = None,
+    https: Annotated[
+        bool, typer.Option("--https", help="Browsers reach the server over HTTPS, through a proxy.")
+    ] = False,
+    add_user: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Add an account, and exit; the password is asked for.")
+    ] = None,
+    role: Annotated[
+        Literal["viewer", "annotator", "lead"], typer.Option(metavar="ROLE", help="viewer, annotator or lead.")
+    ] = "lead",
     label_studio: Annotated[
         bool, typer.Option("--label-studio", help="Show the address to add to Label Studio as a backend.")
     ] = False,
@@ -43,36 +58,74 @@ def serve(
     whoknows serve
 
     whoknows serve whoknows-out --port 8080
+
+    whoknows serve team --add-user lea
+
+    whoknows serve team --auth --host 0.0.0.0 --allow-host labels.example.org --https
     """
-    if host not in LOOPBACK and not auth:
-        raise UsageError(f"--host {host} can be reached from other machines: add --auth, so that people sign in.")
-    settings = _settings(folder, database, auth, host)
-    uvicorn, create_app, Store = _web()
-    folder.mkdir(parents=True, exist_ok=True)
-    store = Store(settings.url)
-    _first_project(store, console)
-    console.tell(f"Open http://{host}:{port}/ in a browser. Ctrl+C stops the server.")
+    settings = _settings(folder, database, auth, host, allow_host or [], https)
+    store = _store(settings)
+    if add_user is not None:
+        _add_user(store, add_user, role, console)
+        return
+    if auth:
+        _require_a_lead(store, folder)
+    _first_project(store, folder, console)
+    console.tell(f"Open http://{_in_address(host)}:{port}/ in a browser. Ctrl+C stops the server.")
     if label_studio:
-        console.tell(f"Backend for Label Studio: http://{host}:{port}{_backend_path(store)}")
-    uvicorn.run(create_app(settings, store), host=host, port=port, log_level="warning")
+        console.tell(f"Backend for Label Studio: http://{_in_address(host)}:{port}{_backend_path(store)}")
+    _run(settings, store, host, port)
 
 
-def _web() -> Any:
+def _settings(
+    folder: Path, database: str | None, auth: bool, host: str, names: list[str], https: bool
+) -> ServerSettings:
+    try:
+        from whoknows.apps.web.settings import LOOPBACK, ServerSettings
+    except ModuleNotFoundError as error:
+        raise _install(error) from None
+    if _in_address(host) not in LOOPBACK and not auth:
+        raise UsageError(f"--host {host} can be reached from other machines: add --auth, so that people sign in.")
+    hosts = *LOOPBACK, _in_address(host), *(name.lower() for name in names)
+    return ServerSettings(folder, database, auth, hosts=hosts, secure=https)
+
+
+def _install(error: ModuleNotFoundError) -> Exception:
+    return UsageError(INSTALL) if error.name in NEEDED else error
+
+
+def _in_address(host: str) -> str:
+    """Return a host as addresses have it: [::1] for ::1."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _store(settings: ServerSettings) -> Store:
+    """Open the store; what is wrong with it is said in one line."""
+    try:
+        from sqlalchemy.exc import DBAPIError
+
+        from whoknows.apps.web.store import Store
+    except ModuleNotFoundError as error:
+        raise _install(error) from None
+    try:
+        settings.folder.mkdir(parents=True, exist_ok=True)
+        return Store(settings.url)
+    except DBAPIError as error:
+        raise CommandError(f"The database cannot be opened: {str(error.orig).splitlines()[0]}") from None
+
+
+def _run(settings: ServerSettings, store: Store, host: str, port: int) -> None:
     try:
         import uvicorn
 
         from whoknows.apps.web.application import create_app
-        from whoknows.apps.web.store import Store
-    except ModuleNotFoundError:
-        raise UsageError(INSTALL) from None
-    return uvicorn, create_app, Store
+    except ModuleNotFoundError as error:
+        raise _install(error) from None
+    from whoknows.apps.web.observing import log_to_stderr
 
-
-def _settings(folder: Path, database: str | None, auth: bool, host: str) -> Any:
-    from whoknows.apps.web.settings import LOOPBACK as NAMES
-    from whoknows.apps.web.settings import ServerSettings
-
-    return ServerSettings(folder, database, auth, hosts=(*NAMES, host))
+    log_to_stderr()
+    app = create_app(settings, store)
+    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, server_header=False)
 
 
 def _backend_path(store: Store) -> str:
@@ -82,12 +135,54 @@ def _backend_path(store: Store) -> str:
         return backend.path(db)
 
 
-def _first_project(store: Store, console: Console) -> None:
-    """Add a project to a store without one."""
+# --- accounts ----------------------------------------------------------------------------------------------
+
+
+def _add_user(store: Store, name: str, role: str, console: Console) -> None:
+    """Add an account, or set a new password; without a password it signs in by links of a lead."""
+    from whoknows.apps.web.security.passwords import hashed
+    from whoknows.apps.web.store import accounts, audit
+
+    password = _password(name)
+    with store.write() as db:
+        accounts.add(db, name, role, hashed(password) if password else None)
+        audit.note(db, "command line", "account added", name=name, role=role)
+    how = "with the password" if password else "by a link, which a lead makes"
+    console.tell(f"{name} may sign in {how}, as {role}.")
+
+
+def _password(name: str) -> str:
+    """Ask for a password; without a terminal it is the first line of standard input."""
+    if sys.stdin.isatty():
+        return str(typer.prompt(f"Password of {name} (none: links only)", "", hide_input=True, show_default=False))
+    return sys.stdin.readline().rstrip("\n")
+
+
+def _require_a_lead(store: Store, folder: Path) -> None:
+    from whoknows.apps.web.store import accounts
+
+    with store.read() as db:
+        if not any(account.role == "lead" for account in accounts.every(db)):
+            raise UsageError(f"Nobody could sign in as lead. Add an account: whoknows serve {folder} --add-user NAME")
+
+
+# --- the first project -------------------------------------------------------------------------------------
+
+
+def _first_project(store: Store, folder: Path, console: Console) -> None:
+    """Add a project to a store without one: the fit in the folder, or an example."""
+    from whoknows.apps.cli.results import MODEL
     from whoknows.apps.web.example import add_example
     from whoknows.apps.web.store import fits, projects
 
+    with store.read() as db:
+        if projects.every(db):
+            return
+    if (folder / MODEL).is_file():
+        from whoknows.apps.cli.served_fit import add_fit
+
+        return add_fit(store, folder, console)
     with store.write() as db:
-        if not projects.every(db):
+        if not projects.every(db):  # another server may have been faster
             fits.request(db, add_example(db).id)
             console.note("There is no project yet: an example was added.")

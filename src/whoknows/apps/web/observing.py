@@ -20,7 +20,7 @@ from whoknows.apps.web.store import fits, statistics
 LOG = logging.getLogger("whoknows.web")
 STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # upper limits of the histogram
-SECRET = re.compile(r"(?<=/sign-in/)[^/]+|(?<=/imports/)[^/]+|(?<=/backend/)[^/]+")
+SECRET = re.compile(r"(?<=/sign-in/)[^/]+|(?<=/imports/)[^/]+|(?<=/label-studio/)[^/]+")
 
 router = APIRouter(include_in_schema=False)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from asyncio import wrap_future
 from collections.abc import Sequence
+from functools import partial
 
 from fastapi import APIRouter
-from starlette.concurrency import run_in_threadpool
+from sqlalchemy import Connection
 
 from whoknows.apps.web.api.common import Filter, Limit, Offset, ProjectName, several
 from whoknows.apps.web.api.models import AnswerIn, AnswersIn, EventOut, LabelOut, Stored, TakeBackIn
@@ -22,7 +24,7 @@ async def label(name: ProjectName, body: AnswerIn | AnswersIn, store: State, cal
     """Store one label, or several together or not at all; the answer comes when they are on the disk."""
     given = [body] if isinstance(body, AnswerIn) else body.annotations
     answers = [Answer(each.item, own_name(caller, each.annotator), each.label, each.request_id) for each in given]
-    return await run_in_threadpool(record, store, name, answers, caller)
+    return await wrap_future(store.submit(partial(_record, name=name, answers=answers, caller=caller)))
 
 
 @router.delete("/annotations")
@@ -34,10 +36,13 @@ def take_back(name: ProjectName, body: TakeBackIn, store: State, caller: Caller)
 
 def record(store: Store, name: str, answers: Sequence[Answer], caller: Visitor) -> Stored:
     """Store labels, and queue a fit if it is due."""
-    with store.write() as db:
-        project = projects.by_name(db, name)
-        outcomes = labels.record(db, project, answers, caller.name)
-        return Stored(outcomes=outcomes, refit=refit_if_due(db, project))
+    return store.submit(partial(_record, name=name, answers=answers, caller=caller)).result()
+
+
+def _record(db: Connection, name: str, answers: Sequence[Answer], caller: Visitor) -> Stored:
+    project = projects.by_name(db, name)
+    outcomes = labels.record(db, project, answers, caller.name)
+    return Stored(outcomes=outcomes, refit=refit_if_due(db, project))
 
 
 @router.get("/annotations")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext
+from threading import Lock
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
 
 from whoknows.apps.web.store.migrations import migrate
+from whoknows.apps.web.store.together import Together
 from whoknows.data.errors import InputError
 
+Result = TypeVar("Result")
 BUSY = 30_000  # milliseconds to wait for another writer of SQLite
 CONNECTIONS = 50  # as many as the server has threads, and some
 SQLITE = (
@@ -36,6 +40,8 @@ class Store:
         self.url = database_url(url)
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
         self._writer = self.engine.execution_options(writes=True)
+        self._turn, self._starting = Lock(), Lock()
+        self._together = Together(self.write)
         with self.write() as db:
             migrate(db)
 
@@ -53,11 +59,20 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Connect in a transaction: all of it is stored at the end, or none if an error occurs."""
-        with self._writer.begin() as db:
+        # SQLite has one writer at a time; threads wait for their turn here, not by trying again and again.
+        with self._turn if self.is_sqlite else nullcontext(), self._writer.begin() as db:
             yield db
 
+    def submit(self, work: Callable[[Connection], Result]) -> Future[Result]:
+        """Write soon, in one transaction with what others write; the result is known when it is on the disk."""
+        with self._starting:
+            if not self._together.is_alive():
+                self._together.start()
+        return self._together.submit(work)
+
     def close(self) -> None:
-        """Close all connections."""
+        """Carry out what waits, and close all connections."""
+        self._together.close()
         self.engine.dispose()
 
 
