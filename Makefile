@@ -79,7 +79,7 @@ docs: $(DOCS)  ## the pages, in docs/_build
 	$(PY) -m sphinx -W --keep-going -q docs docs/_build
 
 clean:  ## remove caches and built pages; .venv stays
-	rm -rf docs/_build docs/gallery docs/sg_execution_times.rst dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf docs/_build docs/gallery dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests examples benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(PY):
