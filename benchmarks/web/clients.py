@@ -5,7 +5,7 @@ import random
 import secrets
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
 from benchmarks.web.project import API, CLASSES
@@ -24,9 +24,9 @@ class Seen:
     pages: list = field(default_factory=list)
 
 
-def write(port, seen, ended, rate, n_items, place):
+def write(client, seen, ended, rate, n_items, place):
     """Label at a rate; a label that is late counts from when it was due."""
-    client, chance = Client(port), random.Random(place)
+    chance = random.Random(place)
     due = time.monotonic() + chance.random() / rate
     while not ended.is_set():
         time.sleep(max(due - time.monotonic(), 0))
@@ -46,9 +46,9 @@ def write(port, seen, ended, rate, n_items, place):
         due += 1 / rate
 
 
-def read(port, seen, ended, place):
+def read(client, seen, ended, place):
     """Look at one page after the other, one a second."""
-    client, number = Client(port), place
+    number = place
     while not ended.is_set():
         number, started = number + 1, time.monotonic()
         with suppress(OSError, http.client.HTTPException):
@@ -57,21 +57,25 @@ def read(port, seen, ended, place):
         ended.wait(1)
 
 
-def keep_fitting(port, ended):
+def keep_fitting(client, ended):
     """Queue a fit again and again."""
-    client = Client(port)
     while not ended.is_set():
         with suppress(OSError, http.client.HTTPException):
             client.call("POST", f"{API}/fits", {})
         ended.wait(1)
 
 
+def _run(port, job, arguments):
+    with closing(Client(port)) as client:
+        job(client, *arguments)
+
+
 def start(port, rate, writers=20, readers=10, n_items=2000):
     """Start all clients; return what they see, and a function that ends them."""
     seen, ended = Seen(), threading.Event()
-    jobs = [(write, (port, seen, ended, rate / writers, n_items, place)) for place in range(writers)]
-    jobs += [(read, (port, seen, ended, place)) for place in range(readers)] + [(keep_fitting, (port, ended))]
-    threads = [threading.Thread(target=job, args=arguments, daemon=True) for job, arguments in jobs]
+    jobs = [(write, (seen, ended, rate / writers, n_items, place)) for place in range(writers)]
+    jobs += [(read, (seen, ended, place)) for place in range(readers)] + [(keep_fitting, (ended,))]
+    threads = [threading.Thread(target=_run, args=(port, *each), daemon=True) for each in jobs]
     for thread in threads:
         thread.start()
 

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 
 
 def free_port():
@@ -32,8 +32,8 @@ class Server:
         self._process = subprocess.Popen(self._command, stdout=self._log, stderr=self._log)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            with suppress(OSError, http.client.HTTPException):
-                if Client(self.port).call("GET", "/healthz")[0] == 200:
+            with suppress(OSError, http.client.HTTPException), closing(Client(self.port)) as client:
+                if client.call("GET", "/healthz")[0] == 200:
                     return
             time.sleep(0.05)
         raise RuntimeError(f"the server does not answer; see {self._log.name}")
@@ -67,6 +67,10 @@ class Client:
             answer = self._connection.getresponse()
             return answer.status, answer.read()
         except (OSError, http.client.HTTPException):
+            self.close()
+            raise
+
+    def close(self):
+        if self._connection is not None:
             self._connection.close()
             self._connection = None
-            raise

@@ -7,12 +7,26 @@ import pytest
 
 from tests.apps.web.databases import BOTH
 from whoknows import load
+from whoknows.apps.web.exchange.reader import Reader
 from whoknows.io import read_labels
-
-pytestmark = BOTH
 
 API = "/api/v1/projects/example"
 LABELS = "Task,Worker,Answer,text\nt1,anna,cat,a small cat\nt1,bob,dog,a small cat\nt2,anna,dog,=1+1\n"
+
+
+@pytest.fixture(scope="module")
+def reader():
+    """One process that reads the files of all tests."""
+    reader = Reader()
+    yield reader
+    reader.close()
+
+
+@pytest.fixture(autouse=True)
+def quick(client, reader):
+    own, client.app.state.reader = client.app.state.reader, reader
+    yield
+    client.app.state.reader = own
 
 
 @pytest.fixture
@@ -27,6 +41,7 @@ def upload(client, address, content, kind="labels", **query):
     return client.post(f"{address}/imports", params={"kind": kind, **query}, content=content, headers=headers)
 
 
+@BOTH
 def test_labels_are_recognised_shown_and_stored_when_confirmed(client, pets):
     seen = upload(client, pets, LABELS, filename="my labels.csv").json()
     assert seen["columns"] == {"item": "Task", "annotator": "Worker", "label": "Answer", "text": "text"}
@@ -51,6 +66,7 @@ def test_columns_can_be_chosen(client, pets):
     assert [each["label"] for each in client.get(f"{pets}/annotations").json()] == ["9", "8"]
 
 
+@BOTH
 def test_items_with_texts_images_and_features_and_gold(client, pets):
     image = "data:image/png;base64,iVBORw0KGgo="
     table = f'id,text,second_text,image,size\na,one,two,"{image}",1.5\nb,three,,http://x/y.png,2\n'
