@@ -186,7 +186,8 @@ def test_a_lead_adds_an_annotator_who_labels_by_a_link_and_sees_nothing_else(set
     page = press(lead, "/people", "/people/links", account="ann").text
     link = re.search(r'<code id="link">http://testserver(/sign-in/[^<]+)</code>', page)[1]
     assert link not in lead.get("/people").text
-    page = annotator.get(link)
+    assert annotator.get(link).headers["refresh"] == "0; url=/label"
+    page = annotator.get("/label")
     assert page.url.path == "/projects/example/label"
     assert "Labelling as <b><bdi>ann</bdi></b>" in page.text
     assert "/annotators" not in page.text

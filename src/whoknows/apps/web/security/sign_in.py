@@ -8,6 +8,8 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from whoknows.apps.charts import el
+from whoknows.apps.web.pages.shell import Visit, heading
 from whoknows.apps.web.pages.sign_in_page import sign_in_page
 from whoknows.apps.web.security.access import COOKIE, State
 from whoknows.apps.web.security.passwords import digest, matches, new_secret
@@ -43,17 +45,24 @@ async def sign_in(
     if account is None:
         attempts.failed(name, address)
         return HTMLResponse(sign_in_page("Name or password is wrong."), 401)
-    return await run_in_threadpool(_opened, request, account, "signed in")
+    answer = RedirectResponse(_workplace(account), 303)
+    return await run_in_threadpool(_opened, request, account, "signed in", answer)
 
 
 @router.get("/sign-in/{token}")
 def by_link(request: Request, token: str, store: State) -> Response:
-    """Open a session for whoever holds a link."""
+    """Open a session for whoever holds a link.
+
+    The answer is a page of our own that goes on, and no redirect: after a link in a mail, browsers would not send
+    the new cookie along with it.
+    """
     with store.read() as db:
         account = accounts.account_of_link(db, digest(token))
     if account is None:
         return HTMLResponse(sign_in_page("This link is no longer valid. Ask a lead for a new one."), 401)
-    return _opened(request, account, "signed in by link")
+    address = _workplace(account)
+    page = Visit("").page("Signed in", heading("Signed in"), el("p", el("a", "Continue", href=address)))
+    return _opened(request, account, "signed in by link", HTMLResponse(page, headers={"Refresh": f"0; url={address}"}))
 
 
 @router.post("/sign-out")
@@ -73,14 +82,18 @@ def _check(store: Store, name: str, password: str) -> Account | None:
         return accounts.by_name(db, name) if right else None
 
 
-def _opened(request: Request, account: Account, how: str) -> Response:
-    """Open a session, and go to where this account works."""
+def _workplace(account: Account) -> str:
+    """Return where an account goes first."""
+    return "/label" if account.role == "annotator" else "/"
+
+
+def _opened(request: Request, account: Account, how: str, answer: Response) -> Response:
+    """Open a session; its secret is in a cookie of the answer."""
     store, settings = request.app.state.store, request.app.state.settings
     secret = new_secret()
     with store.write() as db:
         accounts.open_session(db, account.id, "cookie", digest(secret), new_secret(), SESSION)
         audit.note(db, account.name, how)
-    answer = RedirectResponse("/label" if account.role == "annotator" else "/", 303)
     options = {"httponly": True, "samesite": "strict", "secure": settings.secure, "path": "/"}
     answer.set_cookie(COOKIE, secret, SESSION, **options)
     return answer
