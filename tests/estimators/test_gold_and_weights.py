@@ -16,6 +16,7 @@ from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, CrowdRegressor, load
 from whoknows.estimators.auto.members import Member
 from whoknows.io.errors import FileError
+from whoknows.model.gaussian import Belief
 
 N = 70
 X, Y, Z = line_world(N, accuracies=(0.9, 0.8, 0.65, 0.2), seed=3)  # the last says the opposite
@@ -462,6 +463,7 @@ class TestAuto:
         np.testing.assert_allclose(model.posterior_[GOLD_ITEMS], np.eye(2)[Z[GOLD_ITEMS]], atol=1e-12)
         for member, fitted in zip(MEMBERS, model.members_, strict=True):
             alone = member.build(self.auto(), 2).fit(X, Y, gold=GOLD, sample_weight=weight)
+            alone._pair = replace(alone._pair, reading=None)  # the ensemble reads the average of its members
             np.testing.assert_allclose(fitted.posterior(X, Y), alone.posterior(X, Y), atol=1e-8)
 
     def test_the_choice_of_members_does_not_look_at_gold_it_holds_out(self):
@@ -526,15 +528,18 @@ def test_gold_corrects_judges_who_err_together(tmp_path):
 def test_a_correction_of_other_annotators_is_refused(tmp_path):
     X, votes, _, gold = judged()
     model = CrowdClassifier("id", map="linear").fit(X, votes, gold=gold)
-    pair = model._pair
+    pair, reading = model._pair, model._pair.reading
+    correction, source = reading.correction, reading.source
+    fewer = replace(source.solution, annotators=Belief(source.solution.annotators.mean[1:]), crowd=None)
     wrong = {
-        "of other annotators": replace(pair.correction, of_votes=pair.correction.of_votes[:, 1:]),
-        "of other classes": replace(pair.correction, bias=np.repeat(pair.correction.bias, 2, axis=1)),
-        "wrong weights": replace(pair.correction, weight=-pair.correction.weight),
-        "half of a correction": None,
+        "a correction of other annotators": {"correction": replace(correction, of_votes=correction.of_votes[:, 1:])},
+        "of other classes": {"correction": replace(correction, bias=np.repeat(correction.bias, 2, axis=1))},
+        "wrong weights": {"correction": replace(correction, weight=-correction.weight)},
+        "read by other annotators": {"source": replace(source, solution=fewer)},
+        "a probability": {"doubt": 2.0},
     }
-    for words, correction in wrong.items():
-        model._pair = replace(pair, correction=correction)
+    for words, forged in wrong.items():
+        model._pair = replace(pair, reading=replace(reading, **forged))
         model.save(tmp_path / "forged.whoknows")
         with pytest.raises(FileError, match=words):
             load(tmp_path / "forged.whoknows")

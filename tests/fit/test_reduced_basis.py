@@ -100,7 +100,7 @@ def test_it_is_used_only_if_it_is_faster(monkeypatch):
 
     monkeypatch.setitem(solving.SOLVERS, "vb", replace(solving.SOLVERS["vb"], basis=find_basis))
     CrowdClassifier("id", "bernoulli", "linear").fit(X, crowd(2, np.arange(20)))
-    assert used[-1].basis.shape == (D + 1, 20)
+    assert used[0].basis.shape == (D + 1, 20)
     CrowdClassifier("id", "bernoulli", "linear").fit(X, crowd(2, np.arange(N)))
     assert used[-1] is None  # 60 items, 71 features
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from os import PathLike
@@ -29,7 +30,7 @@ from whoknows.estimators.inputs.raw_rows import RawRows
 from whoknows.estimators.inputs.requirements import is_classifier
 from whoknows.estimators.inputs.training_data import TrainingData, check_labels, check_training_input
 from whoknows.estimators.inputs.validation import FeatureRows, Gold, Labels, Names, RandomState, Unknown, all_or_nothing
-from whoknows.estimators.prepared_model import PreparedModel, is_still_valid, prepare_classifier
+from whoknows.estimators.prepared_model import PreparedModel, in_groups, is_still_valid, prepare_classifier
 from whoknows.estimators.with_classifier import fit_with_classifier, fitted_classifier
 from whoknows.fit.engines import Engine, opened
 from whoknows.fit.monitor import Callback
@@ -93,6 +94,9 @@ class CrowdClassifier(CrowdClassifierMixin):
         Start from the posterior of the previous fit instead of the majority vote.
     random_state : int, RandomState or None
         For maps and graphs that sample items; an integer gives reproducible results.
+    groups : mapping from annotator id to group, optional
+        Annotators who err together, such as prompts of one model: their labels of an item share an effect on the
+        log-odds of being right, beside the one that all labels of the item share. Others are groups of their own.
     engine : None, "dask", address, distributed.Client or Engine
         Where sums over many items are computed: in this process, in one process per core, or on the Dask
         cluster whose scheduler has this address, such as "tcp://10.0.0.1:8786". Results are the same.
@@ -156,6 +160,7 @@ class CrowdClassifier(CrowdClassifierMixin):
     standardize: bool | str = True
     warm_start: bool = False
     random_state: RandomState = 0
+    groups: Mapping[Any, Any] | None = None
     engine: object = None
     device: str | None = None
 
@@ -344,4 +349,6 @@ def start_of_update(
     if not (same_items and same_classes and is_still_valid(pair.prepared, settings, annotations)):
         return None, None
     rows = codes_of(elements(annotations.annotators), known.annotations.annotators)
-    return pair.prepared, for_annotators(pair.solution, rows, annotations.labels_per_annotator > 0)
+    return in_groups(pair.prepared, settings, annotations), for_annotators(
+        pair.solution, rows, annotations.labels_per_annotator > 0
+    )

@@ -13,7 +13,7 @@ from whoknows._threads import one_thread
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel, describe_graphs
-from whoknows.estimators.with_gold import gold_correction, posterior_of
+from whoknows.estimators.reading import Reading, read_pair
 from whoknows.fit.engines import Chunks
 from whoknows.fit.item_effect import with_best_item_effect
 from whoknows.fit.items import Items
@@ -21,7 +21,6 @@ from whoknows.fit.laplace import Covariances
 from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.solve import SOLVERS, Solution, covariances_of, solve
 from whoknows.model.gaussian import belief_about
-from whoknows.model.gold import GoldCorrection
 from whoknows.model.posterior import CategoricalPosterior, GaussianPosterior, Posterior
 from whoknows.model.protocols import (
     BiasAnnotators,
@@ -54,10 +53,8 @@ class FittedPair:
         About a thousand items of the fit.
     history : list of float
         The bound after each iteration.
-    correction : GoldCorrection, optional
-        How gold corrects the posterior of items with labels.
-    corrected : Solution, optional
-        The solution whose posterior it corrects; it knows the same labels, but not gold.
+    reading : Reading, optional
+        How the posterior of items with labels is read, if it is not that of the pair as it is.
     """
 
     prepared: PreparedModel
@@ -65,8 +62,7 @@ class FittedPair:
     covariances: Covariances | None
     typical: Items
     history: list[float]
-    correction: GoldCorrection | None = None
-    corrected: Solution | None = None
+    reading: Reading | None = None
 
     # --- every pair ------------------------------------------------------------------------------
 
@@ -83,17 +79,10 @@ class FittedPair:
         model, solution = self.prepared.model, self.solution
         evidence = model.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y)
         found = model.truth.posterior_at(solution.truth, items.X_truth, items.complete(evidence))
-        if self.prepared.units is None:
-            return CategoricalPosterior(self._corrected(to_numpy(found), items))
-        return self.prepared.units.restore(found)
-
-    def _corrected(self, prob: Array, items: Items) -> Array:
-        """Return the posterior of items with labels as gold corrects it; that of gold items is their truth."""
-        if self.correction is None or self.corrected is None:
-            return prob
-        before = posterior_of(self.prepared.model, self.corrected, items)
-        labelled = items.Y.labelled if items.gold is None else items.Y.labelled & ~np.isfinite(items.gold)
-        return np.where(labelled[:, None], self.correction.corrected(before, items.Y), prob)
+        if self.prepared.units is not None:
+            return self.prepared.units.restore(found)
+        prob = to_numpy(found)
+        return CategoricalPosterior(prob if self.reading is None else self.reading.posterior(prob, items))
 
     def log_predictive(self, items: Items) -> Array:
         """log p(labels | x) of each item, truth and annotators integrated out: (n_items,)."""
@@ -179,11 +168,13 @@ def fit_pair(
     start: Array | None = None,
     before: Solution | None = None,
     step: Any = None,
+    is_member: bool = False,
 ) -> FittedPair:
     """Fit a prepared model to items.
 
     ``settings`` are an estimator's. ``start`` is a first guess at the posterior; ``before`` is what the same
-    model learned from some of the labels; ``step`` is a step of a checkpoint.
+    model learned from some of the labels; ``step`` is a step of a checkpoint. The posterior of a member of an ensemble
+    is left as it is: the ensemble reads the average.
     """
     monitor = Monitor(settings.max_iter, settings.tol, settings.stop, callback, keeper=step)
     run = partial(solve, prepared.model, items, start, monitor, settings.solver, before=before)
@@ -194,11 +185,9 @@ def fit_pair(
     with one_thread():
         model = with_best_item_effect(prepared.model, items, solution)
         prepared = prepared if model is prepared.model else replace(prepared, model=model)
-        # Of ordered labels, gold determines the shared severity in the fit itself; a fit without it has none.
-        is_ordered = supports(model.annotators, BiasAnnotators)
-        by_gold = None if is_ordered else gold_correction(model, solution, items, settings)
+        reading = None if is_member else read_pair(model, solution, items, settings)
     covariances = covariances_of(prepared.model, items, solution)
-    return FittedPair(prepared, solution, covariances, typical, monitor.history, *(by_gold or ()))
+    return FittedPair(prepared, solution, covariances, typical, monitor.history, reading)
 
 
 def consensus(pair: FittedPair, X: Array, data: TrainingData) -> Posterior:

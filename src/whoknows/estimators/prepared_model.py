@@ -17,6 +17,7 @@ from whoknows.estimators.inputs.raw_rows import RawRows
 from whoknows.estimators.inputs.resolve import resolve_annotators, resolve_regression, resolve_truth
 from whoknows.estimators.inputs.rows import TransformedRows
 from whoknows.estimators.inputs.training_data import TrainingData
+from whoknows.estimators.inputs.validation import group_of_each
 from whoknows.fit import engines
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
@@ -25,7 +26,7 @@ from whoknows.fit.solve import split_into_chunks
 from whoknows.fit.variational import has_bound
 from whoknows.model.distances import blocks_of
 from whoknows.model.posterior import GaussianPosterior
-from whoknows.model.protocols import ClassAnnotators, ClassTruth, ItemTruth, require, supports
+from whoknows.model.protocols import ClassAnnotators, ClassTruth, ItemEffectAnnotators, ItemTruth, require, supports
 
 DIRECTIONS = (2, 5, 10, 20)  # few choices, so that a few more labels do not change the model
 LABELS_PER_DIRECTION = 3  # labels per annotator that one more slope of its own needs
@@ -126,7 +127,19 @@ def prepare_classifier(
     require(truth, ClassTruth, "CrowdClassifier")
     require(annotators, ClassAnnotators, "CrowdClassifier")
     check_pair(annotators, truth)  # before the graph is built, which takes longer
-    return _prepare(settings, X, annotations, Model(annotators, truth), preprocessing)
+    prepared = _prepare(settings, X, annotations, Model(annotators, truth), preprocessing)
+    return in_groups(prepared, settings, annotations)
+
+
+def in_groups(prepared: PreparedModel, settings: Any, annotations: Annotations) -> PreparedModel:
+    """Return the model with annotators in the groups of the settings; the same one without groups."""
+    if settings.groups is None:
+        return prepared
+    annotators = require(
+        prepared.model.annotators, ItemEffectAnnotators, "groups=", "Use annotators='bernoulli' or 'confusion'."
+    )
+    grouped = annotators.with_groups(group_of_each(settings.groups, annotations.annotators))
+    return replace(prepared, model=replace(prepared.model, annotators=grouped))
 
 
 def prepare_regressor(settings: Any, X: Array, data: TrainingData) -> PreparedModel:

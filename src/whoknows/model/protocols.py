@@ -257,6 +257,17 @@ class ItemEffectAnnotators(Protocol):
     def with_item_effect(self, size: float) -> Self:
         """Return a copy whose `evidence_at` integrates an effect of this standard deviation out."""
 
+    @property
+    def group(self) -> Any:
+        """Group of each row of θ whose labels share one more effect; None without groups."""
+
+    @property
+    def group_effect(self) -> float:
+        """Standard deviation of that effect."""
+
+    def with_groups(self, group: Any, size: float = 0.0) -> Self:
+        """Return a copy with groups, and an effect of this standard deviation in each."""
+
 
 class MistakeAnnotators(Protocol):
     """What intervals with many classes use: θ ends with parameters that expertise does not depend on."""

@@ -23,6 +23,7 @@ from whoknows.estimators.inputs.raw_rows import RawRows
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel, prepare_classifier
 from whoknows.estimators.with_classifier import fit_with_classifier
+from whoknows.fit.alternatives import ENOUGH_ITEMS, features_say_nothing, sample_of
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
@@ -122,7 +123,9 @@ class Candidate:
 
     def fit(self, step: Any, before: Solution | None = None) -> FittedPair:
         """Fit to all labels; ``before`` is what it learned from some of them."""
-        return fit_pair(self.settings, self.prepared, self.items, self.typical, before=before, step=step)
+        return fit_pair(
+            self.settings, self.prepared, self.items, self.typical, before=before, step=step, is_member=True
+        )
 
     def score(self, rest: Any, fold: Any, step: Any, start: Array | None = None) -> tuple[HeldOutScores, Solution]:
         """Fit without the labels of a fold, and score these labels; return the scores and the fit."""
@@ -185,13 +188,13 @@ def roughly(settings: Any) -> Any:
 def held_out_scores(pair: FittedPair, items: Items) -> HeldOutScores:
     """Score the labels of items that were not in the fit."""
     log_truth, log_each = pair.log_prob(items), pair.log_each_label(items)
-    return HeldOutScores.by_member(log_truth, log_each, items.Y.item, items.weight)
+    return HeldOutScores.by_member(log_truth, log_each, items.Y.item, items.weight, items.gold)
 
 
 def leave_one_out_scores(pair: FittedPair, items: Items) -> HeldOutScores:
     """Score the labels of the items of a fit, with p(z | x) as if an item's labels had not been in it."""
     log_truth = leave_one_out(pair.prepared.model, items, pair.solution)
-    return HeldOutScores.by_member(log_truth, pair.log_each_label(items), items.Y.item, items.weight)
+    return HeldOutScores.by_member(log_truth, pair.log_each_label(items), items.Y.item, items.weight, items.gold)
 
 
 # --- all members ------------------------------------------------------------------------------------
@@ -235,6 +238,20 @@ class MemberFits:
     pairs: dict[Member, FittedPair] = field(default_factory=dict)
     _guesses: dict[int, Array] = field(default_factory=dict)
     _started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def scored_rows(self) -> Rows:
+        """Rows of X that members are scored on, in the order of the scores: (n_scored,)."""
+        if self.splits.in_stages:
+            return self.splits.compared
+        return self.splits.rows[np.concatenate([np.zeros(0, np.intp), *self.splits.folds])]
+
+    def features_say_nothing(self, members: list[Member]) -> bool:
+        """Whether no map of the members says anything about the truth; see `whoknows.fit.alternatives`."""
+        of_maps = {member.map: member for member in members if member.map not in ("none", TREES)}
+        rows = spread(np.flatnonzero(self.data.annotations.labelled), ENOUGH_ITEMS)
+        candidates: list[Any] = self._candidates(list(of_maps.values()), rows)
+        return all(features_say_nothing(each.prepared.model, sample_of(each.items)) for each in candidates)
 
     def race(
         self, members: list[Member], promising: Callable[[HeldOutScores], Rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, partial
 from numbers import Integral
@@ -13,14 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from whoknows._array import Array
+from whoknows._array import Array, Rows
 from whoknows.estimators.auto.cross_validation import MOST_SCORED, TOL_OF_MANY, MemberFits, Progress, split_items
 from whoknows.estimators.auto.members import Member, default_members, kinds, on_all_maps, trees_can_learn, with_trees
+from whoknows.estimators.auto.reading import labels_of, read_ensemble
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, HeldOutScores, Selection, gain_of_varying
 from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
 from whoknows.estimators.classifier import CrowdClassifier, start_of_update
 from whoknows.estimators.fitted_pair import FittedPair, typical_rows
 from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing, with_annotator_map
+from whoknows.estimators.inputs.resolve import one_accuracy_is_enough
 from whoknows.estimators.inputs.rows import with_cache
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
 from whoknows.estimators.inputs.validation import FeatureRows, Gold, Labels, RandomState, Unknown, all_or_nothing
@@ -65,7 +68,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         Number of folds of the labelled items.
     members : list of Member, optional
         Models to average; None takes maps × prior variances × kinds of expertise.
-    max_iter, tol, random_state, engine, device
+    max_iter, tol, random_state, groups, engine, device
         As in `CrowdClassifier`; members stop at the latest at a ``tol`` of 1e-4 for more than two classes,
         and of 3e-5 for many items.
 
@@ -91,6 +94,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
     max_iter: int = 200
     tol: float = 1e-6
     random_state: RandomState = 0
+    groups: Mapping[Any, Any] | None = None
     engine: object = None
     device: str | None = None
 
@@ -122,7 +126,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         splits = split_items(settings, data, X.shape[1])
         if isinstance(engine, Serial):
             X = with_cache(X, np.union1d(splits.informed, typical_rows(len(X))))
-        members = default_members(n_classes) if self.members is None else list(self.members)
+        members = _default_members(data) if self.members is None else list(self.members)
         known = _preprocess(settings, members, X, data, checkpoint)
         parts = _parts(known)
         if self.members is None and parts >= WITHOUT_PARTS:
@@ -135,8 +139,21 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         self.pairs_ = fits.fit(selection.members)
         self._seed, self.selection_, self._training_data = settings.random_state, selection, data
         self._set_attributes()
+        self._read(X, fits.scored_rows)
         self.posterior_ = self._consensus(X, data, checkpoint)
         return self
+
+    def _read(self, X: Array, scored: Rows) -> None:
+        """Find how the average posterior of the members is read."""
+
+        def posterior(rows: Rows, data: TrainingData) -> Array:
+            return self._average_posterior(X[rows], data)
+
+        def expertise(rows: Rows) -> Array:
+            right = partial(FittedPair.expertise, rows=np.arange(len(self.annotators_)))
+            return self._average(right, X[rows], self.weights_)
+
+        self._reading = read_ensemble(self._training_data, self.pairs_, self.selection_, scored, posterior, expertise)
 
     def _set_attributes(self) -> None:
         """Set the attributes that follow from the selection, the fitted pairs and the training data."""
@@ -173,6 +190,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
             ]
         self.pairs_, self._training_data = pairs, data
         self._set_attributes()
+        self._read(X, np.arange(0))
         self.posterior_ = self._consensus(X, data)
         return self
 
@@ -218,10 +236,15 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
 
             found = ask(X) if checkpoint is None else checkpoint.in_pieces("consensus", ask, X)
         if len(rows):
-            blocks = self._answers(lambda pair, items: pair.posterior(items).prob, X[rows], data[rows])
-            on_labelled = self.selection_.on_labelled
-            found[rows] = np.concatenate([np.tensordot(on_labelled, part, axes=1) for part in blocks])
+            average = self._average_posterior(X[rows], data[rows])
+            reading = vars(self).get("_reading")  # models saved before there were readings have none
+            found[rows] = average if reading is None else reading.posterior(average, labels_of(data[rows]))
         return found
+
+    def _average_posterior(self, X: Array, data: TrainingData) -> Array:
+        """p(z | x, labels), averaged over members."""
+        blocks = self._answers(lambda pair, items: pair.posterior(items).prob, X, data)
+        return np.concatenate([np.tensordot(self.selection_.on_labelled, part, axes=1) for part in blocks])
 
 
 def _with_one_seed(settings: AutoCrowdClassifier) -> AutoCrowdClassifier:
@@ -231,6 +254,11 @@ def _with_one_seed(settings: AutoCrowdClassifier) -> AutoCrowdClassifier:
     seeded = copy.copy(settings)
     seeded.random_state = int(check_random_state(settings.random_state).randint(2**31 - 1))
     return seeded
+
+
+def _default_members(data: TrainingData) -> list[Member]:
+    n_classes = data.annotations.n_classes
+    return default_members(n_classes, n_classes == 2 or not one_accuracy_is_enough(data.annotations))
 
 
 def _preprocess(
@@ -265,29 +293,33 @@ def _preprocess(
 
 def _select(members: list[Member], fits: MemberFits, trees: bool, parts: float) -> Selection:
     """Weight members by their held-out scores, and drop those not worth a fit."""
-    n_classes = fits.data.annotations.n_classes
+    n_classes, say_nothing = fits.data.annotations.n_classes, fits.features_say_nothing(members)
     if fits.splits.in_stages:
-        return _in_stages(members, fits, trees, parts)
+        return _in_stages(members, fits, trees, parts, say_nothing)
+
+    def select(members: list[Member], scores: HeldOutScores) -> Selection:
+        return Selection.of(members, scores, n_classes, parts, say_nothing)
+
     if n_classes > 2 and fits.splits.can_race:
-        members, scores = fits.race(members, lambda first: Selection.of(members, first, n_classes, parts).promising)
+        members, scores = fits.race(members, lambda first: select(members, first).promising)
     else:
         scores = fits.scores(members)
     if trees:
         grown = [with_trees(members[scores.best])]
         members, scores = members + grown, HeldOutScores.joined([scores, fits.scores(grown)], axis=1)
-    selection = Selection.of(members, scores, n_classes, parts)
+    selection = select(members, scores)
     return selection.condensed(LEAST_WEIGHT) if fits.splits.many else selection.with_weight()
 
 
-def _in_stages(members: list[Member], fits: MemberFits, trees: bool, parts: float) -> Selection:
+def _in_stages(members: list[Member], fits: MemberFits, trees: bool, parts: float, say_nothing: bool) -> Selection:
     """Select for many items: the kind of expertise first, then the maps with that kind."""
     n_classes = fits.data.annotations.n_classes
-    first = kinds(n_classes)
+    first = kinds(n_classes, members[0].two_coin)
     scores = fits.scores(first)
     kind, maps = first[scores.best], {member.map for member in members}
     second = [member for member in on_all_maps(kind) if member.map in maps]
     second += [with_trees(kind)] if trees else []
-    selection = Selection.of(second, fits.compare(second), n_classes, parts)
+    selection = Selection.of(second, fits.compare(second), n_classes, parts, say_nothing)
     selection = selection.with_weight(LEAST_SHARE) if fits.pairs else selection.condensed(LEAST_WEIGHT)
     return replace(selection, varying=gain_of_varying(first, scores), left_out=selection.left_out + len(first) - 1)
 

@@ -45,7 +45,7 @@ class Member:
     varies_with_x : bool
         Whether expertise may depend on the item.
     two_coin : bool
-        Whether it may differ between classes; always enabled for more than two classes.
+        Whether it may differ between classes.
     clusters : int
         Number of clusters of items between which expertise differs. 0: it is smooth in the map's features.
     far_apart : bool
@@ -92,7 +92,7 @@ class Member:
 
     def build(self, settings: Any, n_classes: int) -> CrowdClassifier:
         """Return the unfitted estimator; the graph keeps the unit of features that share one."""
-        kind = ConfusionAnnotators if n_classes > 2 or self.two_coin else BernoulliAnnotators
+        kind = ConfusionAnnotators if self.two_coin else BernoulliAnnotators
         population = FAR_APART if self.far_apart else Population()
         return CrowdClassifier(
             BoostedTrees() if self.map == TREES else LogisticTruth(variance=self.variance),
@@ -103,14 +103,16 @@ class Member:
             tol=settings.tol if n_classes == 2 else max(settings.tol, ROUGH),
             standardize="units" if self.map == "spectral" else "roots",
             random_state=settings.random_state,
+            groups=settings.groups,
         )
 
 
-def default_members(n_classes: int) -> list[Member]:
+def default_members(n_classes: int, confusion: bool = True) -> list[Member]:
     """Return maps × prior variances, with expertise that depends on x (smoothly or by clusters) or not.
 
     Also members without features, in case they carry no information about the truth, and, for two classes on
-    the simplest maps, annotators who are far apart.
+    the simplest maps, annotators who are far apart. For more classes, annotators have confusion matrices, unless
+    ``confusion`` is False: too few annotators leave these undetermined.
     """
     if n_classes == 2:
         grid = [
@@ -122,8 +124,8 @@ def default_members(n_classes: int) -> list[Member]:
         grid += product(["none"], (10.0,), (False,), (True, False))
         grid += product(["linear", "none"], (10.0,), (False,), (True, False), (0,), (True,))
     else:
-        grid = [*product(SEEING, (30.0, 100.0), (False,)), *product(SEEING, (30.0,), (True,))]
-        grid += [("none", 30.0, False)]
+        grid = [*product(SEEING, (30.0, 100.0), (False,), (confusion,))]
+        grid += [*product(SEEING, (30.0,), (True,), (confusion,)), ("none", 30.0, False, confusion)]
     return [Member(*cell) for cell in grid]
 
 
@@ -138,10 +140,10 @@ def trees_can_learn(n_labelled: int, n_columns: int) -> bool:
     return enough and n_columns <= MOST_COLUMNS
 
 
-def kinds(n_classes: int) -> list[Member]:
+def kinds(n_classes: int, confusion: bool = True) -> list[Member]:
     """Return the kinds of expertise on the simplest map: with many items, they are scored first."""
     if n_classes > 2:
-        return [Member("linear", 30.0, True), Member("linear", 30.0, False)]
+        return [Member("linear", 30.0, varies, confusion) for varies in (True, False)]
     return [
         *(Member("linear", 30.0, *kind) for kind in product((True, False), (True, False))),
         Member("linear", 30.0, True, False, clusters=8),

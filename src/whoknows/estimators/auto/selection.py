@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import logsumexp
 
-from whoknows._array import Array, Mask, Rows, segment_sum
+from whoknows._array import Array, Mask, Rows, log_softmax, segment_sum
 from whoknows.estimators.auto.members import TREES, Member
 
 PRIOR_ITEMS = 3.0  # items' worth of prior weight: few labels cannot compare members
@@ -32,6 +32,8 @@ class HeldOutScores:
     weight : (n_items,)
     label_weight : (n_labels,)
         The weight of the label's item.
+    gold : (n_items,)
+        Known class of items with labels, NaN elsewhere; empty if there is none.
     """
 
     log_truth: Array
@@ -39,20 +41,25 @@ class HeldOutScores:
     log_given: Array
     weight: Array
     label_weight: Array
+    gold: Array = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
-    def by_member(cls, log_truth: Array, log_each: Array, item: Rows, weight: Array | None = None) -> Self:
+    def by_member(
+        cls, log_truth: Array, log_each: Array, item: Rows, weight: Array | None = None, gold: Array | None = None
+    ) -> Self:
         """Return the scores of one member; ``log_each`` is log p(label | x, z), (n_labels, n_classes)."""
         weight = np.ones(len(log_truth)) if weight is None else weight
+        known = np.full(len(log_truth), np.nan)
+        known[item] = known[item] if gold is None else gold[item]
         log_labels = segment_sum(log_each, item, len(log_truth))
         log_joint = (log_truth + log_labels)[item]
         log_given = logsumexp(log_joint, axis=1) - logsumexp(log_joint - log_each, axis=1)
-        return cls(log_truth[:, None], log_labels[:, None], log_given[:, None], weight, weight[item])
+        return cls(log_truth[:, None], log_labels[:, None], log_given[:, None], weight, weight[item], known)
 
     @classmethod
     def nothing(cls, n_members: int) -> Self:
         """Return the scores where no item was held out."""
-        return cls(*np.zeros((2, 0, n_members, 1)), np.zeros((0, n_members)), *np.zeros((2, 0)))
+        return cls(*np.zeros((2, 0, n_members, 1)), np.zeros((0, n_members)), *np.zeros((3, 0)))
 
     @classmethod
     def joined(cls, parts: list[Self], axis: int) -> Self:
@@ -60,14 +67,14 @@ class HeldOutScores:
         tables = zip(*((part.log_truth, part.log_labels, part.log_given) for part in parts), strict=True)
         joined = (np.concatenate(table, axis) for table in tables)
         if axis == 1:
-            return cls(*joined, parts[0].weight, parts[0].label_weight)
-        weights = zip(*((part.weight, part.label_weight) for part in parts), strict=True)
+            return cls(*joined, parts[0].weight, parts[0].label_weight, parts[0].gold)
+        weights = zip(*((part.weight, part.label_weight, part.gold) for part in parts), strict=True)
         return cls(*joined, *map(np.concatenate, weights))
 
     def of(self, members: Rows) -> Self:
         """Return the scores of some members."""
         tables = (table[:, members] for table in (self.log_truth, self.log_labels, self.log_given))
-        return type(self)(*tables, self.weight, self.label_weight)
+        return type(self)(*tables, self.weight, self.label_weight, self.gold)
 
     @property
     def best(self) -> int:
@@ -78,6 +85,12 @@ class HeldOutScores:
     def log_lik(self) -> Array:
         """log p(labels | x) of each item under each member: (n_items, n_members)."""
         return np.asarray(logsumexp(self.log_truth + self.log_labels, axis=2))
+
+    @property
+    def log_posterior_of_gold(self) -> Array:
+        """log p(z | x, labels) of gold items under each member: (n_gold, n_members, n_classes)."""
+        known = np.flatnonzero(np.isfinite(self.gold))
+        return log_softmax(self.log_truth[known] + self.log_labels[known])
 
     def log_lik_of_truth(self, weights: Array) -> Array:
         """Return the same with one p(labels | x, z) for all members, a weighted average of theirs.
@@ -176,7 +189,8 @@ class Selection:
         use x have zero weight.
     on_labelled : (n_members,)
         For the truth of items with labels, by the log-likelihood of a held-out label given the item's other
-        labels. With enough labels per item, members that do not use x may be the best.
+        labels, and with these weights as the prior by the log-likelihood of held-out gold. With enough labels per
+        item, members that do not use x may be the best.
     log_lik : (n_items, n_members)
         Log-likelihood of each held-out item's labels under each member; no rows if nothing was held out.
     counts : (n_items,)
@@ -190,6 +204,8 @@ class Selection:
         Prior weight on truth of members with a graph; NaN if none was tried, or no other.
     left_out : int
         Members that were tried and not fitted: with zero weight, or not worth a fit to very many items.
+    of_gold : (n_gold, n_classes)
+        Posterior of the gold items with labels, held out like all others, by the weights on labelled items.
     """
 
     members: list[Member]
@@ -202,10 +218,13 @@ class Selection:
     parts: float = np.nan
     graph: float = np.nan
     left_out: int = 0
+    of_gold: Array = field(default_factory=lambda: np.zeros((0, 2)))
 
     @classmethod
-    def of(cls, members: list[Member], scores: HeldOutScores, n_classes: int, parts: float) -> Selection:
-        """Compute the weights from held-out scores."""
+    def of(
+        cls, members: list[Member], scores: HeldOutScores, n_classes: int, parts: float, say_nothing: bool = False
+    ) -> Selection:
+        """Compute the weights from held-out scores; where features say nothing, they do not count on labelled items."""
         log_lik = scores.log_lik
         maps = np.array([member.map for member in members])
         overall = weigh(log_lik, maps == "spectral", scores.weight)
@@ -218,9 +237,14 @@ class Selection:
         log_lik_of_truth = scores.log_lik_of_truth(overall)[:, judged]
         prior = half_and_half(maps[judged] == "linear")
         on_truth[judged] = stack(log_lik_of_truth, prior, scores.weight)
-        on_labelled[counted] = stack(scores.log_given[:, counted], counts=scores.label_weight)
+        blind = counted & (maps == "none")
+        reads = blind if say_nothing and blind.any() else counted
+        on_labelled[reads] = stack(scores.log_given[:, reads], counts=scores.label_weight)
+        on_labelled, of_gold = _weighed_by_gold(on_labelled, scores)
         varying, graph = gain_of_varying(members, scores), _graph_prior(maps)
-        return cls(members, weights, on_truth, on_labelled, log_lik, scores.weight, varying, parts, graph)
+        return cls(
+            members, weights, on_truth, on_labelled, log_lik, scores.weight, varying, parts, graph, of_gold=of_gold
+        )
 
     @property
     def held_out(self) -> Array:
@@ -335,6 +359,15 @@ class Selection:
             member = f"{truth}, expertise {m.expertise}{coins}"
             weight, on_truth, on_labelled = table[:, i]
             yield f"{weight:>7.1%}{on_truth:>10.1%}{on_labelled:>13.1%}{held_out[i]:>10.3f}  {member}"
+
+
+def _weighed_by_gold(weights: Array, scores: HeldOutScores) -> tuple[Array, Array]:
+    """Return weights that held-out gold corrects, (n_members,), and the posterior of gold, (n_gold, n_classes)."""
+    log_p, known = scores.log_posterior_of_gold, np.flatnonzero(np.isfinite(scores.gold))
+    truth = scores.gold[known].astype(np.intp)
+    of_truth = log_p[np.arange(len(truth)), :, truth]
+    weights = stack(of_truth, weights, scores.weight[known])
+    return weights, np.einsum("m,imk->ik", weights, np.exp(log_p))
 
 
 def gain_of_varying(members: list[Member], scores: HeldOutScores) -> tuple[float, float]:

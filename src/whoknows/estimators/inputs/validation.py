@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, validate_data
 
-from whoknows._array import LARGEST, Array, namespace, to_numpy
+from whoknows._array import LARGEST, Array, Rows, namespace, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import first_not_a_number, is_default_index, is_frame, not_numbers
 from whoknows.data.errors import Advice, InputError, Message
@@ -380,3 +380,23 @@ def _id_column(Y: Annotations) -> Any:
     distinct = np.bincount(pairs[pairs >= 0], minlength=Y.n_annotators)
     found = np.flatnonzero(distinct == Y.n_items)
     return Y.annotators.tolist()[found[0]] if 0 < found.size < Y.n_annotators else None
+
+
+def group_of_each(groups: Any, annotators: Ids) -> Rows:
+    """Return the group of each annotator, and of one not seen in training: (n_annotators + 1,), from 0.
+
+    Annotators that ``groups`` does not name are groups of their own.
+    """
+    if not isinstance(groups, Mapping):
+        raise InputError(
+            f"groups must map annotator ids to groups, such as {{'gpt-4, short': 'gpt-4'}}; got {show(groups)}."
+        )
+    known = elements(annotators)
+    if groups and not any(each in groups for each in known):
+        raise InputError(
+            f"groups names none of the annotators: its keys are {show(list(groups)[:3])}, the annotators are "
+            f"{show(known[:3])}. Map the ids of the annotators to their groups."
+        )
+    names = [("group", groups[each]) if each in groups else ("alone", each) for each in known]
+    place = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    return np.array([*(place[name] for name in names), len(place)])

@@ -29,10 +29,12 @@ from whoknows.estimators.boosted_trees import N_BITS, Trees
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs.training_data import TrainingData
+from whoknows.estimators.reading import Reading, Source
 from whoknows.estimators.regressor import CrowdRegressor
 from whoknows.fit.solve import SOLVERS
 from whoknows.model.annotators.population import Population
 from whoknows.model.evidence import QuadraticEvidence
+from whoknows.model.gold import GoldCorrection
 from whoknows.model.settings import NotCompatible, Settings
 
 _DATA = (str, Real, NoneType, list, tuple, np.ndarray, sp.sparray, sp.spmatrix)
@@ -43,6 +45,7 @@ _SETTINGS: dict[str, Any] = {
     **dict.fromkeys(("annotators", "map"), str | Settings),
     "annotator_map": str | Settings | None,
     "random_state": int | None,
+    "groups": dict | None,
     "levels": str | list[Any] | tuple[Any, ...] | Ids | None,
 }
 _NOT_SAVED = {"engine", "device"}  # where a model was fitted
@@ -52,7 +55,7 @@ FITTED_FIELDS: dict[type, dict[str, Any]] = {
     CrowdRegressor: {**{"_pair": FittedPair, "annotators_": Ids, "posterior_mean_": Array, "posterior_std_": Array}},
     AutoCrowdClassifier: {
         **{"pairs_": list[FittedPair], "selection_": Selection, "_seed": int},
-        **{"_training_data": TrainingData, "posterior_": Array},
+        **{"_training_data": TrainingData, "posterior_": Array, "_reading": Reading},
     },
 }
 ESTIMATOR_FIELDS = {
@@ -101,8 +104,8 @@ _SHAPES = {
     "GaussianPosterior": "mean n, variance n, weight n",
     "AnchoredPosterior": "mean n, variance n, weight n, items nd",
     "QuadraticEvidence": "precision n, pull n, constant n, weight n, by_annotator.precision na",
-    "Selection": "weights m, on_truth m, on_labelled m, log_lik nm, counts n",
-    "HeldOutScores": "log_truth nmc, log_labels nmc, log_given lm, weight n, label_weight l",
+    "Selection": "weights m, on_truth m, on_labelled m, log_lik nm, counts n, of_gold gc",
+    "HeldOutScores": "log_truth nmc, log_labels nmc, log_given lm, weight n, label_weight l, gold n",
     "AnchoredGraph": "anchors kd, sums.by_anchor kd",
     "AnchorSums": "total d, gram dd, by_anchor kd, mass k, joint kk",
     "AnchorField": "precision kk, graph.anchors kd",
@@ -186,7 +189,7 @@ def _words(value: Any) -> str:
 
 def check_fitted_fields(model: Any) -> None:
     """Refuse an estimator without what it learned."""
-    required = FITTED_FIELDS[type(model)].keys() - {"posterior_"}  # members of an ensemble have none
+    required = FITTED_FIELDS[type(model)].keys() - {"posterior_", "_reading"}  # members and older files have none
     missing = sorted(required - vars(model).keys())
     if missing:
         raise ValueError(f"{type(model).__name__} lacks {missing[0]!r}")
@@ -250,6 +253,7 @@ def check_model(model: Any) -> Any:
     if type(model) is AutoCrowdClassifier:
         _expect(len(pairs) == len(model.selection_.members) == len(model.weights_), "a wrong number of members")
         _expect(_are_probabilities(model.weights_), "wrong weights of members")
+        _check_reading(vars(model).get("_reading"), model)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if type(model) is CrowdRegressor:
@@ -267,7 +271,10 @@ def _check_pair(pair: FittedPair, model: Any) -> None:
     crowd, belief = pair.solution.crowd, pair.solution.annotators
     _expect(len(belief.mean) == n_annotators + 1, "parameters of another number of annotators")
     _expect(crowd is None or len(crowd.mean) == n_annotators, "a crowd of other annotators")
-    _check_correction(pair, model)
+    _check_reading(pair.reading, model)
+    for piece in (pair.prepared.model, *(source.model for source in _parts(pair.reading)[:1] if source is not None)):
+        group = getattr(piece.annotators, "_group", None)  # annotators of other kinds have none
+        _expect(group is None or (len(group) == n_annotators + 1 and group.min() >= 0), "groups of other annotators")
     is_regressor = type(model) is CrowdRegressor
     _expect((pair.prepared.units is not None) == is_regressor, "labels of another kind")
     for piece in () if is_regressor else (pair.prepared.model.truth, pair.prepared.model.annotators):
@@ -275,17 +282,22 @@ def _check_pair(pair: FittedPair, model: Any) -> None:
         _expect(len(model.classes_) == K, "a model of another number of classes")
 
 
-def _check_correction(pair: FittedPair, model: Any) -> None:
-    """Check that the correction by gold is one of these annotators, and weighs its candidates."""
-    correction, corrected = pair.correction, pair.corrected
-    _expect((correction is None) == (corrected is None), "half of a correction by gold")
-    if correction is None or corrected is None:
-        return
-    n_annotators = len(model.annotators_)
-    same = correction.of_votes.shape[1] == n_annotators == len(corrected.annotators.mean) - 1
-    _expect(same and correction.single.max() < n_annotators, "a correction of other annotators")
-    _expect(correction.bias.shape[1] == len(model.classes_), "a correction of other classes")
-    _expect(_are_probabilities(correction.weight), "wrong weights of corrections")
+def _check_reading(reading: Reading | None, model: Any) -> None:
+    """Check that labels are read by a model of these annotators and classes, and corrected by weighed candidates."""
+    n_annotators, source, correction = len(model.annotators_), *_parts(reading)
+    _expect(reading is None or 0 <= reading.doubt <= 1, "a probability that is none")
+    if source is not None:
+        _expect(len(source.solution.annotators.mean) == n_annotators + 1, "labels read by other annotators")
+        _expect(source.solution.solver in SOLVERS, "a solver that is not known")
+    if correction is not None:
+        same = correction.of_votes.shape[1] == n_annotators
+        _expect(same and correction.single.max() < n_annotators, "a correction of other annotators")
+        _expect(correction.bias.shape[1] == len(model.classes_), "a correction of other classes")
+        _expect(_are_probabilities(correction.weight), "wrong weights of corrections")
+
+
+def _parts(reading: Reading | None) -> tuple[Source | None, GoldCorrection | None]:
+    return (None, None) if reading is None else (reading.source, reading.correction)
 
 
 def _check_classifier(model: Any) -> None:

@@ -84,6 +84,8 @@ class Written:
         if kind in (list, tuple):
             listed = [self._plain(part, f"{where}[{place}]") for place, part in enumerate(value)]
             return listed if kind is list else {"tuple": listed}
+        if kind is dict:
+            return {"mapping": [[self._plain(part, where) for part in pair] for pair in value.items()]}
         if kind is np.str_:
             return str(value)
         if isinstance(value, np.generic) and value.dtype.name in NUMBERS:
@@ -186,6 +188,8 @@ class _Reader:
                 return _number(*content)
             case "tuple":
                 return tuple(self.value(part) for part in content)
+            case "mapping":
+                return {self.value(key): self.value(part) for key, part in content}
             case "array":
                 return _at(self.arrays, content)
             case "turned":

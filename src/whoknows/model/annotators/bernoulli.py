@@ -13,6 +13,7 @@ import numpy as np
 from whoknows._array import (
     Array,
     Mask,
+    Rows,
     like,
     log_logistic,
     log_softmax,
@@ -72,6 +73,8 @@ class BernoulliAnnotators(Settings):
 
     _n_classes: int = field(default=2, init=False, repr=False, compare=False)
     _item_effect: float = field(default=0.0, init=False, repr=False, compare=False)
+    _group: Rows | None = field(default=None, init=False, repr=False, compare=False)  # of each row of θ
+    _group_effect: float = field(default=0.0, init=False, repr=False, compare=False)
 
     def for_classes(self, n_classes: int) -> Self:
         """Return a copy for this number of classes."""
@@ -93,6 +96,26 @@ class BernoulliAnnotators(Settings):
     def item_effect(self) -> float:
         """Standard deviation of the effect on the log-odds of being right that the labels of an item share."""
         return self._item_effect
+
+    def with_groups(self, group: Rows, size: float = 0.0) -> Self:
+        """Return a copy for groups of annotators who err together, such as prompts of one model.
+
+        Beside u_i, the log-odds of being right gain size · v_ig, v_ig ~ N(0, 1), shared by the labels that an item has
+        from group g. ``group`` (n_annotators + 1,) is the group of each row of θ, 0 to n_groups − 1.
+        """
+        prepared = copy.copy(self)
+        prepared._group, prepared._group_effect = group, size
+        return prepared
+
+    @property
+    def group(self) -> Rows | None:
+        """Group of each row of θ; None without groups."""
+        return self._group
+
+    @property
+    def group_effect(self) -> float:
+        """Standard deviation of the effect that the labels of an item by one group share."""
+        return self._group_effect
 
     # --- point estimates -------------------------------------------------------------------------
 
@@ -189,13 +212,26 @@ class BernoulliAnnotators(Settings):
         """Σ_t log P(y_it | x_i, z) with θ integrated out if its covariance is known."""
         pairs = group_labels(self._features(X), Y)
         mean, second = self.moments(belief, pairs)
-        eta, size = moderated(mean, second - mean**2), self._item_effect
-        if not size:
+        eta = moderated(mean, second - mean**2)
+        if not self._item_effect and not self._group_effect:
             return self._table(belief.mean, pairs.labels, log_logistic(eta), log_logistic(-eta))
-        eta = eta * (1 + np.pi * size**2 / 8) ** 0.5  # so that its mean over u is as before
-        shifted = (eta + size * u for u in _NODES)
-        tables = [self._table(belief.mean, pairs.labels, log_logistic(e), log_logistic(-e)).table for e in shifted]
-        return TableEvidence(_log_mean_exp(namespace(eta).stack(tables, 0)))
+        spread = self._item_effect**2 + self._group_effect**2
+        eta = eta * (1 + np.pi * spread / 8) ** 0.5  # so that its mean over the effects is as before
+        shifts = self._item_effect * _NODES if self._item_effect else np.zeros(1)
+        tables = [self._given_item_effect(belief.mean, pairs.labels, eta + shift) for shift in shifts]
+        return TableEvidence(_log_mean_exp(namespace(eta).stack(tables, 0)) if self._item_effect else tables[0])
+
+    def _given_item_effect(self, theta: Array, Y: Annotations, eta: Array) -> Array:
+        """Σ_t log p(y | x, z), effects of groups integrated out: (n_items, n_classes)."""
+        if self._group is None or not self._group_effect:
+            return self._table(theta, Y, log_logistic(eta), log_logistic(-eta)).table
+        n_groups = int(self._group.max()) + 1
+        cell = Y.item.astype(np.intp) * n_groups + self._group[Y.annotator]
+        of_cells = replace(Y, item=cell, items=np.arange(Y.n_items * n_groups))
+        shifted = (eta + self._group_effect * v for v in _NODES)
+        tables = [self._table(theta, of_cells, log_logistic(e), log_logistic(-e)).table for e in shifted]
+        by_group = _log_mean_exp(namespace(eta).stack(tables, 0))
+        return by_group.reshape(Y.n_items, n_groups, -1).sum(1)
 
     predictive = evidence_at
 

@@ -1,0 +1,153 @@
+"""Simpler models of the same labels: without features, and with annotators who all count alike.
+
+A flexible p(z | x) can follow noise: posterior and classifier then confirm each other, and the consensus is worse than
+that of the labels alone. Whether features say anything is asked of the posterior given the labels alone, which no
+feature has touched: one Newton step from ξ = 0 towards it, without the item's own term, must make the item's labels
+more likely than the shares of the classes do.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from whoknows._array import Array, Rows, log_softmax, to_numpy
+from whoknows.data.annotations import Annotations
+from whoknows.fit.engines import Chunks
+from whoknows.fit.items import Items
+from whoknows.fit.monitor import Monitor
+from whoknows.fit.objective import Model
+from whoknows.fit.solve import Solution, as_chunks, solve
+from whoknows.model.annotators import BernoulliAnnotators, Population
+from whoknows.model.truth import LogisticTruth
+
+ENOUGH_ITEMS = 5_000  # to compare models
+ITERATIONS, TOL = 100, 1e-5  # of fits to the labels alone
+STRENGTHS = (0.2, 0.5, 1.0, 2.0, 4.0)  # by which the log-odds of the Newton step are multiplied
+CLEAR = 1.5  # standard errors of a gain that is not due to chance
+ALIKE = Population(deviation_variance=1e-6, deviation_shape=1e6)  # all annotators have one accuracy
+SHARES = 1 / LogisticTruth().intercept_variance  # prior precision of the log-odds of the classes
+EVEN = 1e6  # the same for classes of equal shares
+
+
+def without_features(model: Model, items: Items | Chunks) -> tuple[Model, Solution]:
+    """Fit p(z), the same for all items, in place of p(z | x).
+
+    Expertise depends on x only if that makes the labels of every other item more likely, in a fit to the rest.
+    """
+    annotators: Any = model.annotators
+    sample, kinds = sample_of(items), [_constant(annotators), annotators]
+    if annotators.varies_with_x and len(sample.X_truth) > 1:
+        kinds.sort(key=lambda kind: -_held_out_log_lik(kind, sample))
+    return _fitted(kinds[0], SHARES, items)
+
+
+def all_alike(items: Items | Chunks, group: Rows | None = None) -> tuple[Model, Solution]:
+    """Fit one accuracy for all annotators and classes: without ``group``, the consensus is the vote."""
+    annotators = BernoulliAnnotators(varies_with_x=False, population=ALIKE).for_classes(sample_of(items).Y.n_classes)
+    return _fitted(annotators if group is None else annotators.with_groups(group), EVEN, items)
+
+
+def _constant(annotators: Any) -> Any:
+    """Return the annotators, prepared as they are, with expertise that does not depend on x."""
+    constant = copy.copy(annotators)
+    constant.varies_with_x = False
+    return constant
+
+
+def _fitted(annotators: Any, precision: float, items: Items | Chunks) -> tuple[Model, Solution]:
+    truth = LogisticTruth().for_classes(annotators._n_classes).with_precision(np.array([[precision]]))
+    model, data = Model(annotators, truth), as_chunks(items)
+    alone = Chunks(data.engine.keep(as_one, data.chunks), data.engine)
+    return model, solve(model, alone, None, Monitor(ITERATIONS, TOL, warn=False))
+
+
+def _held_out_log_lik(annotators: Any, items: Items) -> float:
+    """log p(labels | x) of every other item, under a fit to the rest."""
+    model, solution = _fitted(annotators, SHARES, items[::2])
+    truth: Any = model.truth
+    rest = as_one(items[1::2])
+    table = annotators.predictive(solution.annotators, rest.X_annotators, rest.Y).table
+    counts = np.ones(len(table)) if rest.weight is None else rest.weight
+    return float(counts @ np.logaddexp.reduce(truth.log_predict(solution.truth, rest.X_truth) + table, axis=1))
+
+
+def as_one(items: Items) -> Items:
+    """Return items of which p(z | x) sees nothing but the constant."""
+    return replace(items, X_truth=items.X_truth[:, -1:])
+
+
+def sample_of(items: Items | Chunks) -> Items:
+    """Return the labelled items, thinned out if they are many, without gold, on the host."""
+    data = as_chunks(items)
+    (n_labelled,) = data.engine.sum(_n_labelled, data.chunks)
+    (parts,) = data.engine.sum(_sample, data.chunks, max(-(-n_labelled // ENOUGH_ITEMS), 1))
+    if len(parts) == 1:
+        return parts[0]
+    weight = None if parts[0].weight is None else np.concatenate([part.weight for part in parts])
+    X_truth, X_annotators = (np.vstack([getattr(p, name) for p in parts]) for name in ("X_truth", "X_annotators"))
+    return Items(X_truth, X_annotators, joined([part.Y for part in parts]), weight=weight)
+
+
+def _n_labelled(items: Items) -> tuple[int]:
+    return (int(items.Y.labelled.sum()),)
+
+
+def _sample(items: Items, step: int) -> tuple[list[Items]]:
+    return ([replace(items[np.flatnonzero(items.Y.labelled)[::step]], gold=None).on_host],)
+
+
+def joined(parts: list[Annotations]) -> Annotations:
+    """Return the labels of all chunks together."""
+    first = np.cumsum([0, *(part.n_items for part in parts)])
+    item = np.concatenate([part.item + start for part, start in zip(parts, first[:-1], strict=True)])
+    annotator, label, counts = (
+        np.concatenate([getattr(p, name) for p in parts]) for name in ("annotator", "label", "counts")
+    )
+    return Annotations(item, annotator, label, np.arange(first[-1]), parts[0].annotators, parts[0].labels, counts)
+
+
+def features_say_nothing(model: Model, items: Items) -> bool:
+    """Whether features do not clearly make the labels of other items more likely than the class shares do.
+
+    Given constant expertise: one that depends on x could explain labels in place of the truth.
+    """
+    alone, solution = _fitted(_constant(model.annotators), SHARES, items)
+    pieces: Any = alone
+    evidence = to_numpy(pieces.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y).table)
+    log_shares = to_numpy(pieces.truth.log_predict(solution.truth, items.X_truth[:, -1:]))
+    counts = np.ones(len(evidence)) if items.weight is None else items.weight
+    f = first_step(model.truth, items.X_truth, np.exp(log_softmax(log_shares + evidence)), counts)
+    gain = gain_of_features(f, log_shares, evidence)
+    total, error = counts @ gain, np.sqrt(counts**2 @ (gain - gain.mean()) ** 2)
+    return bool(total <= CLEAR * error)
+
+
+def first_step(truth: Any, X: Array, prob: Array, counts: Array) -> Array:
+    """Log-odds ξᵀx after a Newton step from ξ = 0 towards p̃, without the item's own term: (n_items, n_classes).
+
+    With w = (1 − 1/K) / K the cavity is (m − v (p̃ − 1/K)) / (1 − w v), where m = xᵀS Σ (p̃ − 1/K) x,
+    v = xᵀSx and S = (w Σ x xᵀ + R)⁻¹.
+    """
+    K = prob.shape[1]
+    w, target = (1 - 1 / K) / K, counts[:, None] * (prob - 1 / K)
+    S = np.linalg.inv(w * (X.T * counts) @ X + truth.precision)
+    XS = X @ S
+    v = (XS * X).sum(axis=1)
+    left = (1 - w * counts * v).clip(min=1e-2)
+    return np.asarray((XS @ (X.T @ target) - v[:, None] * target) / left[:, None])
+
+
+def gain_of_features(f: Array, log_shares: Array, evidence: Array) -> Array:
+    """log p(labels | x) of each item under shares tilted by t f, less that under the shares: (n_items,).
+
+    t is the one of a few under which all labels are most likely.
+    """
+    f = f - f.mean(axis=0)
+    before = np.logaddexp.reduce(log_shares + evidence, axis=1)
+    tilted = (log_softmax(log_shares + t * f) + evidence for t in STRENGTHS)
+    gains = [np.logaddexp.reduce(table, axis=1) - before for table in tilted]
+    return max(gains, key=np.sum)
