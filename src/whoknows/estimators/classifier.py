@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from os import PathLike
@@ -160,7 +160,7 @@ class CrowdClassifier(CrowdClassifierMixin):
     standardize: bool | str = True
     warm_start: bool = False
     random_state: RandomState = 0
-    groups: Mapping[Any, Any] | None = None
+    groups: Mapping[Hashable, Hashable] | None = None
     engine: object = None
     device: str | None = None
 

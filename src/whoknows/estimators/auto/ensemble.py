@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache, partial
 from numbers import Integral
@@ -94,7 +94,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
     max_iter: int = 200
     tol: float = 1e-6
     random_state: RandomState = 0
-    groups: Mapping[Any, Any] | None = None
+    groups: Mapping[Hashable, Hashable] | None = None
     engine: object = None
     device: str | None = None
 

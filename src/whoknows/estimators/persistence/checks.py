@@ -35,6 +35,7 @@ from whoknows.fit.solve import SOLVERS
 from whoknows.model.annotators.population import Population
 from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.gold import GoldCorrection
+from whoknows.model.protocols import ItemEffectAnnotators, supports
 from whoknows.model.settings import NotCompatible, Settings
 
 _DATA = (str, Real, NoneType, list, tuple, np.ndarray, sp.sparray, sp.spmatrix)
@@ -272,9 +273,10 @@ def _check_pair(pair: FittedPair, model: Any) -> None:
     _expect(len(belief.mean) == n_annotators + 1, "parameters of another number of annotators")
     _expect(crowd is None or len(crowd.mean) == n_annotators, "a crowd of other annotators")
     _check_reading(pair.reading, model)
-    for piece in (pair.prepared.model, *(source.model for source in _parts(pair.reading)[:1] if source is not None)):
-        group = getattr(piece.annotators, "_group", None)  # annotators of other kinds have none
-        _expect(group is None or (len(group) == n_annotators + 1 and group.min() >= 0), "groups of other annotators")
+    for model_of_labels in (pair.prepared.model, *(s.model for s in _parts(pair.reading)[:1] if s is not None)):
+        if supports(model_of_labels.annotators, ItemEffectAnnotators):
+            group = model_of_labels.annotators.group
+            _expect(group is None or (len(group) == n_annotators + 1 and min(group) >= 0), "groups of other annotators")
     is_regressor = type(model) is CrowdRegressor
     _expect((pair.prepared.units is not None) == is_regressor, "labels of another kind")
     for piece in () if is_regressor else (pair.prepared.model.truth, pair.prepared.model.annotators):
