@@ -3,6 +3,7 @@
 import inspect
 import re
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,11 @@ def test_methods_and_settings_of_estimators_have_types(cls):
     ]
     assert open_ended == []
     assert all("return" in hints for name, hints in said.items() if name != "settings")
+
+
+@pytest.mark.parametrize("package", ["whoknows", "whoknows.io", "whoknows.insight"])
+def test_no_module_has_the_name_of_what_it_offers(package):
+    """Importing the module would replace the function of the same name in the package."""
+    found = import_module(package)
+    modules = {path.stem for path in Path(found.__file__).parent.iterdir()}
+    assert modules & set(found.__all__) == set()

@@ -1,10 +1,10 @@
 from .accuracy import AgainstGold, against_gold
 from .blocks import Blocks, contradicting_blocks
 from .coefficients import Agreement, agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha, percent_agreement
-from .expected_pairs import expected_pairs
 from .judging import Judges, judges
 from .kinds import ByKind, by_kind
 from .model_selection import AnnotationFolds, ItemFolds, label_log_lik, label_log_lik_given_others
+from .pair_expectations import expected_pairs
 from .pairwise import CopyingSuspects, ExpectedPairs, PairwiseAgreement, copying_suspects, pairwise_agreement
 from .rates import Difference, Rates, rate, rate_of
 from .together import SharedErrors, shared_errors

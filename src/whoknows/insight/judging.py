@@ -15,8 +15,8 @@ from whoknows.data.vocabulary import elements, tight_array
 from whoknows.estimators.inputs.training_data import gold_codes, with_classes_of
 from whoknows.insight.accuracy import AgainstGold, confusion_counts, from_confusion
 from whoknows.insight.blocks import Blocks, contradicting_blocks
-from whoknows.insight.expected_pairs import expected_pairs, rows_to_compare
 from whoknows.insight.kinds import ByKind, by_kind
+from whoknows.insight.pair_expectations import expected_pairs, rows_to_compare
 from whoknows.insight.rates import Rates, rate_of
 from whoknows.insight.rates.hidden_gold import Progress, posterior_without_own_gold, posteriors_without_annotators
 from whoknows.insight.together import LEAST, SharedErrors, shared_errors

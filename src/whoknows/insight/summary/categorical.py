@@ -20,8 +20,8 @@ from whoknows.estimators.baselines.two_step import votes
 from whoknows.estimators.inputs.training_data import gold_codes, with_classes_of
 from whoknows.insight.blocks import contradicting_blocks
 from whoknows.insight.coefficients import Level, fleiss_kappa, percent_agreement
-from whoknows.insight.expected_pairs import expected_pairs, rows_to_compare
 from whoknows.insight.kinds import by_kind
+from whoknows.insight.pair_expectations import expected_pairs, rows_to_compare
 from whoknows.insight.pairwise import ExpectedPairs, copying_suspects, pairwise_agreement
 from whoknows.insight.rates.hidden_gold import posterior_without_own_gold
 from whoknows.insight.summary.base import BINS, FittedData
