@@ -1,7 +1,11 @@
 """Pages show what the store and the last fit say."""
 
+import re
+
 import pytest
 
+from tests.insight.summary_worlds import fitted
+from whoknows.apps.web.jobs.worker import fit_now
 from whoknows.apps.web.pages.shell import PageLinks
 from whoknows.apps.web.store import fits, gold, items, labels, projects
 from whoknows.apps.web.store.labels import Answer
@@ -130,3 +134,31 @@ def test_gold_replaces_the_consensus_of_the_list(store, project, client):
     assert (n, rows[0].gold) == (1, "benign")
     assert "tumour 005" in text(client, "items?show=gold&consensus=benign")
     assert "No item matches" in text(client, "items?show=gold&consensus=malignant")
+
+
+# --- other kinds of labels --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["numbers", "levels"])
+def test_pages_of_numbers_and_levels(client, store, kind):
+    """Labels are text in the store; pages show numbers with three digits, and levels as they are called."""
+    _, X, said = fitted(kind)
+    model, classes = ("regression", ()) if kind == "numbers" else ("ordered", tuple(map(str, said.labels)))
+    with store.write() as db:
+        new = projects.create(
+            db, kind, kind, projects.ProjectSettings(classes, model=model, features=("depth", "width"))
+        )
+        items.put(db, new.id, [items.Item(str(i), features=x) for i, x in enumerate(X)])
+        rows = zip(said.item, said.annotators[said.annotator], said.labels[said.label], strict=True)
+        labels.record(db, new, [Answer(str(i), str(who), str(label)) for i, who, label in rows], "x")
+    assert fit_now(store, new.id).state == "done"
+    who, item = str(said.annotators[0]), str(said.item[0])
+    for address in ("", "annotators", f"annotators/{who}", "map", "items", f"items/{item}", "ask", "fits", "data"):
+        page = client.get(f"/projects/{kind}/{address}")
+        assert page.status_code == 200, page.text
+        assert "nan" not in page.text.lower().split()
+    shown = client.get(f"/projects/{kind}/annotators/{who}").text
+    assert ("Bias" if kind == "numbers" else "Severity") in shown
+    if kind == "numbers":
+        assert not re.search(r"\d\.\d{5}", client.get("/projects/numbers/items").text)
+        assert 'type="number"' in client.get("/projects/numbers/label?as=zoe").text

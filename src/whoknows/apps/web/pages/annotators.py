@@ -63,7 +63,8 @@ def _numbers(row: Facts, n: int, scale: CategoricalScale) -> Iterator[tuple[str,
     yield scale.skill(row[scale.skill_column]), measure
     yield f"{fmt.whole(row['place'])} of {fmt.whole(n)}", "place in the ranking"
     yield fmt.whole(row["n_labels"]), "labels"
-    yield fmt.percent(row["agreement_with_consensus"]), "agreement with the consensus"
+    _, agreement = scale.ranking["agreement_with_consensus"]
+    yield agreement(row["agreement_with_consensus"]), "agreement with the consensus"
 
 
 def _regions(summary: Summary, profile: Facts, scale: CategoricalScale, links: PageLinks) -> Html:
@@ -86,7 +87,7 @@ def _habits(profile: Facts, classes: list[Any]) -> Iterator[Html]:
 
 def _history(history: Sequence[Facts], scale: CategoricalScale) -> Iterator[Html]:
     """Skill in each fit, the newest first."""
-    columns = {key: [each[key] for each in history] for key in (scale.skill_column, "low", "high")}
+    columns = {key: [each.get(key) for each in history] for key in (scale.skill_column, "low", "high")}
     axis, labels = scale.rank_axis(columns)
     head: list[Any] = [
         "fit",
@@ -97,7 +98,7 @@ def _history(history: Sequence[Facts], scale: CategoricalScale) -> Iterator[Html
     rows = [
         (
             moment(each["when"]),
-            charts.interval(each["low"], each[scale.skill_column], each["high"], axis),
+            charts.interval(each.get("low"), each[scale.skill_column], each.get("high"), axis),
             scale.skill(each[scale.skill_column]),
             fmt.whole(each["n_labels"]),
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from whoknows.apps.charts import Html, el, join, note, table
 from whoknows.apps.report import formatting as fmt
+from whoknows.apps.web.pages.item_view import label_text
 from whoknows.apps.web.pages.shell import PageLinks, button
 from whoknows.apps.web.store.search import Search
 
@@ -30,7 +31,7 @@ SORT = {
 HEAD = (
     "item",
     "consensus",
-    "probability",
+    "certainty",
     el("th", "disagreement", scope="col", cls="num roomy"),
     "labels",
     el("th", "vote", scope="col", cls="roomy"),
@@ -44,26 +45,33 @@ def item_list(search: Search, found: Sequence[Any], n: int, classes: Sequence[st
     if not n:
         yield note("No item matches. ", el("a", "Show all items", href=links.to("items")))
         return
-    yield table(HEAD, map(_row(links), found), (2, 4), cls="items")
+    yield table(HEAD, map(_row(links, classes), found), (2, 4), cls="items")
     yield _pager(search, len(found), n, links)
 
 
-def _row(links: PageLinks) -> Any:
+def _row(links: PageLinks, classes: Sequence[str]) -> Callable[[Any], list[Any]]:
     def row(each: Any) -> list[Any]:
         known = ("gold", each.gold), ("vote overruled", each.overruled)
         marks = [el("span", word, cls="gold") for word, is_so in known if is_so]
         text = each.text and el("span", _short(each.text), cls="text", dir="auto")
-        consensus = each.gold or each.label
         return [
             el("div", links.item(each.key), text or None, marks, cls="item"),
-            fmt.name(consensus),
-            "gold" if each.gold else fmt.percent(each.confidence),
-            el("td", _disagreement(each), cls="num roomy"),
+            label_text(each.gold or each.label, classes),
+            _certainty(each),
+            el("td", _disagreement(each) if classes else fmt.NOTHING, cls="num roomy"),
             fmt.whole(each.n_labels),
-            el("td", fmt.name(each.vote), cls="roomy"),
+            el("td", label_text(each.vote, classes), cls="roomy"),
         ]
 
     return row
+
+
+def _certainty(each: Any) -> str:
+    """Probability of a class, or uncertainty of a number."""
+    if each.gold or each.probabilities is None:
+        return "gold" if each.gold else fmt.NOTHING
+    std = each.probabilities.get("std") if each.confidence is None else None
+    return fmt.percent(each.confidence) if std is None else fmt.plus_minus(std)
 
 
 def _disagreement(each: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from whoknows.apps.charts import Html, bar, bullets, el, fold, join, note, table
 from whoknows.apps.report import formatting as fmt
-from whoknows.apps.web.pages.item_view import item_view
+from whoknows.apps.web.pages.item_view import item_view, label_text
 from whoknows.apps.web.pages.shell import Visit, button, section
 from whoknows.apps.web.pages.times import moment
 from whoknows.apps.web.store.items import Item
@@ -86,7 +86,7 @@ def _verdict(facts: ItemFacts) -> Iterator[Html]:
         yield note("The last fit does not know this item. Fit again to see its consensus.")
         return
     if not facts.classes:
-        yield el("p", el("b", fmt.name(said.label)), f" {fmt.plus_minus(said.probabilities.get('std'))}")
+        yield el("p", el("b", label_text(said.label, ())), f" {fmt.plus_minus(said.probabilities.get('std'))}")
         return
     shares = sorted(said.probabilities.items(), key=lambda pair: -pair[1])[:8]
     yield table(
@@ -128,7 +128,12 @@ def _labels(facts: ItemFacts, visit: Visit) -> Html:
     if not facts.labels:
         return el("p", "No annotator has labelled this item yet.")
     rows = [
-        (visit.links.annotator(row.annotator), el("b", el("bdi", fmt.name(row.label))), row.source, moment(row.created))
+        (
+            visit.links.annotator(row.annotator),
+            el("b", el("bdi", label_text(row.label, facts.classes))),
+            row.source,
+            moment(row.created),
+        )
         for row in facts.labels
     ]
     return table(("annotator", "label", "source", "given"), rows)

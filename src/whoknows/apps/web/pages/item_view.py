@@ -31,6 +31,11 @@ def item_view(item: Item, features: Sequence[str] = ()) -> Html:
     return el("div", shown, cls="item-view")
 
 
+def label_text(label: str | None, classes: Sequence[str]) -> str:
+    """Label as it is shown; where there are no classes, it is a number."""
+    return fmt.name(label) if classes or label is None else fmt.number(float(label))
+
+
 def _features(item: Item, names: Sequence[str]) -> Html:
     if item.features is None:
         return note("This item has no text, image or features; it is known by its id only.")

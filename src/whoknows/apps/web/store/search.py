@@ -45,8 +45,8 @@ class Search:
 def search(db: Connection, project_id: int, fit_id: int | None, wanted: Search) -> tuple[Sequence[Row[Any]], int]:
     """Return one page of the items found, and how many there are.
 
-    Rows have key, text, label (the consensus), confidence, disagreement, vote, overruled, gold (the truth that was
-    decided, or None) and n_labels, counted now.
+    Rows have key, text, label (the consensus), confidence, probabilities, disagreement, vote, overruled, gold (the
+    truth that was decided, or None) and n_labels, counted now.
     """
     # The number of labels is of now; everything about the consensus is of the last fit.
     counted = (
@@ -67,7 +67,9 @@ def search(db: Connection, project_id: int, fit_id: int | None, wanted: Search) 
 
 
 def _page(db: Connection, tables: FromClause, where: list[Any], n_labels: Any, wanted: Search) -> Sequence[Row[Any]]:
-    said = [prediction.c[name] for name in ("label", "confidence", "disagreement", "vote", "overruled")]
+    said = [
+        prediction.c[name] for name in ("label", "confidence", "probabilities", "disagreement", "vote", "overruled")
+    ]
     columns = item.c.key, item.c.text, *said, gold.c.label.label("gold"), n_labels.label("n_labels")
     query = select(*columns).select_from(tables).where(*where).order_by(*_order(wanted.sort, n_labels))
     return db.execute(query.limit(wanted.size).offset((wanted.page - 1) * wanted.size)).all()
