@@ -321,6 +321,20 @@ def test_arrow_keys_reach_dots_and_enter_opens_the_card(see):
     assert not page.locator("#map-tip").is_visible()
 
 
+def test_the_keyboard_selects_a_region_around_a_dot(see):
+    page = see(summary_of("classes"))
+    page.focus("#map")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
+    small = int(page.inner_text("#map-count").split()[-2])
+    for key in ("ArrowRight", "ArrowRight", "ArrowUp", "ArrowUp"):
+        page.keyboard.press(f"Shift+{key}")
+    assert int(page.inner_text("#map-count").split()[-2]) > small
+    page.keyboard.press("Escape")
+    assert page.inner_text("#map-count") == "All items"
+    assert page.heard == []
+
+
 def test_ranking_and_profiles_colour_the_map(see):
     summary = summary_of("classes")
     page = see(summary)

@@ -146,6 +146,13 @@
       return [cell, element("bdi", shown(items.consensus[row])), amount(scale.certainty(items.certainty[row])), amount(String(items.n_labels[row]))];
     })));
   }
+  function resize(right, down) {  /* with the keyboard, a region around the current dot is made wider, narrower, higher or lower */
+    const [x, y] = current === null ? [width / 2, height / 2] : at(current), STEP = 0.05, START = 0.1;
+    const half = brush ? [(brush[2] - brush[0]) / 2, (brush[3] - brush[1]) / 2] : [START, START];
+    const [wide, high] = [half[0] + STEP * right, half[1] - STEP * down].map((size) => Math.min(Math.max(size, STEP), 1));
+    brush = [x / width - wide, y / height - high, x / width + wide, y / height + high];
+    draw(); list();
+  }
   function forget() { brush = null; draw(); list(); }
 
   /* --- what a reader does ----------------------------------------------------------------------- */
@@ -178,7 +185,8 @@
   canvas.addEventListener("blur", () => point(null));
   const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   canvas.addEventListener("keydown", (event) => {
-    if (ARROWS[event.key]) point(neighbour(...ARROWS[event.key]));
+    if (ARROWS[event.key] && event.shiftKey) resize(...ARROWS[event.key]);
+    else if (ARROWS[event.key]) point(neighbour(...ARROWS[event.key]));
     else if ((event.key === "Enter" || event.key === " ") && current !== null) report.open(place[current]);
     else if (event.key === "Escape") { point(null); forget(); }
     else return;

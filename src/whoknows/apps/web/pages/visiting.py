@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 from fastapi import Request
 from sqlalchemy import Connection
@@ -29,22 +30,22 @@ class Scene:
     visit: Visit
     results: FitResults
 
-    @property
+    @cached_property
     def fits(self) -> list[Fit]:
         """Fits of the project, the newest first."""
         return fits.every(self.db, self.project.id)
 
-    @property
+    @cached_property
     def fit(self) -> Fit | None:
         """The last fit that is done."""
         return fits.latest(self.db, self.project.id)
 
-    @property
+    @cached_property
     def summary(self) -> Summary | None:
         """Summary of the last fit that is done."""
         return None if self.fit is None else self.results.summary(self.db, self.fit)
 
-    @property
+    @cached_property
     def n_new(self) -> int:
         """Labels given, changed or removed since the last fit read them."""
         seen = self.fit.last_event if self.fit is not None else 0
