@@ -87,9 +87,7 @@ def _short(text: str) -> str:
 
 def _form(search: Search, classes: Sequence[str], links: PageLinks) -> Html:
     """Form that works without script: it is sent by its button, and is part of the address."""
-    words = el(
-        "input", type="search", name="q", value=search.q, placeholder="Search ids and texts", aria_label="Search"
-    )
+    words = el("input", type="search", name="q", value=search.q, placeholder="Id or text", aria_label="Search")
     any_class = {"": "any", **{name: name for name in classes}}
     return el(
         "form",
