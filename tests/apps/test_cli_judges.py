@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.apps.cli import as_json, failure, run, table, write
+from whoknows.apps.cli import models
 
 JUDGES = {"alpha": 0.92, "beta": 0.88, "gamma": 0.8, "delta": 0.6}
 
@@ -262,3 +263,17 @@ def test_kinds_are_for_classes(folder, tmp_path):
     votes = write(tmp_path / "votes.csv", "item,judge,score,topic\n" + "".join(f"{i},a,{i / 7},x\n" for i in range(9)))
     said = failure("fit", votes, "--by", "topic", "--model", "regression", "--out", tmp_path / "out", code=2)
     assert "leave out --by or --model" in said
+
+
+@pytest.mark.parametrize(("model", "groups"), [("auto", {"a1": "a", "a2": "a", "b1": "b"}), ("ordered", None)])
+def test_groups_of_judges_reach_the_models_that_have_them(tmp_path, monkeypatch, model, groups):
+    rows = [
+        f"{i},{judge},{1 + (i + n) % 3},{judge[0]}\n" for i in range(12) for n, judge in enumerate(("a1", "a2", "b1"))
+    ]
+    votes = write(tmp_path / "votes.csv", "item,judge,verdict,maker\n" + "".join(rows))
+    fitted = []
+    monkeypatch.setattr(
+        models, "fit", lambda estimator, *rest, fit=models.fit: fit(fitted.append(estimator) or estimator, *rest)
+    )
+    run("judges", votes, "--groups", "maker", "--model", model)
+    assert [estimator.groups for estimator in fitted] == [groups]

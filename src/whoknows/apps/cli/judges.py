@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 HEADING = "Settings and facts of this run of whoknows judges."
 SUFFIXES = (".csv", ".md", ".tex")
 FILES = [f"{name}{suffix}" for name in judge_tables.NAMES for suffix in SUFFIXES] + [output.SETTINGS]
+WITH_GROUPS = ("auto", "id", "lgp")  # models whose annotators may share errors; of others, groups are shown only
 WIDEST = 120  # columns of a table, even if the terminal is wider
 
 
@@ -105,6 +106,8 @@ def _study(data: LoadedData, gold: Any, settings: Mapping[str, Any], console: Co
     by = {name: columns.column_of_items(data, name) for name in settings["by"] or []}
     pair = columns.column_of_items(data, settings["pair"]) if settings["pair"] else _pairs(data, by)
     estimator = models.build(settings, labels, data.labels_alone)
+    if settings["groups"] and settings["model"] in WITH_GROUPS and not settings["levels"]:
+        estimator.set_params(groups=columns.column_of_annotators(data, settings["groups"]))
     models.fit(estimator, data, gold, settings, Path(), console)
     known = dataset.by_item(gold) or None
     options = {"by": by, "pair": pair, "level": settings["level"], "random_state": settings["seed"]}
