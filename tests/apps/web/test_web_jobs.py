@@ -1,6 +1,8 @@
 """Fits run in a process of their own; cancelled, failed, left and shared ones end as they should."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
@@ -84,12 +86,17 @@ def test_a_fit_without_sign_of_life_is_queued_again(store, project):
         assert fits.by_id(db, id).state == "queued"
 
 
-def test_two_servers_do_not_carry_out_one_fit_twice(store, project, settings):
-    """Results of the one that claimed it are stored, by the conditions of the store alone."""
-    id = queue(store, project)
-    other = Store(settings.url)
-    with store.write() as db:
-        assert fits.claim(db, "a").id == id
-    with other.write() as db:
-        assert fits.claim(db, "b") is None
-    other.close()
+def test_of_many_servers_one_claims_a_fit(settings, store, project):
+    id, ready = queue(store, project), Barrier(6)
+
+    def claim(name):
+        other = Store(settings.url)
+        ready.wait()
+        with other.write() as db:
+            claimed = fits.claim(db, name)
+        other.close()
+        return claimed
+
+    with ThreadPoolExecutor(6) as servers:
+        claimed = [fit for fit in servers.map(claim, "abcdef") if fit is not None]
+    assert [fit.id for fit in claimed] == [id]

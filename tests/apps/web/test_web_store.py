@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 from tests.apps.web.databases import BOTH
 from whoknows.apps.web.store import fits, gold, items, labels, projects
 from whoknows.apps.web.store.errors import NotFound
 from whoknows.apps.web.store.labels import Answer
+from whoknows.apps.web.store.migrations import STEPS, migrate
+from whoknows.apps.web.store.schema import schema_version
 from whoknows.data.errors import InputError
 from whoknows.insight.summary import Summary
 
@@ -84,3 +87,42 @@ def test_gold_is_decided_and_withdrawn(store, project):
         assert gold.every(db, project.id) == {"tumour 003": "malignant"}
         gold.withdraw(db, project, "tumour 003")
         assert gold.every(db, project.id) == {}
+
+
+def version(store):
+    with store.read() as db:
+        return db.execute(select(schema_version.c.version)).scalar_one()
+
+
+def test_an_older_database_gets_the_steps_that_it_lacks_once(store):
+    done = []
+    steps = tuple(lambda db, number=number: done.append(number) for number in range(len(STEPS), len(STEPS) + 2))
+    for _ in range(2):
+        with store.write() as db:
+            migrate(db, (*STEPS, *steps))
+    assert done == [len(STEPS), len(STEPS) + 1]
+    assert version(store) == 1 + len(STEPS) + 2
+    with pytest.raises(InputError, match="Install a newer one"), store.write() as db:
+        migrate(db)
+
+
+def test_a_step_that_fails_leaves_the_database_as_it_was(store):
+    def fails(db):
+        db.execute(schema_version.update().values(version=99))
+        raise RuntimeError("power cut")
+
+    before = version(store)
+    with pytest.raises(RuntimeError), store.write() as db:
+        migrate(db, (*STEPS, fails))
+    assert version(store) == before
+    assert before == 1 + len(STEPS)
+
+
+def test_writes_that_share_a_commit_succeed_and_fail_on_their_own(store, project):
+    def give(item):
+        return store.submit(lambda db: labels.record(db, project, [Answer(item, "zoe", "benign")], "zoe"))
+
+    outcomes = [give(item) for item in ("tumour 001", "nowhere", "tumour 002")]
+    assert [type(each.exception()) for each in outcomes] == [type(None), NotFound, type(None)]
+    with store.read() as db:
+        assert labels.counts(db, project.id)["zoe"] == 2
