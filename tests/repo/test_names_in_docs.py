@@ -18,7 +18,7 @@ BY_LAST_PART = {name.rpartition(".")[2]: name for name in ["whoknows", *PACKAGES
 DOTTED = re.compile(r"(?<![\w./'\"-])([a-z_]+(?:\.[A-Za-z_]\w*)+)(?![\w(\[='\"/-])")
 FILE = re.compile(r"(?<![\w./-])((?:[\w-]+/)+[\w-]+\.(?:py|md|toml|csv|js|html))(?![\w/])")
 TO_BE_WRITTEN = {"src/whoknows/model/annotators/guessing.py"}  # by the reader of docs/add_a_model.md
-ENDS = {"md", "csv", "json", "toml", "py", "html", "npy", "npz", "parquet", "whoknows", "xlsx", "jsonl"}
+ENDS = {"md", "csv", "json", "toml", "py", "html", "npy", "npz", "parquet", "whoknows", "xlsx", "jsonl", "db"}
 
 
 def names_of_modules(text: str) -> set[str]:

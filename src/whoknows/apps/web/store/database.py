@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from threading import Lock
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from whoknows.data.errors import InputError
 Result = TypeVar("Result")
 BUSY = 30_000  # milliseconds to wait for another writer of SQLite
 CONNECTIONS = 50  # as many as the server has threads, and some
+WRITERS = 8  # labels that PostgreSQL stores side by side
 SQLITE = (
     "PRAGMA journal_mode = WAL",  # readers do not wait for writers
     "PRAGMA synchronous = FULL",  # a commit is on the disk before it is acknowledged
@@ -42,6 +43,7 @@ class Store:
         self._writer = self.engine.execution_options(writes=True)
         self._turn, self._starting = Lock(), Lock()
         self._together = Together(self.write)
+        self._side_by_side = ThreadPoolExecutor(WRITERS, "whoknows-writer")
         with self.write() as db:
             migrate(db)
 
@@ -64,15 +66,25 @@ class Store:
             yield db
 
     def submit(self, work: Callable[[Connection], Result]) -> Future[Result]:
-        """Write soon, in one transaction with what others write; the result is known when it is on the disk."""
+        """Write soon; the result is known when it is on the disk.
+
+        SQLite has one writer, so those that wait share a transaction; PostgreSQL carries out several side by side.
+        """
+        if not self.is_sqlite:
+            return self._side_by_side.submit(self._write_alone, work)
         with self._starting:
             if not self._together.is_alive():
                 self._together.start()
         return self._together.submit(work)
 
+    def _write_alone(self, work: Callable[[Connection], Result]) -> Result:
+        with self.write() as db:
+            return work(db)
+
     def close(self) -> None:
         """Carry out what waits, and close all connections."""
         self._together.close()
+        self._side_by_side.shutdown()
         self.engine.dispose()
 
 
