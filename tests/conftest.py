@@ -26,7 +26,7 @@ def few_members(monkeypatch):
     from whoknows.estimators.auto import ensemble
 
     every = ensemble.default_members
-    monkeypatch.setattr(ensemble, "default_members", lambda n_classes: every(n_classes)[:9])
+    monkeypatch.setattr(ensemble, "default_members", lambda *given: every(*given)[:9])
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

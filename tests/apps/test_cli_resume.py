@@ -19,7 +19,7 @@ from whoknows.apps.cli import main
 from whoknows.estimators.auto import ensemble
 from whoknows.estimators.persistence import checkpoint
 checkpoint.PAUSE = 0.02
-ensemble.default_members = lambda n_classes, made=ensemble.default_members: made(n_classes)[:9]
+ensemble.default_members = lambda *given, made=ensemble.default_members: made(*given)[:9]
 main()
 """
 

@@ -282,7 +282,7 @@ def board():
     y = np.where(rng.random((400, 4)) < 0.85, z[:, None], 1 - z[:, None])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(members, "ITEMS_FOR_TREES", 300)
-        patch.setattr(ensemble, "default_members", lambda n_classes: default_members(n_classes)[:9])
+        patch.setattr(ensemble, "default_members", lambda *given: default_members(*given)[:9])
         return X, y, z, AutoCrowdClassifier(folds=2, tol=1e-3).fit(X, y)
 
 

@@ -487,7 +487,7 @@ class TestOddButRight:
             model = CrowdClassifier(**settings).fit(X, y)
             assert np.isfinite(model.bound_history_).all()
             np.testing.assert_allclose(model.posterior_.sum(axis=1), 1)
-            assert model.posterior_[0, 1] > 0.99
+            assert model.posterior_[0, 1] > 0.9  # a doubt is left: all may be misled
 
     def test_label_zero_is_not_missing(self):
         X, y, z = line_world()

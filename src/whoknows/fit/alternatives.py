@@ -28,6 +28,7 @@ ENOUGH_ITEMS = 5_000  # to compare models
 ITERATIONS, TOL = 100, 1e-5  # of fits to the labels alone
 STRENGTHS = (0.2, 0.5, 1.0, 2.0, 4.0)  # by which the log-odds of the Newton step are multiplied
 CLEAR = 1.5  # standard errors of a gain that is not due to chance
+FEWEST_ITEMS = 50  # with fewer, labels cannot tell whether features say anything, and features count
 ALIKE = Population(deviation_variance=1e-6, deviation_shape=1e6)  # all annotators have one accuracy
 SHARES = 1 / LogisticTruth().intercept_variance  # prior precision of the log-odds of the classes
 EVEN = 1e6  # the same for classes of equal shares
@@ -113,8 +114,10 @@ def joined(parts: list[Annotations]) -> Annotations:
 def features_say_nothing(model: Model, items: Items) -> bool:
     """Whether features do not clearly make the labels of other items more likely than the class shares do.
 
-    Given constant expertise: one that depends on x could explain labels in place of the truth.
+    Given constant expertise: one that depends on x could explain labels in place of the truth. Few items cannot tell.
     """
+    if len(items.X_truth) < FEWEST_ITEMS:
+        return False
     alone, solution = _fitted(_constant(model.annotators), SHARES, items)
     pieces: Any = alone
     evidence = to_numpy(pieces.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y).table)
