@@ -6,7 +6,7 @@ import pytest
 from benchmarks import capacity
 
 
-@pytest.mark.parametrize("name", capacity.WORLDS)
+@pytest.mark.parametrize("name", capacity.SIMULATED)
 def test_worlds_repeat_and_have_two_classes(name):
     (X, z), (again, _) = (capacity.world(name, 500, seed=3) for _ in range(2))
     np.testing.assert_array_equal(X, again)
@@ -16,7 +16,7 @@ def test_worlds_repeat_and_have_two_classes(name):
 def test_dawid_skene_is_better_than_single_labels():
     z = np.random.default_rng(0).integers(2, size=2_000)
     who, label = capacity.crowd(z, np.random.default_rng(1))
-    assert np.mean((capacity.dawid_skene(who, label) > 0.5) == z) > np.mean(label == z[:, None]) + 0.05
+    assert np.mean((capacity.dawid_skene(None, who, label) > 0.5) == z) > np.mean(label == z[:, None]) + 0.05
 
 
 @pytest.mark.filterwarnings("ignore::whoknows.DidNotConverge")
@@ -24,5 +24,6 @@ def test_every_method_has_a_row(capsys, monkeypatch, few_members):
     monkeypatch.setattr(capacity, "N_TEST", 200)
     capacity.run("sin", 80, seed=0)
     rows = capsys.readouterr().out.splitlines()
-    assert [row.split()[2] for row in rows] == ["AutoCrowdClassifier", *["vote"] * 2, *["Dawid-Skene"] * 2, "truth"]
+    methods = [row.split()[2] for row in rows if "CROWDLAB" not in row]  # cleanlab may not be installed
+    assert methods == ["AutoCrowdClassifier", *["vote"] * 2, *["Dawid-Skene"] * 2, "truth"]
     assert all(0.4 < float(row.split()[-1]) <= 1 for row in rows)

@@ -99,9 +99,10 @@ def test_which_kind_of_expertise_is_settled_before_the_maps_are_tried(few_are_tr
         (chosen[0].varies_with_x, chosen[0].two_coin)
     }
     assert seen[0][1] >= seen[-1][1]  # what is foreseen is never less than what there is to do,
-    assert seen[0][1] <= seen[-1][1] + 5  # and little more
+    assert seen[0][1] <= seen[-1][1] + 8  # and not much more
     assert seen[-1][0] == seen[-1][1]
-    assert seen[-1][0] in ((10, 11) if n_classes == 2 else (6, 7))  # kinds, then maps, without or with a graph
+    n_kinds, n_fits = 6 if n_classes == 2 else 2, seen[-1][0] - len(chosen)
+    assert n_fits - n_kinds in (4, 5)  # maps without or with a graph; those chosen are fitted to all items
     assert model.selection_.varies is False
     assert np.abs(model.selection_.varying[0]) < 0.1
     assert (model.classes_[model.posterior_.argmax(axis=1)] == z).mean() > 0.9
@@ -127,16 +128,6 @@ def test_members_start_from_what_they_learnt_on_trial(few_are_tried, monkeypatch
     assert all(known)
     assert found[0].n_iter_ < found[1].n_iter_
     np.testing.assert_allclose(found[0].posterior_, found[1].posterior_, atol=0.01)
-
-
-def test_very_many_items_find_a_start_by_themselves(few_are_tried, monkeypatch):
-    known, fit = [], Candidate.fit
-    monkeypatch.setattr(cross_validation, "MANY", 300)
-    monkeypatch.setattr(Candidate, "fit", lambda *args: known.append(args[2]) or fit(*args))
-    X, y, _ = world()
-    AutoCrowdClassifier(members=MEMBERS, tol=1e-3).fit(X, y)
-    assert known
-    assert known == [None] * len(known)
 
 
 def test_gold_in_place_of_labels_settles_no_kind_of_expertise(few_are_tried):

@@ -15,8 +15,7 @@ Answer = TypeVar("Answer")
 
 BLOCK = 1_000_000  # distances per block: they fit in the processor's cache
 ON_GPU = 100  # times larger blocks
-ITEMS_PER_CENTRE, FEW_ITEMS = 10, 4_000  # of k-means
-MOST_COLUMNS = 64  # that k-means measures distances in
+ITEMS_PER_CENTRE, FEW_ITEMS = 20, 4_000  # of k-means
 ENOUGH = 20_000  # items in a sample: means over them have a relative error far below one percent
 
 
@@ -125,24 +124,13 @@ def draw(X: Array, n: int, rng: np.random.Generator) -> Array:
 def k_means(X: Array, n_centres: int, rng: np.random.Generator, n_rounds: int = 15) -> Array:
     """Lloyd's algorithm from randomly drawn items: (n_centres, D). A centre without items stays.
 
-    Of many items a few per centre are enough, and of many columns their leading principal axes.
+    Of many items some per centre are enough.
     """
     X = draw(X, max(ITEMS_PER_CENTRE * n_centres, FEW_ITEMS), rng)
-    near, means = _leading_axes(X), draw(X, n_centres, rng)
-    centres, placed = near(means), near(X)
+    centres = draw(X, n_centres, rng)
     for _ in range(n_rounds):
-        member = nearest(placed, centres, 1)[0][:, 0]
+        member = nearest(X, centres, 1)[0][:, 0]
         count = np.bincount(member, minlength=n_centres)
-        found = segment_sum(X, member, n_centres) / np.maximum(count, 1)[:, None]
-        means = np.where(count[:, None] > 0, found, means)
-        centres = near(means)
-    return np.asarray(means)
-
-
-def _leading_axes(X: Array) -> Callable[[Array], Array]:
-    """Return the projection on the leading principal axes of X; of few columns, the identity."""
-    if X.shape[1] <= MOST_COLUMNS:
-        return lambda rows: rows
-    centred = X - X.mean(axis=0)
-    axes = np.linalg.eigh(centred.T @ centred)[1][:, -MOST_COLUMNS:]
-    return lambda rows: rows @ axes
+        means = segment_sum(X, member, n_centres) / np.maximum(count, 1)[:, None]
+        centres = np.where(count[:, None] > 0, means, centres)
+    return np.asarray(centres)

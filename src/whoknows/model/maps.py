@@ -25,6 +25,8 @@ TRIES = 5  # of k-means, which depends on its random start
 RANK = (80, 400)  # smallest and largest number of features that is chosen by the number of labelled items
 LABELLED_PER_FEATURE = 20
 LANDMARKS = 600
+FLAT = 0.65  # eigenvalues of a graph's Laplacian above which eigenvectors hardly differ from noise
+TO_CENTRE = 5_000  # items that the mean of features is taken over
 
 
 def carried_rank(n_labelled: int) -> int:
@@ -50,6 +52,7 @@ class Map(Settings, ABC):
     """Settings of a map; subclasses define the features."""
 
     is_map: ClassVar[bool] = True
+    measures_distances: ClassVar[bool] = True  # between items, so that columns of noise harm it
 
     @abstractmethod
     def prepare(
@@ -76,7 +79,17 @@ class LinearMap(Map):
     """x / √D, D the number of columns that vary: coefficients can be expressed in the units of x.
 
     Constant columns are left out: they say nothing that the intercept does not.
+
+    Parameters
+    ----------
+    rank : int, optional
+        Number of leading principal axes to keep; default: all.
     """
+
+    rank: int | None = None
+
+    measures_distances: ClassVar[bool] = False
+    rules: ClassVar[Rules] = {"rank": or_none(COUNT)}
 
     def prepare(
         self,
@@ -86,14 +99,20 @@ class LinearMap(Map):
         everything: Array | None = None,
         n_labelled: int = 0,
     ) -> LinearFeatures:
-        """Return a scaled identity, or the principal axes if only some features may lead."""
+        """Return a scaled identity, or the principal axes if only some features are kept or may lead."""
         varies = np.ptp(sample, axis=0) > 0
         D = int(varies.sum())
-        axes = np.eye(len(varies))[:, varies]
-        if leading is not None and leading < D:
-            centred = sample - sample.mean(axis=0)
-            axes = scipy.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :D]
+        axes, rank = np.eye(len(varies))[:, varies], D if self.rank is None else min(self.rank, D)
+        if rank < D or (leading is not None and leading < D):
+            axes = principal_axes(sample, rank)
         return LinearFeatures(axes / np.sqrt(max(D, 1)))
+
+
+def principal_axes(X: Array, n: int) -> Array:
+    """Return the leading principal axes of the items, largest first: (D, n)."""
+    centred, D = X - X.mean(axis=0), X.shape[1]
+    few = None if n > D // 2 else (D - n, D - 1)
+    return np.asarray(scipy.linalg.eigh(centred.T @ centred, subset_by_index=few)[1][:, ::-1][:, :n])
 
 
 @dataclass(frozen=True)
@@ -111,6 +130,8 @@ class LinearFeatures:
 @dataclass
 class NoMap(Map):
     """No features: p(z) is the same for every item, as in Dawid and Skene."""
+
+    measures_distances: ClassVar[bool] = False
 
     def prepare(
         self,
@@ -162,7 +183,8 @@ class RbfMap(Map):
         squared = squared_distances(nodes, nodes)
         typical = np.median(squared[~np.eye(len(nodes), dtype=bool)]) if len(nodes) > 1 else 0.0
         scale = self.width * (typical if typical > 0 else 1.0)
-        values, vectors = scipy.linalg.eigh(np.exp(-squared / scale))
+        few = None if len(nodes) <= LANDMARKS or rank >= len(nodes) else (len(nodes) - rank, len(nodes) - 1)
+        values, vectors = scipy.linalg.eigh(np.exp(-squared / scale), subset_by_index=few)
         keep = [i for i in np.argsort(-values)[:rank] if values[i] > 1e-8 * values[-1]]
         raw = RbfFeatures(nodes, float(scale), vectors[:, keep] / np.sqrt(values[keep]))
         return _centred(raw, sample)
@@ -204,7 +226,8 @@ class SpectralMap(Map):
     graph : Graph
         Default: an anchor graph with as many anchors as the items can carry.
     rank : int, optional
-        Number of eigenvectors; default: 80 to 400, one per 20 labelled items.
+        Number of eigenvectors; default: 80 to 400, one per 20 labelled items, but beyond 80 only those that
+        differ from noise.
     eps : float
         The larger, the less smooth the truth is on the graph.
     """
@@ -226,8 +249,11 @@ class SpectralMap(Map):
         """Build the graph of all items and diagonalise it."""
         everything = sample if everything is None else everything
         graph = self.graph.build(everything, seed, sample)
-        rank = carried_rank(n_labelled) if self.rank is None else self.rank
-        raw = SpectralFeatures(graph, *graph.basis(rank, self.eps))
+        basis, eigenvalues = graph.basis(carried_rank(n_labelled) if self.rank is None else self.rank, self.eps)
+        n = max(int((eigenvalues < FLAT).sum()), RANK[0])
+        if self.rank is None and n < len(eigenvalues):
+            basis, eigenvalues = basis[:, :n].copy(), eigenvalues[:n]
+        raw = SpectralFeatures(graph, basis, eigenvalues)
         return _centred(raw, sample if raw.places_new else in_memory(everything))
 
 
@@ -311,7 +337,7 @@ class ClusterFeatures:
 
 def _centred(raw: _Centred, X: Array) -> _Centred:
     """Return features with mean zero and root mean squared length one over ``X``, unless all are equal."""
-    features = raw.transform(X)
+    features = raw.transform(draw(X, TO_CENTRE, np.random.default_rng(0)))
     centre = features.mean(axis=0)
     length = float(np.sqrt(((features - centre) ** 2).sum(axis=1).mean()))
     return replace(raw, centre=centre, length=length if length > 0 else 1.0)

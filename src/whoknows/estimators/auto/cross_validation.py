@@ -16,9 +16,9 @@ from whoknows._array import Array, Rows
 from whoknows._threads import one_thread, side_by_side
 from whoknows.estimators.auto.members import MOST_COLUMNS, ROUGH, TREES, Member, kinds
 from whoknows.estimators.auto.selection import HeldOutScores
+from whoknows.estimators.auto.views import Views
 from whoknows.estimators.fitted_pair import FittedPair, fit_pair, typical_rows
 from whoknows.estimators.inputs.any_classifier import ClassifierFeatures, ClassifierPreprocessing
-from whoknows.estimators.inputs.preprocessing import Preprocessing
 from whoknows.estimators.inputs.raw_rows import RawRows
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel, prepare_classifier
@@ -27,7 +27,7 @@ from whoknows.fit.alternatives import ENOUGH_ITEMS, features_say_nothing, sample
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
-from whoknows.fit.solve import MANY, Solution, for_annotators, guess_of, leave_one_out, solve
+from whoknows.fit.solve import Solution, for_annotators, guess_of, solve
 
 TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes no answer
 MOST_SCORED = 5_000  # items that members are scored on; more would not change the weights
@@ -62,6 +62,8 @@ class Splits:
         Whether kinds of expertise are scored first, and maps with the best of them.
     compared : (n_compared,)
         In stages, the items that maps are compared on: all with labels or gold, or a sample of very many.
+    fold : (n_held_out,)
+        Positions in ``compared`` of the items whose labels are held out.
     """
 
     informed: Rows
@@ -70,6 +72,12 @@ class Splits:
     many: bool
     in_stages: bool
     compared: Rows
+    fold: Rows
+
+    @property
+    def compares_all(self) -> bool:
+        """Whether maps are compared on all items with labels or gold."""
+        return len(self.compared) == len(self.informed)
 
     @property
     def can_race(self) -> bool:
@@ -79,8 +87,7 @@ class Splits:
     def n_fits(self, members: list[Member], n_classes: int) -> int:
         """Return the largest possible number of fits."""
         if self.in_stages:
-            again = 1 if len(self.compared) < len(self.informed) else 0
-            return len(kinds(n_classes)) + (1 + again) * (1 + len({member.map for member in members}))
+            return len(kinds(n_classes, 0)) + 2 * (1 + len({member.map for member in members}))
         return len(members) * (len(self.folds) + 1)
 
 
@@ -91,15 +98,19 @@ def split_items(settings: Any, data: TrainingData, n_columns: int) -> Splits:
     many = settings.selection and (crowded or len(informed) > MOST_SCORED)
     sampled = many and len(informed) > MOST_SCORED
     rows = _sample(informed, labelled, settings.random_state, MOST_SCORED) if sampled else informed
-    folds = []
-    if settings.selection:
-        order = check_random_state(settings.random_state).permutation(np.flatnonzero(data.annotations[rows].labelled))
-        folds = np.array_split(order, max(min(settings.folds, len(order)), 1))[: 1 if many else None]
+    folds = _folds(settings, data, rows)[: 1 if many else None] if settings.selection else []
     in_stages = many and settings.members is None and (crowded or len(labelled) > MOST_SCORED)
     compared, most = informed, MOST_COMPARED if n_columns <= MOST_COLUMNS else MOST_SCORED
     if len(informed) > most:
         compared = _sample(informed, labelled, settings.random_state, most)
-    return Splits(informed, rows, folds, many, in_stages, compared)
+    fold = _folds(settings, data, compared)[0] if in_stages else np.zeros(0, dtype=np.intp)
+    return Splits(informed, rows, folds, many, in_stages, compared, fold)
+
+
+def _folds(settings: Any, data: TrainingData, rows: Rows) -> list[Rows]:
+    """Split the items of some rows that have labels into folds, which are positions in ``rows``."""
+    order = check_random_state(settings.random_state).permutation(np.flatnonzero(data.annotations[rows].labelled))
+    return np.array_split(order, max(min(settings.folds, len(order)), 1))
 
 
 def _sample(informed: Rows, labelled: Rows, random_state: Any, n: int) -> Rows:
@@ -141,10 +152,6 @@ class Candidate:
         pair = FittedPair(self.prepared, solution, None, self.typical, [])
         return held_out_scores(pair, self.items[fold]), solution
 
-    def items_of(self, pair: FittedPair) -> Items | Chunks:
-        """Return the items that the pair was fitted to."""
-        return self.items
-
 
 @dataclass(frozen=True)
 class TreeCandidate:
@@ -168,10 +175,6 @@ class TreeCandidate:
         pair = rough.fit(None)
         return held_out_scores(pair, pair.prepared.items(self.X[fold], self.data[fold])), pair.solution
 
-    def items_of(self, pair: FittedPair) -> Items:
-        """Return the items that the pair was fitted to; their features are of trees that did not see them."""
-        return pair.prepared.items(self.X, self.data)
-
 
 def spread(rows: Rows, most: int) -> Rows:
     """Return at most so many of the rows, evenly spaced."""
@@ -191,12 +194,6 @@ def held_out_scores(pair: FittedPair, items: Items) -> HeldOutScores:
     return HeldOutScores.by_member(log_truth, log_each, items.Y.item, items.weight, items.gold)
 
 
-def leave_one_out_scores(pair: FittedPair, items: Items) -> HeldOutScores:
-    """Score the labels of the items of a fit, with p(z | x) as if an item's labels had not been in it."""
-    log_truth = leave_one_out(pair.prepared.model, items, pair.solution)
-    return HeldOutScores.by_member(log_truth, pair.log_each_label(items), items.Y.item, items.weight, items.gold)
-
-
 # --- all members ------------------------------------------------------------------------------------
 
 
@@ -209,8 +206,7 @@ class MemberFits:
     settings : AutoCrowdClassifier
     X, data
         Validated input.
-    preprocessing : dict of str → Preprocessing
-        By `Member.view`.
+    views : Views
     splits : Splits
     engine : Engine
     checkpoint : Checkpoint, optional
@@ -220,14 +216,12 @@ class MemberFits:
         Number of fits.
     solutions : dict of Member → Solution
         What members learned without the last fold.
-    pairs : dict of Member → FittedPair
-        Fits to all labels that were made to compare members.
     """
 
     settings: Any
     X: Any
     data: TrainingData
-    preprocessing: dict[str, Preprocessing]
+    views: Views
     splits: Splits
     engine: Engine
     checkpoint: Any
@@ -235,15 +229,14 @@ class MemberFits:
     total: int
     done: int = 0
     solutions: dict[Member, Solution] = field(default_factory=dict)
-    pairs: dict[Member, FittedPair] = field(default_factory=dict)
-    _guesses: dict[int, Array] = field(default_factory=dict)
+    _guesses: dict[str, Array] = field(default_factory=dict)
     _started: float = field(default_factory=time.perf_counter)
 
     @property
     def scored_rows(self) -> Rows:
         """Rows of X that members are scored on, in the order of the scores: (n_scored,)."""
         if self.splits.in_stages:
-            return self.splits.compared
+            return self.splits.compared[self.splits.fold]
         return self.splits.rows[np.concatenate([np.zeros(0, np.intp), *self.splits.folds])]
 
     def features_say_nothing(self, members: list[Member]) -> bool:
@@ -265,66 +258,59 @@ class MemberFits:
 
     def scores(self, members: list[Member], folds: slice = slice(None)) -> HeldOutScores:
         """Score the labels of held-out items under each member, in all or some of the folds."""
+        numbered = list(enumerate(self.splits.folds))[folds]
+        return self._scores(members, self.splits.rows, numbered, "fold")
+
+    def compare(self, members: list[Member]) -> HeldOutScores:
+        """Score maps with the kind of expertise that was selected.
+
+        Refits are needed: closed-form leave-one-out overrates flexible maps, since an item's labels are also
+        in the posterior of its neighbours.
+        """
+        self.total = self.done + 2 * len(members)
+        return self._scores(members, self.splits.compared, [(0, self.splits.fold)], "compare")
+
+    def _scores(self, members: list[Member], rows: Rows, folds: list[tuple[int, Rows]], name: str) -> HeldOutScores:
+        """Score members in numbered folds, which are positions in ``rows``."""
         found, latest, n_before = [], {}, len(self.solutions)
-        candidates, everything = self._candidates(members, self.splits.rows), np.arange(len(self.splits.rows))
-        for number, fold in list(enumerate(self.splits.folds))[folds]:
+        candidates, everything = self._candidates(members, rows), np.arange(len(rows))
+        for number, fold in folds:
             rest = np.setdiff1d(everything, fold)
-            if self.data.annotations[self.splits.rows[rest]].n_annotations:
-                steps = [self._step(f"fold-{number}-{n_before + m}") for m in range(len(members))]
-                scored = list(self._fold(list(zip(candidates, steps, strict=True)), number, rest, fold))
+            if self.data.annotations[rows[rest]].n_annotations:
+                steps = [self._step(f"{name}-{number}-{n_before + m}") for m in range(len(members))]
+                guess_key = f"{name}-{number}"
+                scored = list(self._fold(list(zip(candidates, steps, strict=True)), guess_key, rest, fold))
                 found.append(HeldOutScores.joined([scores for scores, _ in scored], axis=1))
                 latest = dict(zip(members, (solution for _, solution in scored), strict=True))
         self.solutions |= latest
         return HeldOutScores.joined(found, axis=0) if found else HeldOutScores.nothing(len(members))
 
-    def compare(self, members: list[Member]) -> HeldOutScores:
-        """Fit members to all items, or a sample of very many, and score them without a refit."""
-        is_final = len(self.splits.compared) == len(self.splits.informed)
-        self.total = self.done + len(members) * (1 if is_final else 2)
-        candidates, pairs = self._fitted(members, self.splits.compared, "compare")
-        scored = (leave_one_out_scores(pair, each.items_of(pair)) for pair, each in zip(pairs, candidates, strict=True))
-        scores = HeldOutScores.joined(list(scored), axis=1)
-        if is_final:
-            self.pairs |= dict(zip(members, pairs, strict=True))
-        return scores
-
     def fit(self, members: list[Member]) -> list[FittedPair]:
-        """Fit the selected members to all labels, unless `compare` did."""
-        new = [member for member in members if member not in self.pairs]
-        self.total = self.done + len(new)
-        pairs = self.pairs | dict(zip(new, self._fitted(new, self.splits.informed, "fit")[1], strict=True))
-        return [pairs[member] for member in members]
-
-    def _fitted(
-        self, members: list[Member], rows: Rows, name: str
-    ) -> tuple[list[Candidate | TreeCandidate], list[FittedPair]]:
-        """Return candidates for some of the items, and their fits."""
-        candidates, starts = self._candidates(members, rows), self._starts()
+        """Fit the selected members to all labels."""
+        self.total = self.done + len(members)
+        candidates, starts = self._candidates(members, self.splits.informed), self._starts()
         if self.splits.many:
             for candidate in candidates:
                 candidate.settings.tol = max(candidate.settings.tol, TOL_OF_MANY)
         work = enumerate(zip(members, candidates, strict=True))
-        fits = [partial(each.fit, self._step(f"{name}-{m}"), starts.get(member)) for m, (member, each) in work]
-        return candidates, list(self._run(fits))
+        fits = [partial(each.fit, self._step(f"fit-{m}"), starts.get(member)) for m, (member, each) in work]
+        return list(self._run(fits))
 
     def _fold(
-        self, work: list[tuple[Candidate, Any]], number: int, rest: Rows, fold: Rows
+        self, work: list[tuple[Any, Any]], name: str, rest: Rows, fold: Rows
     ) -> Iterator[tuple[HeldOutScores, Solution]]:
         # Point estimates of many items converge faster from where the first fit to the same items ended.
-        if self.splits.many and self.data.annotations.n_classes > 2 and number not in self._guesses:
+        if self.splits.many and self.data.annotations.n_classes > 2 and name not in self._guesses:
             (first, step), *work = work
             (scored,) = self._run([partial(first.score, rest, fold, step)])
-            self._guesses[number] = guess_of(first.prepared.model, first.items[rest], scored[1])
+            self._guesses[name] = guess_of(first.prepared.model, first.items[rest], scored[1])
             yield scored
-        start = self._guesses.get(number)
+        start = self._guesses.get(name)
         yield from self._run([partial(each.score, rest, fold, step, start) for each, step in work])
 
     def _starts(self) -> dict[Member, Solution]:
-        """Return where fits to many items start: at the cross-validated fits.
-
-        Fits to few items start from the vote, and fits to very many find a better start by themselves.
-        """
-        if not self.splits.many or len(self.splits.informed) > MANY:
+        """Return where fits to many items start: at the cross-validated fits; those to few from the vote."""
+        if not self.splits.many:
             return {}
         n_labels = self.data.annotations.labels_per_annotator
         everybody, active = np.arange(len(n_labels)), n_labels > 0
@@ -340,7 +326,7 @@ class MemberFits:
             if member.map == TREES:
                 candidates.append(self._with_trees(member, model, rows))
                 continue
-            prepared = prepare_classifier(model, X, annotations, self.preprocessing[member.view])
+            prepared = prepare_classifier(model, X, annotations, self.views.of(member))
             if member.view not in shared:
                 typical = prepared.items(X[typical_rows(len(X))]).on_host
                 shared[member.view] = prepared.chunks(X, rows, self.data, self.engine), typical
@@ -350,7 +336,7 @@ class MemberFits:
     def _with_trees(self, member: Member, model: Any, rows: Rows) -> TreeCandidate:
         """Return the same for a member with trees; its expertise has the features of the linear map."""
         X, annotations = self.X, self.data.annotations
-        linear = self.preprocessing[replace(member, map="linear").view]
+        linear = self.views.of(replace(member, map="linear"))
         known = ClassifierPreprocessing(**vars(linear), learned=ClassifierFeatures(annotations.n_classes))
         prepared = prepare_classifier(model, X, annotations, known)
         typical = replace(prepared.items(X[typical_rows(len(X))]), raw=None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cache, partial
 from numbers import Integral
 from os import PathLike
 from typing import Any, Self
@@ -19,18 +18,16 @@ from whoknows.estimators.auto.cross_validation import MOST_SCORED, TOL_OF_MANY, 
 from whoknows.estimators.auto.members import Member, default_members, kinds, on_all_maps, trees_can_learn, with_trees
 from whoknows.estimators.auto.reading import labels_of, read_ensemble
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, HeldOutScores, Selection, gain_of_varying
+from whoknows.estimators.auto.views import Views
 from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
 from whoknows.estimators.classifier import CrowdClassifier, start_of_update
 from whoknows.estimators.fitted_pair import FittedPair, typical_rows
-from whoknows.estimators.inputs.preprocessing import Preprocessing, fit_preprocessing, with_annotator_map
 from whoknows.estimators.inputs.resolve import one_accuracy_is_enough
 from whoknows.estimators.inputs.rows import with_cache
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
 from whoknows.estimators.inputs.validation import FeatureRows, Gold, Labels, RandomState, Unknown, all_or_nothing
-from whoknows.estimators.prepared_model import directions_of, labelled_per_output
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
-from whoknows.model.distances import enough_of
 from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, Rules, at_least, check_values
 
 LEAST_WEIGHT = 0.75  # relative to the largest, of a member worth a fit to many items
@@ -127,12 +124,12 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         if isinstance(engine, Serial):
             X = with_cache(X, np.union1d(splits.informed, typical_rows(len(X))))
         members = _default_members(data) if self.members is None else list(self.members)
-        known = _preprocess(settings, members, X, data, checkpoint)
-        parts = _parts(known)
+        views = Views(settings, X, data, checkpoint)
+        parts = _parts(views, members)
         if self.members is None and parts >= WITHOUT_PARTS:
             members = [member for member in members if member.map != "spectral"]
         n_fits = splits.n_fits(members, n_classes)
-        fits = MemberFits(settings, X, data, known, splits, engine, checkpoint, callback, n_fits)
+        fits = MemberFits(settings, X, data, views, splits, engine, checkpoint, callback, n_fits)
         on_host = not getattr(X, "is_cuda", False)
         trees = self.members is None and on_host and trees_can_learn(len(splits.informed), X.shape[1])
         selection = _select(members, fits, trees, parts)
@@ -261,36 +258,6 @@ def _default_members(data: TrainingData) -> list[Member]:
     return default_members(n_classes, n_classes == 2 or not one_accuracy_is_enough(data.annotations))
 
 
-def _preprocess(
-    settings: Any, members: list[Member], X: Array, data: TrainingData, checkpoint: Any
-) -> dict[str, Preprocessing]:
-    """Fit the preprocessing of each view, once for all members that share it and for all folds.
-
-    It uses all labels: the number of directions of expertise does not depend on the fold.
-    """
-    found: dict[str, Preprocessing] = {}
-    clusters: dict[int, Any] = {}  # maps with clusters have one scale, and so the same clusters
-    sample = cache(partial(enough_of, X, 0))
-
-    def of_member(member: Member) -> Preprocessing:
-        model = member.build(settings, data.annotations.n_classes)
-        if member.clusters in clusters:
-            return replace(found[member.map], of_annotators=clusters[member.clusters])
-        if member.map in found:
-            return with_annotator_map(found[member.map], model.annotator_map, X, sample())
-        directions = directions_of(model.annotators, data.annotations)
-        return fit_preprocessing(model, X, directions, sample(), labelled_per_output(data.annotations))
-
-    for member in sorted(members, key=lambda member: member.clusters):
-        if member.view not in found:
-            fit = partial(of_member, member)
-            step = None if checkpoint is None else checkpoint.step(f"view-{member.view}")
-            found[member.view] = fit() if step is None else step.remember(fit)
-            if member.clusters:
-                clusters[member.clusters] = found[member.view].of_annotators
-    return found
-
-
 def _select(members: list[Member], fits: MemberFits, trees: bool, parts: float) -> Selection:
     """Weight members by their held-out scores, and drop those not worth a fit."""
     n_classes, say_nothing = fits.data.annotations.n_classes, fits.features_say_nothing(members)
@@ -314,19 +281,20 @@ def _select(members: list[Member], fits: MemberFits, trees: bool, parts: float) 
 def _in_stages(members: list[Member], fits: MemberFits, trees: bool, parts: float, say_nothing: bool) -> Selection:
     """Select for many items: the kind of expertise first, then the maps with that kind."""
     n_classes = fits.data.annotations.n_classes
-    first = kinds(n_classes, members[0].two_coin)
+    first = kinds(n_classes, fits.X.shape[1], members[0].two_coin)
     scores = fits.scores(first)
     kind, maps = first[scores.best], {member.map for member in members}
     second = [member for member in on_all_maps(kind) if member.map in maps]
     second += [with_trees(kind)] if trees else []
     selection = Selection.of(second, fits.compare(second), n_classes, parts, say_nothing)
-    selection = selection.with_weight(LEAST_SHARE) if fits.pairs else selection.condensed(LEAST_WEIGHT)
+    selection = selection.with_weight(LEAST_SHARE) if fits.splits.compares_all else selection.condensed(LEAST_WEIGHT)
     return replace(selection, varying=gain_of_varying(first, scores), left_out=selection.left_out + len(first) - 1)
 
 
-def _parts(known: dict[str, Preprocessing]) -> float:
+def _parts(views: Views, members: list[Member]) -> float:
     """Return the sixth smallest eigenvalue of the graph, or NaN if no member has one."""
-    if "spectral" not in known:
+    with_graph = [member for member in members if member.map == "spectral"]
+    if not with_graph:
         return np.nan
-    eigenvalues = known["spectral"].features.eigenvalues
-    return float(eigenvalues[min(5, len(eigenvalues) - 1)])
+    features: Any = views.of(with_graph[0]).features
+    return float(features.eigenvalues[min(5, len(features.eigenvalues) - 1)])

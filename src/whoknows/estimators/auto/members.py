@@ -20,8 +20,9 @@ MAPS: dict[str, Map] = {
     "rbf 2": RbfMap(2.0),
     "spectral": SpectralMap(),
     "none": NoMap(),
+    "axes": LinearMap(rank=64),
 }
-SEEING = [name for name in MAPS if name != "none"]
+SEEING = [name for name in MAPS if name not in ("none", "axes")]
 SMOOTH = [name for name in SEEING if name != "spectral"]  # its features have clusters in them already
 TREES = "trees"
 ITEMS_FOR_TREES = 1000  # labelled items: with fewer, maps are as good
@@ -38,8 +39,8 @@ class Member:
     Attributes
     ----------
     map : str
-        "linear", "rbf 0.5", "rbf 2", "spectral" or "none": labels alone. Or "trees": boosted trees in place
-        of a map.
+        "linear", "rbf 0.5", "rbf 2", "spectral" or "none": labels alone. Or "axes": linear in 64 principal
+        axes; or "trees": boosted trees in place of a map.
     variance : float
         Prior variance of the classifier's weights; trees have none.
     varies_with_x : bool
@@ -140,14 +141,15 @@ def trees_can_learn(n_labelled: int, n_columns: int) -> bool:
     return enough and n_columns <= MOST_COLUMNS
 
 
-def kinds(n_classes: int, confusion: bool = True) -> list[Member]:
+def kinds(n_classes: int, n_columns: int, confusion: bool = True) -> list[Member]:
     """Return the kinds of expertise on the simplest map: with many items, they are scored first."""
+    map = "linear" if n_columns <= MOST_COLUMNS else "axes"
     if n_classes > 2:
-        return [Member("linear", 30.0, varies, confusion) for varies in (True, False)]
+        return [Member(map, 30.0, varies, confusion) for varies in (True, False)]
     return [
-        *(Member("linear", 30.0, *kind) for kind in product((True, False), (True, False))),
-        Member("linear", 30.0, True, False, clusters=8),
-        Member("linear", 30.0, False, False, far_apart=True),
+        *(Member(map, 30.0, *kind) for kind in product((True, False), (True, False))),
+        Member(map, 30.0, True, False, clusters=8),
+        Member(map, 30.0, False, False, far_apart=True),
     ]
 
 

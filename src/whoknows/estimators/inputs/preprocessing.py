@@ -14,15 +14,16 @@ from whoknows.estimators.inputs.resolve import resolve_map
 from whoknows.estimators.inputs.rows import TransformedRows
 from whoknows.fit.items import Items
 from whoknows.model.distances import enough_of
-from whoknows.model.maps import LinearFeatures, MapFeatures
+from whoknows.model.maps import LinearFeatures, MapFeatures, principal_axes
 
 SIMILAR = 5.0  # largest ratio of the 90 % to the 10 % quantile of the columns' ranges with one common unit
+MOST_AXES = 64  # that distances are measured in: the others of an embedding are mostly noise
 LONG_TAIL = 1.0  # skewness: 2 for an exponential distribution, 0 for a symmetric one
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Square roots of some columns, then (x − mean) / width.
+    """Square roots of some columns, then (x − mean) / width, then principal axes.
 
     Attributes
     ----------
@@ -30,11 +31,14 @@ class Scale:
         Columns whose square root is taken.
     mean, width : (D,)
         0 and 1 for columns that are left as they are.
+    axes : (D, n_axes), optional
+        Leading principal axes of the items; None leaves the columns.
     """
 
     roots: Mask
     mean: Array
     width: Array
+    axes: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -113,18 +117,25 @@ class Preprocessing:
 
 
 def fit_preprocessing(
-    settings: Any, X: Array, directions: int, sample: Array | None = None, n_labelled: int = 0
+    settings: Any,
+    X: Array,
+    directions: int,
+    sample: Array | None = None,
+    n_labelled: int = 0,
+    scale: Scale | None = None,
 ) -> Preprocessing:
     """Fit scale and map to validated X (n_items, D), with an estimator's settings.
 
     Everything but a map that is made of a graph is fitted to ``sample``, at most `ENOUGH` of the rows; None
-    draws it. ``n_labelled`` as in `Map.prepare`.
+    draws it. ``n_labelled`` as in `Map.prepare`. ``scale`` is that of another map of the same kind; None fits
+    it.
     """
     seed = int(check_random_state(settings.random_state).randint(2**31 - 1))
     sample = enough_of(X, seed) if sample is None else sample
-    scale = fit_scale(sample, settings.standardize)
-    everything = _scaled_rows(scale, X, sample)
     map = resolve_map("map", settings.map)
+    if scale is None:
+        scale = fit_scale(sample, settings.standardize, map.measures_distances)
+    everything = _scaled_rows(scale, X, sample)
     features = map.prepare(scaled(scale, sample), seed, directions, everything, n_labelled)
     found = Preprocessing(scale, features, directions, seed)
     return with_annotator_map(found, settings.annotator_map, X, sample)
@@ -144,8 +155,18 @@ def _scaled_rows(scale: Scale, X: Array, sample: Array) -> TransformedRows | Non
     return None if len(sample) == len(X) else TransformedRows(X, lambda rows: scaled(scale, rows))
 
 
-def fit_scale(X: Array, standardize: bool | str) -> Scale:
-    """Fit the scale to X (n_items, D), as the estimators' ``standardize`` says."""
+def fit_scale(X: Array, standardize: bool | str, for_distances: bool = False) -> Scale:
+    """Fit the scale to X (n_items, D), as the estimators' ``standardize`` says.
+
+    For a map that measures distances, many columns are reduced to their leading principal axes.
+    """
+    scale = _scale_of_columns(X, standardize)
+    if not for_distances or X.shape[1] <= MOST_AXES:
+        return scale
+    return replace(scale, axes=principal_axes(scaled(scale, X), MOST_AXES))
+
+
+def _scale_of_columns(X: Array, standardize: bool | str) -> Scale:
     if standardize not in (True, False, "roots", "units"):
         raise InputError(f"standardize must be True, False, 'roots' or 'units'; got {standardize!r}.")
     roots, one_unit = np.zeros(X.shape[1], dtype=bool), False
@@ -159,8 +180,9 @@ def fit_scale(X: Array, standardize: bool | str) -> Scale:
 
 
 def scaled(scale: Scale, X: Array) -> Array:
-    """X with scaled columns, of the kind and type X has."""
-    return (with_roots(X, scale.roots) - like(scale.mean, X)) / like(scale.width, X)
+    """Scaled columns of X, or their principal axes, of the kind and type X has."""
+    columns = (with_roots(X, scale.roots) - like(scale.mean, X)) / like(scale.width, X)
+    return columns if scale.axes is None else columns @ like(scale.axes, X)
 
 
 def mean_and_width(X: Array) -> tuple[Array, Array]:
@@ -175,7 +197,7 @@ def skewed_amounts(X: Array) -> Mask:
     """Which columns are amounts with a long tail: never below zero, and of skewness above one: (D,)."""
     centred = X - X.mean(axis=0)
     spread = np.sqrt((centred**2).mean(axis=0))
-    skewness = (centred**3).mean(axis=0) / np.where(spread > 0, spread, 1.0) ** 3
+    skewness = (centred * centred * centred).mean(axis=0) / np.where(spread > 0, spread, 1.0) ** 3
     return np.asarray((X.min(axis=0) >= 0) & (skewness > LONG_TAIL))
 
 
