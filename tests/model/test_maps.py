@@ -212,3 +212,10 @@ def test_spectral_features_tell_many_far_groups_apart():
     features = SpectralMap(KnnGraph(k=6), rank=12).prepare(items).transform(items)
     means = np.array([features[clump == c].mean(axis=0) for c in range(8)])
     assert np.linalg.matrix_rank(means, tol=0.05) == 7  # eight means, centred
+
+
+def test_a_linear_map_of_few_axes_has_the_leading_ones():
+    axes = LinearMap(rank=2).prepare(X).matrix
+    all_axes = LinearMap().prepare(X, leading=2).matrix
+    assert axes.shape == (X.shape[1], 2)
+    np.testing.assert_allclose(np.abs(axes), np.abs(all_axes[:, :2]), atol=1e-8)
