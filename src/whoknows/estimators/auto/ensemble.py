@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Integral
 from os import PathLike
 from typing import Any, Self
