@@ -15,7 +15,14 @@ from whoknows import (
     SpectralMap,
     load,
 )
-from whoknows.estimators.inputs.preprocessing import fit_preprocessing, fit_scale, scaled, skewed_amounts, with_roots
+from whoknows.estimators.inputs.preprocessing import (
+    MOST_AXES,
+    fit_preprocessing,
+    fit_scale,
+    scaled,
+    skewed_amounts,
+    with_roots,
+)
 from whoknows.estimators.inputs.rows import TransformedRows
 from whoknows.estimators.prepared_model import prepare_classifier
 from whoknows.model import distances
@@ -175,11 +182,11 @@ def test_constant_columns_alone_are_no_features():
 
 def test_many_columns_are_measured_along_their_principal_axes():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 90)) + 5 * rng.integers(2, size=(300, 1))
+    X = rng.normal(size=(300, MOST_AXES + 26)) + 5 * rng.integers(2, size=(300, 1))
     scale = fit_scale(X, True, for_distances=True)
     assert fit_scale(X, True).axes is None
-    assert fit_scale(X[:, :64], True, for_distances=True).axes is None
-    np.testing.assert_allclose(scale.axes.T @ scale.axes, np.eye(64), atol=1e-10)
+    assert fit_scale(X[:, :MOST_AXES], True, for_distances=True).axes is None
+    np.testing.assert_allclose(scale.axes.T @ scale.axes, np.eye(MOST_AXES), atol=1e-10)
     spread = scaled(scale, X).var(axis=0)
     assert (np.diff(spread) <= 1e-9).all()
     assert spread[0] > 20 * spread[1]  # both clusters are told apart along the first axis
@@ -188,9 +195,9 @@ def test_many_columns_are_measured_along_their_principal_axes():
 @pytest.mark.parametrize("map", ["rbf", "spectral", "clusters"])
 def test_a_model_in_principal_axes_finds_clusters_amid_columns_of_noise_and_is_stored(map, tmp_path):
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(240, 90))
+    X = rng.normal(size=(240, MOST_AXES + 26))
     z = rng.integers(2, size=240)
-    X += 0.6 * (2 * z - 1)[:, None] * rng.choice([-1, 1], size=90)
+    X += 0.6 * (2 * z - 1)[:, None] * rng.choice([-1, 1], size=MOST_AXES + 26)
     y = np.where(rng.random((240, 3)) < 0.8, z[:, None], 1 - z[:, None])
     model = CrowdClassifier(map=map, max_iter=30, tol=1e-3).fit(X, y)
     assert np.mean(model.predict(X) == z) > 0.97

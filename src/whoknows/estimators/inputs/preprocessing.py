@@ -17,7 +17,7 @@ from whoknows.model.distances import enough_of
 from whoknows.model.maps import LinearFeatures, MapFeatures, principal_axes
 
 SIMILAR = 5.0  # largest ratio of the 90 % to the 10 % quantile of the columns' ranges with one common unit
-MOST_AXES = 64  # that distances are measured in: the others of an embedding are mostly noise
+MOST_AXES = 128  # that distances are measured in: the others of an embedding are mostly noise
 LONG_TAIL = 1.0  # skewness: 2 for an exponential distribution, 0 for a symmetric one
 
 
