@@ -33,6 +33,21 @@ def test_items_and_labels_of_a_new_project(client):
     assert client.get("/api/v1/projects/pets/next?annotator=max").json()["item"]["key"] == "a/b"  # é is before zoe
 
 
+def test_items_are_searched_as_on_their_page(client):
+    every = client.get(f"{API}/search", params={"sort": "uncertain", "size": 1000}).json()
+    doubts = [each["confidence"] for each in every["items"]]
+    assert every["n_found"] == len(doubts) > 100
+    assert doubts == sorted(doubts)
+    second = client.get(f"{API}/search", params={"sort": "uncertain", "size": 10, "page": 2}).json()
+    assert (second["n_found"], second["items"]) == (every["n_found"], every["items"][10:20])
+    first = every["items"][0]
+    assert first in client.get(f"{API}/search", params={"q": first["key"].upper()}).json()["items"]
+    chosen = client.get(f"{API}/search", params={"show": "labelled", "consensus": first["label"]}).json()["items"]
+    assert {each["label"] for each in chosen} == {first["label"]}
+    assert all(each["n_labels"] for each in chosen)
+    assert client.get(f"{API}/search", params={"show": "secrets"}).status_code == 422
+
+
 def test_labels_in_bulk_are_stored_together_or_not_at_all(client):
     def bulk(*pairs):
         given = [{"item": item, "annotator": "zoe", "label": label, "request_id": item} for item, label in pairs]

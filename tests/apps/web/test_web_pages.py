@@ -1,5 +1,7 @@
 """The pages answer, with safe headers."""
 
+from fastapi.testclient import TestClient
+
 from whoknows.apps.web.security.headers import HEADERS
 
 
@@ -16,3 +18,18 @@ def test_other_names_of_the_server_are_refused(client):
 
 def test_an_unknown_project_is_not_found(client):
     assert client.get("/projects/nothing/").status_code == 404
+
+
+def test_what_nobody_expected_is_a_page_without_details(client, monkeypatch):
+    def fail(*given):
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr("whoknows.apps.web.store.projects.by_name", fail)
+    quiet = TestClient(client.app, base_url=client.base_url, raise_server_exceptions=False)
+    page = quiet.get("/projects/example/", headers={"Accept": "text/html"})
+    answer = quiet.get("/api/v1/projects/example")
+    assert (page.status_code, answer.status_code) == (500, 500)
+    assert "Its log says what" in page.text
+    assert "secret" not in page.text + answer.text
+    assert {name: page.headers[name] for name in HEADERS} == HEADERS
+    assert answer.json()["detail"].startswith("Something went wrong")

@@ -22,7 +22,7 @@ from whoknows.apps.web.pages.error_page import error_answer, is_for_people
 from whoknows.apps.web.security import sign_in
 from whoknows.apps.web.security.access import SignInNeeded, admit
 from whoknows.apps.web.security.attempts import Attempts
-from whoknows.apps.web.security.headers import SafeHeaders
+from whoknows.apps.web.security.headers import HEADERS, SafeHeaders
 from whoknows.apps.web.security.limits import LimitedBodies
 from whoknows.apps.web.security.passwords import new_secret
 from whoknows.apps.web.settings import ServerSettings
@@ -66,6 +66,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> FastAPI:
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(SignInNeeded, _ask_to_sign_in)
+    app.add_exception_handler(Exception, _unexpected)
     return app
 
 
@@ -98,6 +99,12 @@ def _http_error(request: Request, error: Exception) -> Response:
     """Answer that there is no such page, or that it is not for this visitor."""
     assert isinstance(error, HTTPException)
     return error_answer(request, error.status_code, str(error.detail), error.headers)
+
+
+def _unexpected(request: Request, error: Exception) -> Response:
+    """Answer that something went wrong; outside of the middleware, so that headers are added here."""
+    told = "Something went wrong on the server. Its log says what; try again, or tell whoever runs it."
+    return error_answer(request, 500, told, HEADERS)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
-from whoknows.apps.web.api.common import ItemKey, Limit, Offset, ProjectName, item_out
-from whoknows.apps.web.api.models import GoldIn, ItemDetail, ItemIn, ItemOut, ItemsIn, LabelOut, PredictionOut
+from whoknows.apps.web.api.common import Filter, ItemKey, Limit, Offset, ProjectName, item_out, several
+from whoknows.apps.web.api.models import (
+    FoundItem,
+    FoundItems,
+    GoldIn,
+    ItemDetail,
+    ItemIn,
+    ItemOut,
+    ItemsIn,
+    LabelOut,
+    PredictionOut,
+)
 from whoknows.apps.web.security.access import Caller, State
 from whoknows.apps.web.store import audit, fits, gold, items, labels, projects
 from whoknows.apps.web.store.items import Item
 from whoknows.apps.web.store.projects import Project
+from whoknows.apps.web.store.search import Search, Show, Sort, search
 from whoknows.data.errors import InputError
 
 router = APIRouter(prefix="/projects/{name}", tags=["items"])
@@ -24,6 +35,26 @@ def list_items(name: ProjectName, store: State, limit: Limit = 100, offset: Offs
     with store.read() as db:
         project = projects.by_name(db, name)
         return [item_out(project, each) for each in items.some(db, project.id, limit, offset)]
+
+
+@router.get("/search")
+def search_items(
+    name: ProjectName,
+    store: State,
+    q: Filter = None,
+    show: Show = "all",
+    consensus: Filter = None,
+    sort: Sort = "added",
+    page: Annotated[int, Query(ge=1, le=10**6)] = 1,
+    size: Annotated[int, Query(ge=1, le=1000)] = 50,
+) -> FoundItems:
+    """Items by words, filters and order, as on the page of items."""
+    wanted = Search(q or "", show, consensus or "", sort, page, size)
+    with store.read() as db:
+        project = projects.by_name(db, name)
+        last = fits.latest(db, project.id)
+        found, number = search(db, project.id, None if last is None else last.id, wanted)
+    return FoundItems(n_found=number, items=several(FoundItem, found))
 
 
 @router.post("/items", status_code=201)

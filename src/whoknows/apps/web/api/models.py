@@ -228,6 +228,28 @@ class PredictionOut(BaseModel):
     probabilities: dict[str, float | None]
 
 
+class FoundItem(BaseModel):
+    """An item that was searched for; everything but gold and the number of labels is of the last fit."""
+
+    key: str
+    text: str | None
+    label: str | None
+    confidence: float | None
+    probabilities: dict[str, float | None] | None
+    disagreement: float | None
+    vote: str | None
+    overruled: bool | None
+    gold: str | None
+    n_labels: int
+
+
+class FoundItems(BaseModel):
+    """A page of the items found, and how many there are on all pages."""
+
+    n_found: int
+    items: list[FoundItem]
+
+
 class QuestionOut(BaseModel):
     """A label worth asking for."""
 
