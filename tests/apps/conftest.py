@@ -1,4 +1,6 @@
-"""Small files and a fit to them, once per test module."""
+"""Small files and a fit to them, and a browser, once per test module."""
+
+import shutil
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -6,6 +8,20 @@ import pytest
 
 from tests.apps.cli import fit_small, make_crowd
 from whoknows.io import read_features
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A Chromium that is on the machine."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="a browser is driven by it: pip install playwright")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on this machine")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")

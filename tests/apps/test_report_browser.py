@@ -1,6 +1,5 @@
 """The report in a real Chromium: silent, offline, and its map answers."""
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -12,18 +11,7 @@ from whoknows import BernoulliAnnotators, CrowdClassifier
 from whoknows.apps.report import write
 from whoknows.insight.summary import summarize
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser: pip install playwright")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 WIDTHS = (1400, 420)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
