@@ -7,13 +7,19 @@ import pytest
 from tests.fuzz import runner
 
 
+@pytest.fixture(autouse=True)
+def any_memory(monkeypatch):
+    """This process holds the memory of all tests before, so its peak says nothing about a case."""
+    monkeypatch.setattr(runner, "BYTES", 1 << 40)
+
+
 @pytest.mark.parametrize("name", sorted(runner.targets()))
 def test_a_few_cases_of_every_target_are_read_or_refused(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     known = runner.targets()
     for number in range(1 if name.startswith(("bombs", "numbers")) else 5):
         outcome, place = runner.outcome_of(f"{name}:0:{number}", known)
-        assert outcome in ("read", "refused", "memory"), place  # memory is that of all tests together
+        assert outcome in ("read", "refused"), place
 
 
 def test_failures_are_counted_with_a_case_to_repeat():

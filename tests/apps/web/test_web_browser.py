@@ -58,6 +58,7 @@ def page(browser, address):
     )
     page, heard = context.new_page(), []
     page.set_default_timeout(PATIENCE)
+    expect.set_options(timeout=PATIENCE)
     page.on("console", lambda message: heard.append(message.text))
     page.on("pageerror", lambda error: heard.append(str(error)))
     page.on("request", lambda asked: None if asked.url.startswith((address, "data:")) else heard.append(asked.url))
@@ -93,7 +94,8 @@ def test_a_file_is_uploaded_checked_imported_fitted_and_exported(page, store):
     for role, column in (("item", "thing"), ("annotator", "person"), ("label", "answered")):
         page.select_option(f"select[name={role}]", column)
     page.click("text=Read again")
-    assert "36 labels by 3 annotators on 12 items. Classes: neg, pos. Nothing is stored yet." in page.inner_text("main")
+    read = "36 labels by 3 annotators on 12 items. Classes: neg, pos. Nothing is stored yet."
+    expect(page.locator("main")).to_contain_text(read)
     with store.read() as db:
         project = projects.by_name(db, "days-good-bad")
         assert labels.count(db, project.id) == 0
@@ -120,6 +122,7 @@ def test_no_page_is_wider_than_a_small_screen(page):
 def test_brushing_the_map_and_opening_a_dot(page):
     page.goto("/projects/example/")
     page.click("nav >> text=Map")
+    page.wait_for_url("**/map")  # loaded, with its script
     everybody = page.inner_text("#map-ranking")
     box = page.locator("#map").bounding_box()
     page.mouse.move(box["x"] + 5, box["y"] + 5)
@@ -135,7 +138,7 @@ def test_brushing_the_map_and_opening_a_dot(page):
     page.keyboard.press("Enter")
     item = page.inner_text("#card-title")
     page.click("#card >> text=Open the page of this item")
-    assert page.inner_text("h1") == item
+    expect(page.locator("h1")).to_have_text(item)
 
 
 def test_searching_and_deciding_the_truth_of_an_item(page, store, project):
@@ -143,12 +146,13 @@ def test_searching_and_deciding_the_truth_of_an_item(page, store, project):
     page.fill("input[name=q]", "tumour 02")
     page.select_option("select[name=sort]", "uncertain")
     page.click("text=Search")
+    page.wait_for_url("**sort=uncertain**")
     least_certain = page.locator("table.items a").first
     item = least_certain.inner_text()
     least_certain.click()
-    assert page.inner_text("h1") == item
+    expect(page.locator("h1")).to_have_text(item)
     page.click(".card button >> text=malignant")
-    assert "Gold: the truth is malignant." in page.inner_text(".card")
+    expect(page.locator(".card")).to_contain_text("Gold: the truth is malignant.")
     with store.read() as db:
         assert gold.every(db, project.id)[item] == "malignant"
 
@@ -179,7 +183,7 @@ def test_twenty_items_are_labelled_by_keyboard_alone_and_a_fit_follows(page, sto
         assert fits.latest(db, project.id).n_annotations >= labels.count(db, project.id) - 1
     assert sorted(stored) == sorted(given)
     page.click("nav >> text=Overview")
-    assert "New: zoe" in page.inner_text("#changes")
+    expect(page.locator("#changes")).to_contain_text("New: zoe")
     page.goto("/projects/example/annotators/anna")
     assert page.locator("#content .interval").count() == 2  # one per fit
 
@@ -189,4 +193,4 @@ def test_a_fit_is_started_and_cancelled(page):
     page.click("text=Fit now")
     assert page.get_attribute("#fit", "data-state") in ("queued", "running")
     page.click("text=Cancel")
-    assert page.inner_text("#fit [role=status]") == "The last fit was cancelled."
+    expect(page.locator("#fit [role=status]")).to_have_text("The last fit was cancelled.")
