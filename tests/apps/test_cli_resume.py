@@ -86,7 +86,7 @@ def test_an_interrupted_fit_says_how_to_go_on(files, parts, tmp_path):
     message = failure(*fit(files, parts, out, "--model", "id", "--resume", "--quiet", "--seed", "1"), code=3)
     assert "checkpoint: is the checkpoint of another fit, with other settings. Remove the folder" in message
     assert contents(out) == before
-    said = run(*fit(files, parts, out, "--model", "id"))  # starts anew
+    said = run(*fit(files, parts, out, "--model", "id"))  # starts again
     assert "removed, with the state of an interrupted fit; see --resume." in said.err
     assert {path.name for path in out.iterdir()} == LARGE_FILES
     assert "resume" not in (out / "settings.toml").read_text("utf-8")
