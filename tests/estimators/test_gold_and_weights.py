@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, CrowdRegressor, load
 from whoknows.estimators.auto.members import Member
+from whoknows.estimators.gold_classifier import GoldClassifier
+from whoknows.fit.engines import Serial
 from whoknows.io.errors import FileError
 from whoknows.model.gaussian import Belief
 
@@ -463,8 +465,10 @@ class TestAuto:
         np.testing.assert_allclose(model.posterior_[GOLD_ITEMS], np.eye(2)[Z[GOLD_ITEMS]], atol=1e-12)
         for member, fitted in zip(MEMBERS, model.members_, strict=True):
             alone = member.build(self.auto(), 2).fit(X, Y, gold=GOLD, sample_weight=weight)
-            alone._pair = replace(alone._pair, reading=None)  # the ensemble reads the average of its members
-            np.testing.assert_allclose(fitted.posterior(X, Y), alone.posterior(X, Y), atol=1e-8)
+            # The ensemble reads the average of its members.
+            alone._pair = alone._fit_pair(X, alone._training_data, Serial(), is_member=True)
+            by_member, by_itself = (each.posterior(X, Y)[LABELLED] for each in (fitted, alone))
+            np.testing.assert_allclose(by_member, by_itself, atol=1e-8)
 
     def test_the_choice_of_members_does_not_look_at_gold_it_holds_out(self):
         """Features say nothing, so labels held out cannot be foretold, unless gold of the item helps."""
@@ -537,6 +541,8 @@ def test_a_correction_of_other_annotators_is_refused(tmp_path):
         "wrong weights": {"correction": replace(correction, weight=-correction.weight)},
         "read by other annotators": {"source": replace(source, solution=fewer)},
         "a probability": {"doubt": 2.0},
+        "of other features": {"classifier": GoldClassifier(np.zeros((9, 2)))},
+        "a classifier of other classes": {"classifier": GoldClassifier(np.zeros((3, 5)))},
     }
     for words, forged in wrong.items():
         model._pair = replace(pair, reading=replace(reading, **forged))

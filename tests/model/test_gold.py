@@ -86,7 +86,7 @@ def test_gold_tempers_a_posterior_that_is_too_sure():
 
 def test_a_single_annotator_is_replaced_by_the_model_where_a_label_is_missing():
     one = np.ones(1)
-    correction = GoldCorrection(one, 2 * one, np.array([[3.0, 0.0]]), np.zeros((1, 2)), np.array([0]))
+    correction = GoldCorrection(one, 2 * one, 0 * one, np.array([[3.0, 0.0]]), np.zeros((1, 2)), np.array([0]))
     Y = Annotations.from_matrix([[1.0, 0.0], [np.nan, 0.0]], labels=[0, 1])
     found = correction.corrected(np.array([[0.9, 0.1], [0.9, 0.1]]), Y)
     assert found[0, 1] == pytest.approx(1 / (1 + np.exp(-3)))
@@ -102,3 +102,20 @@ def test_an_item_of_weight_two_counts_twice():
     twice = Annotations.from_matrix(labels[rows], labels=[0, 1])
     repeated = fit_correction(prob[rows], twice, truth[rows].astype(float), np.ones(80))
     assert np.abs(weighted.corrected(prob, Y) - repeated.corrected(prob, Y)).max() < 0.05
+
+
+def test_a_classifier_that_gold_taught_counts_where_it_is_right():
+    labels, truth = judges(2, [0.6, 0.6, 0.6])
+    prob, Y = share_of_votes(labels), Annotations.from_matrix(labels, labels=[0, 1])
+    log_g = np.log(np.where(np.arange(2) == truth[:, None], 0.9, 0.1))
+    gold, counts = truth[:40].astype(float), np.ones(40)
+    for says, lowest, highest in ((log_g, 0.95, 1.0), (np.full_like(log_g, np.log(0.5)), 0.5, 0.75)):
+        correction = fit_correction(prob[:40], Y[:40], gold, counts, says[:40])
+        found = correction.corrected(prob[40:], Y[40:], says[40:])
+        np.testing.assert_allclose(found.sum(axis=1), 1)
+        assert lowest <= np.mean(found.argmax(axis=1) == truth[40:]) <= highest
+
+
+def test_without_a_classifier_candidates_have_no_weight_for_one():
+    labels, truth = judges(3, [0.8, 0.7, 0.6])
+    assert not fitted(labels, truth, 40, share_of_votes(labels)).of_classifier.any()

@@ -246,10 +246,12 @@ class CrowdClassifier(CrowdClassifierMixin):
         prepared: PreparedModel | None = None,
         before: Solution | None = None,
         checkpoint: Any = None,
+        is_member: bool = False,
     ) -> FittedPair:
         """Fit one pair to validated input.
 
-        ``prepared`` and ``before`` are of an earlier fit to the same items and some of the labels.
+        ``prepared`` and ``before`` are of an earlier fit to the same items and some of the labels; ``is_member`` as in
+        `fit_pair`.
         """
         if isinstance(X, RawRows):
             start = self._previous_posterior(X, data.annotations, np.flatnonzero(data.informed))
@@ -268,6 +270,7 @@ class CrowdClassifier(CrowdClassifierMixin):
             start=self._previous_posterior(X, data.annotations, rows),
             before=before,
             step=None if checkpoint is None else checkpoint.step("fit"),
+            is_member=is_member,
         )
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 from whoknows._array import Array, Rows, namespace, rows_like, to_numpy
 from whoknows._threads import one_thread
 from whoknows.data.annotations import Annotations
+from whoknows.estimators.corrected_fit import fit_to_posterior
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel, describe_graphs
 from whoknows.estimators.reading import Reading, read_pair
@@ -19,7 +20,7 @@ from whoknows.fit.item_effect import with_best_item_effect
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Covariances
 from whoknows.fit.monitor import Callback, Monitor
-from whoknows.fit.solve import SOLVERS, Solution, covariances_of, solve
+from whoknows.fit.solve import SOLVERS, Solution, as_chunks, covariances_of, solve
 from whoknows.model.gaussian import belief_about
 from whoknows.model.posterior import CategoricalPosterior, GaussianPosterior, Posterior
 from whoknows.model.protocols import (
@@ -186,8 +187,21 @@ def fit_pair(
         model = with_best_item_effect(prepared.model, items, solution)
         prepared = prepared if model is prepared.model else replace(prepared, model=model)
         reading = None if is_member else read_pair(model, solution, items, settings)
-    covariances = covariances_of(prepared.model, items, solution)
-    return FittedPair(prepared, solution, covariances, typical, monitor.history, reading)
+        pair = FittedPair(prepared, solution, None, typical, monitor.history, reading)
+        if reading is not None and reading.correction is not None and not model.truth.couples_items:
+            pair = corrected(pair, items, settings)
+    return replace(pair, covariances=covariances_of(prepared.model, items, pair.solution))
+
+
+def corrected(pair: FittedPair, items: Items | Chunks, settings: Any) -> FittedPair:
+    """Return the pair with classifier and expertise fitted to its posterior of the items, which gold corrected."""
+    data = as_chunks(items)
+    prob = data.engine.keep(_posterior, data.chunks, pair)
+    return replace(pair, solution=fit_to_posterior(pair.prepared.model, data, prob, settings))
+
+
+def _posterior(items: Items, pair: FittedPair) -> Array:
+    return pair.posterior(items).prob
 
 
 def consensus(pair: FittedPair, X: Array, data: TrainingData) -> Posterior:

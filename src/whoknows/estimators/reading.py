@@ -9,6 +9,7 @@ import numpy as np
 
 from whoknows._array import Array, Rows, to_numpy
 from whoknows.data.annotations import Annotations
+from whoknows.estimators.gold_classifier import GoldClassifier, teach
 from whoknows.fit.alternatives import all_alike, as_one, features_say_nothing, joined, sample_of, without_features
 from whoknows.fit.engines import Chunks
 from whoknows.fit.item_effect import with_best_item_effect
@@ -72,18 +73,25 @@ class Reading:
         Probability that an item misleads all annotators in ways that labels do not show.
     correction : GoldCorrection, optional
         How gold corrects the result, in place of doubt.
+    classifier : GoldClassifier, optional
+        What gold alone teaches about x.
     """
 
     source: Source | None = None
     doubt: float = 0.0
     correction: GoldCorrection | None = None
+    classifier: GoldClassifier | None = None
 
     def posterior(self, of_fit: Array, items: Items) -> Array:
         """Return the posterior of items, given that of the fit; that of gold items is their truth."""
         labelled = items.Y.labelled if items.gold is None else items.Y.labelled & ~np.isfinite(items.gold)
         prob = of_fit if self.source is None else self.source.posterior(items)
-        prob = self._doubted(prob) if self.correction is None else self.correction.corrected(prob, items.Y)
+        prob = self._doubted(prob) if self.correction is None else self._corrected(prob, items, self.correction)
         return np.where(labelled[:, None], prob, of_fit)
+
+    def _corrected(self, prob: Array, items: Items, correction: GoldCorrection) -> Array:
+        log_g = None if self.classifier is None else self.classifier.log_prob(to_numpy(items.X_truth))
+        return correction.corrected(prob, items.Y, log_g)
 
     def _doubted(self, prob: Array) -> Array:
         return (1 - self.doubt) * prob + self.doubt / prob.shape[1]
@@ -108,8 +116,16 @@ def read_pair(model: Model, solution: Solution, items: Items | Chunks, settings:
         monitor = Monitor(settings.max_iter, max(settings.tol, ROUGH), warn=False)
         source = Source(model, solve(model, bare, None, monitor, settings.solver))
     labels, *arrays = data.engine.sum(_of_gold, data.chunks, source)
-    prob, gold, counts = map(np.concatenate, arrays)
-    return Reading(source, correction=fit_correction(prob, joined(labels), gold, counts))
+    prob, X, gold, counts = map(np.concatenate, arrays)
+    return corrected_by_gold(source, prob, joined(labels), X, gold, counts)
+
+
+def corrected_by_gold(
+    source: Source | None, prob: Array, Y: Annotations, X: Array, gold: Array, counts: Array
+) -> Reading:
+    """Return the reading that gold items teach: their posterior, labels, features, truth and weights."""
+    classifier, log_g = teach(X, gold.astype(int), counts, prob.shape[1]) or (None, None)
+    return Reading(source, 0.0, fit_correction(prob, Y, gold, counts, log_g), classifier)
 
 
 def simpler_source(model: Model, solution: Solution, items: Items | Chunks) -> Source | None:
@@ -165,9 +181,9 @@ def _without_gold(items: Items) -> Items:
 
 
 def _of_gold(items: Items, source: Source) -> tuple[list[Any], ...]:
-    """Return labels, posterior, truth and weights of the gold items with labels of a chunk, each in a list."""
+    """Return labels, posterior, features, truth and weights of a chunk's gold items with labels, each in a list."""
     items = items.on_host
     gold = np.full(items.Y.n_items, np.nan) if items.gold is None else items.gold
     rows = np.flatnonzero(items.Y.labelled & np.isfinite(gold))
     counts = np.ones(len(gold)) if items.weight is None else items.weight
-    return [items.Y[rows]], [source.posterior(items)[rows]], [gold[rows]], [counts[rows]]
+    return [items.Y[rows]], [source.posterior(items)[rows]], [items.X_truth[rows]], [gold[rows]], [counts[rows]]

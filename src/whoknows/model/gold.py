@@ -3,18 +3,19 @@
 The model of the annotators counts every label as if annotators erred independently. If they err together, thousands of
 labels outweigh a few gold items. So gold also corrects the posterior directly: the log-odds of class k are
 
-    a log p(z = k | x, labels) + Σ_t w_t [y_t = k] + b_k
+    a log p(z = k | x, labels) + c log g(z = k | x) + Σ_t w_t [y_t = k] + b_k
 
-with Gaussian priors, fitted to gold items. Candidates differ in the prior: the model with a temperature and biases;
-that and weights w_t of the votes, more or less shrunk; or the vote of a single annotator. Their predictions are
-averaged with the marginal likelihood of gold as weights. For two classes a may be negative: the model found the mirror
-image of the truth.
+with Gaussian priors, fitted to gold items; g is a classifier that gold alone teaches. Candidates differ in the prior:
+the model with a temperature and biases; that and weights w_t of the votes, more or less shrunk; the vote of a single
+annotator; each of these with g or without; or g in place of the model. Their predictions are averaged with the marginal
+likelihood of gold as weights. For two classes a may be negative: the model found the mirror image of the truth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -26,6 +27,7 @@ BIAS_VARIANCE = 0.3  # of b_k
 AS_STATED, TEMPERED = 0.25, 1.0  # variances of a: around 1, or around 1 where log p is scaled to variance 1
 MIRRORED = 0.1  # prior probability that most annotators are wrong, so that the model of two classes is inverted
 VOTE_VARIANCES = (0.01, 0.1, 1.0)  # of w_t
+OF_CLASSIFIER = 1.0  # variance of c, around 1
 LEAST_WEIGHT = 1e-3  # of a candidate that is kept
 FLOOR = 1e-9  # of probabilities, whose logarithms must be finite
 NOBODY = -1
@@ -41,6 +43,8 @@ class GoldCorrection:
     weight : (n_candidates,)
     of_model : (n_candidates,)
         a.
+    of_classifier : (n_candidates,)
+        c.
     of_votes : (n_candidates, n_annotators)
         w_t; 0 for annotators without gold.
     bias : (n_candidates, n_classes)
@@ -51,26 +55,30 @@ class GoldCorrection:
 
     weight: Array
     of_model: Array
+    of_classifier: Array
     of_votes: Array
     bias: Array
     single: Rows
 
-    def corrected(self, prob: Array, Y: Annotations) -> Array:
-        """Return p(z | x, labels) of items, given the model's: (n_items, n_classes)."""
-        log_p, counts = _centred(prob), Y.counts
+    def corrected(self, prob: Array, Y: Annotations, log_g: Array | None = None) -> Array:
+        """Return p(z | x, labels) of items, given the model's and that of the classifier: (n_items, n_classes)."""
+        log_p, counts = _centred(np.log(np.maximum(prob, FLOOR))), Y.counts
+        log_g = np.zeros_like(prob) if log_g is None else _centred(log_g)
         cell = Y.item.astype(np.intp) * Y.n_classes + Y.label
         found = np.zeros_like(prob)
-        for weight, a, w, b, single in zip(
-            self.weight, self.of_model, self.of_votes, self.bias, self.single, strict=True
+        for weight, a, c, w, b, single in zip(
+            self.weight, self.of_model, self.of_classifier, self.of_votes, self.bias, self.single, strict=True
         ):
             w = np.append(w, 0.0)  # of annotators not seen in training
             votes = np.bincount(cell, counts * w[Y.annotator], prob.size).reshape(prob.shape)
             scale = a * _without(Y, single) if single != NOBODY else a
-            found += weight * np.exp(log_softmax(np.reshape(scale, (-1, 1)) * log_p + votes + b))
+            found += weight * np.exp(log_softmax(np.reshape(scale, (-1, 1)) * log_p + c * log_g + votes + b))
         return found
 
 
-def fit_correction(prob: Array, Y: Annotations, gold: Array, counts: Array) -> GoldCorrection:
+def fit_correction(
+    prob: Array, Y: Annotations, gold: Array, counts: Array, log_g: Array | None = None
+) -> GoldCorrection:
     """Fit the candidates to gold items.
 
     Parameters
@@ -83,13 +91,15 @@ def fit_correction(prob: Array, Y: Annotations, gold: Array, counts: Array) -> G
         Class codes.
     counts : (n_items,)
         Weight of each item.
+    log_g : (n_items, n_classes), optional
+        log p(z | x) of a classifier that gold teaches, of each item by one that did not see it.
     """
-    fitted = [_fitted(candidate, gold.astype(int), counts) for candidate in _candidates(prob, Y)]
+    fitted = [_fitted(candidate, gold.astype(int), counts) for candidate in _candidates(prob, Y, log_g)]
     score = np.array([log_prior + evidence for log_prior, evidence, *_ in fitted])
     weight = np.exp(score - score.max())
     weight /= weight.sum()
     kept = np.flatnonzero(weight >= min(LEAST_WEIGHT, weight.max()))
-    parts = (np.array([fitted[m][place] for m in kept]) for place in (2, 3, 4, 5))
+    parts = (np.array([fitted[m][place] for m in kept]) for place in (2, 3, 4, 5, 6))
     return GoldCorrection(weight[kept] / weight[kept].sum(), *parts)
 
 
@@ -97,7 +107,8 @@ def fit_correction(prob: Array, Y: Annotations, gold: Array, counts: Array) -> G
 class _Candidate:
     """A conditional logit model: features (n_items, n_classes, n_columns), and a Gaussian prior of their weights.
 
-    The first column is the model's log p, the next ones are the biases, the others votes of ``voters``.
+    The first columns are the model's log p and the classifier's log g, the next ones the biases, the others votes of
+    ``voters``. A column of zeros leaves out what belongs there.
     """
 
     features: Array
@@ -110,52 +121,68 @@ class _Candidate:
     single: int = NOBODY
 
 
-def _candidates(prob: Array, Y: Annotations) -> Iterator[_Candidate]:
-    """Give the candidates: the model has prior probability 1/2, votes beside it and single annotators 1/4 each."""
+def _candidates(prob: Array, Y: Annotations, log_g: Array | None) -> Iterator[_Candidate]:
+    """Give the candidates: the model has prior probability 1/2, votes beside it and single annotators 1/4 each.
+
+    With a classifier, half of each is for the same beside the classifier; and the classifier in place of the model is
+    half as probable as the model.
+    """
     (n_items, K), T = prob.shape, Y.n_annotators
-    log_p = _centred(prob)
-    biases = np.broadcast_to(np.eye(K), (n_items, K, K))
-    seen = Y.labels_per_annotator
-    voters = np.flatnonzero(seen > 0)
-    votes = _votes(Y, n_items, K)[:, :, voters]
+    log_p = _centred(np.log(np.maximum(prob, FLOOR)))
+    biases, nothing = np.broadcast_to(np.eye(K), (n_items, K, K)), np.zeros((n_items, K))
+    votes, seen = _votes(Y, n_items, K), Y.labels_per_annotator
+    voters, judges = np.flatnonzero(seen > 0), np.flatnonzero(2 * seen >= n_items)
     spread = float(np.sqrt((log_p**2).mean())) + FLOOR
+    beside = [nothing] if log_g is None else [nothing, _centred(log_g)]
 
-    def candidate(prior: tuple[float, float, float, float], of_votes: float | None) -> _Candidate:
-        a, scale, variance, share = prior
-        who, n_alike = (voters[:0], 1) if of_votes is None else (voters, 2 * len(VOTE_VARIANCES))
-        features = np.concatenate([scale * log_p[:, :, None], biases, votes[:, :, : len(who)]], axis=2)
-        mean = np.append(a, np.zeros(K + len(who)))
-        variances = np.r_[variance, np.full(K, BIAS_VARIANCE), np.full(len(who), of_votes or 1.0)]
-        return _Candidate(features, mean, variances, scale, who, T, float(np.log(share / n_alike)))
+    def candidate(prior: _Prior, model: Array, g: Array, who: Rows, single: int = NOBODY) -> _Candidate:
+        features = np.concatenate([np.stack([model, g], axis=2), biases, votes[:, :, who]], axis=2)
+        mean = np.r_[prior.mean, float(g is not nothing), np.zeros(K), np.full(len(who), prior.vote)]
+        variance = np.r_[prior.variance, OF_CLASSIFIER, np.full(K, BIAS_VARIANCE), np.full(len(who), prior.of_votes)]
+        return _Candidate(features, mean, variance, prior.scale, who, T, float(np.log(prior.share)), single)
 
-    for prior in _priors_of_model(spread, K):
-        for of_votes in (None, *VOTE_VARIANCES):
-            yield candidate(prior, of_votes)
-    judges = np.flatnonzero(2 * seen >= n_items)
-    for t in judges:
-        missing = _without(Y, int(t))[:, None, None]
-        vote = votes[:, :, np.flatnonzero(voters == t)]
-        features = np.concatenate([missing * log_p[:, :, None] / spread, biases, vote], axis=2)
-        mean = np.r_[1.0, np.zeros(K), SINGLE_VOTE]
-        variances = np.r_[TEMPERED, np.full(K, BIAS_VARIANCE), 1.0]
-        yield _Candidate(features, mean, variances, 1 / spread, np.array([t]), T, -np.log(2 * len(judges)), int(t))
+    def with_votes(prior: _Prior, model: Array, g: Array) -> Iterator[_Candidate]:
+        yield candidate(prior, model, g, voters[:0])
+        for variance in VOTE_VARIANCES:
+            share = prior.share / (2 * len(VOTE_VARIANCES))
+            yield candidate(replace(prior, of_votes=variance, share=share), model, g, voters)
+
+    for g, prior in product(beside, _priors_of_model(spread, K)):
+        yield from with_votes(replace(prior, share=prior.share / len(beside)), prior.scale * log_p, g)
+    for g in beside[1:]:
+        yield from with_votes(_Prior(0.0, 0.0, 1.0, 0.5), nothing, g)
+    for g, t in product(beside, judges):
+        prior = _Prior(1.0, 1 / spread, TEMPERED, 0.5 / (len(judges) * len(beside)), SINGLE_VOTE)
+        yield candidate(prior, _without(Y, int(t))[:, None] * log_p / spread, g, np.array([t]), int(t))
 
 
-def _priors_of_model(spread: float, n_classes: int) -> list[tuple[float, float, float, float]]:
-    """Return mean of a, scale of log p, variance of a and prior probability: as stated, tempered, or mirrored."""
+@dataclass(frozen=True)
+class _Prior:
+    """Mean and variance of a, for log p times ``scale``; prior probability of this prior; mean and variance of w_t."""
+
+    mean: float
+    scale: float
+    variance: float
+    share: float
+    vote: float = 0.0
+    of_votes: float = 1.0
+
+
+def _priors_of_model(spread: float, n_classes: int) -> list[_Prior]:
+    """Return priors of the model: as stated, tempered, or mirrored."""
     even = (1 - MIRRORED) / 2 if n_classes == 2 else 0.5
-    priors = [(1.0, 1.0, AS_STATED, even), (1.0, 1 / spread, TEMPERED, even)]
-    return [*priors, (-1.0, 1 / spread, TEMPERED, MIRRORED)] if n_classes == 2 else priors
+    priors = [_Prior(1.0, 1.0, AS_STATED, even), _Prior(1.0, 1 / spread, TEMPERED, even)]
+    return [*priors, _Prior(-1.0, 1 / spread, TEMPERED, MIRRORED)] if n_classes == 2 else priors
 
 
-def _fitted(candidate: _Candidate, gold: Rows, counts: Array) -> tuple[float, float, float, Array, Array, int]:
-    """Return log prior, log evidence, a, w, b and the single annotator of a candidate."""
+def _fitted(candidate: _Candidate, gold: Rows, counts: Array) -> tuple[float, float, float, float, Array, Array, int]:
+    """Return log prior, log evidence, a, c, w, b and the single annotator of a candidate."""
     weights, evidence = maximum(candidate.features, gold, counts, candidate.mean, candidate.variance)
     K = candidate.features.shape[1]
     of_votes = np.zeros(candidate.n_annotators)
-    of_votes[candidate.voters] = weights[1 + K :]
-    a = float(weights[0] * candidate.scale)
-    return candidate.log_prior, evidence, a, of_votes, weights[1 : 1 + K], candidate.single
+    of_votes[candidate.voters] = weights[2 + K :]
+    a, c = float(weights[0] * candidate.scale), float(weights[1])
+    return candidate.log_prior, evidence, a, c, of_votes, weights[2 : 2 + K], candidate.single
 
 
 def maximum(features: Array, gold: Rows, counts: Array, mean: Array, variance: Array) -> tuple[Array, float]:
@@ -194,9 +221,8 @@ def _curvature(flat: Array, q: Array, counts: Array) -> Array:
     return np.asarray(flat.T @ weighted - mean.T @ (counts[:, None] * mean))
 
 
-def _centred(prob: Array) -> Array:
+def _centred(log_p: Array) -> Array:
     """Log p with mean 0 over classes."""
-    log_p = np.log(np.maximum(prob, FLOOR))
     return np.asarray(log_p - log_p.mean(axis=1, keepdims=True))
 
 

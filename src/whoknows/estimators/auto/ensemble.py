@@ -16,8 +16,16 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from whoknows._array import Array, Rows
 from whoknows.estimators.auto.cross_validation import MOST_SCORED, TOL_OF_MANY, MemberFits, Progress, split_items
-from whoknows.estimators.auto.members import Member, default_members, kinds, on_all_maps, trees_can_learn, with_trees
-from whoknows.estimators.auto.reading import labels_of, read_ensemble
+from whoknows.estimators.auto.members import (
+    TREES,
+    Member,
+    default_members,
+    kinds,
+    on_all_maps,
+    trees_can_learn,
+    with_trees,
+)
+from whoknows.estimators.auto.reading import corrected, labels_of, most_telling, read_ensemble
 from whoknows.estimators.auto.selection import WITHOUT_PARTS, HeldOutScores, Selection, gain_of_varying
 from whoknows.estimators.auto.views import Views
 from whoknows.estimators.base import CrowdClassifierMixin, checkpoint_of
@@ -137,12 +145,12 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         self.pairs_ = fits.fit(selection.members)
         self._seed, self.selection_, self._training_data = settings.random_state, selection, data
         self._set_attributes()
-        self._read(X, fits.scored_rows)
+        self._read(X, fits.scored_rows, engine)
         self.posterior_ = self._consensus(X, data, checkpoint)
         return self
 
-    def _read(self, X: Array, scored: Rows) -> None:
-        """Find how the average posterior of the members is read."""
+    def _read(self, X: Array, scored: Rows, engine: Engine) -> None:
+        """Find how the average posterior of the members is read; members are fitted to what gold corrects."""
 
         def posterior(rows: Rows, data: TrainingData) -> Array:
             return self._average_posterior(X[rows], data)
@@ -151,7 +159,31 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
             right = partial(FittedPair.expertise, rows=np.arange(len(self.annotators_)))
             return self._average(right, X[rows], self.weights_)
 
-        self._reading = read_ensemble(self._training_data, self.pairs_, self.selection_, scored, posterior, expertise)
+        def features(rows: Rows) -> Array:
+            return self._features(X[rows])
+
+        data = self._training_data
+        self._reading = read_ensemble(data, self.pairs_, self.selection_, scored, posterior, expertise, features)
+        if self._reading.correction is not None:
+            rows = np.flatnonzero(data.informed)
+            prob = self._consensus(X[rows], data[rows])
+            self.pairs_ = [
+                self._corrected(member, pair, X, rows, prob, engine)
+                for member, pair in zip(self.selection_.members, self.pairs_, strict=True)
+            ]
+
+    def _corrected(
+        self, member: Member, pair: FittedPair, X: Array, rows: Rows, prob: Array, engine: Engine
+    ) -> FittedPair:
+        """Return a member fitted to the posterior of rows of X; trees would have to be grown again."""
+        if member.map == TREES:
+            return pair
+        items = pair.prepared.chunks(X, rows, self._training_data, engine)
+        return corrected(pair, items, prob, member.build(self, prob.shape[1]))
+
+    def _features(self, X: Array) -> Array:
+        """Features of the member that says most about the truth of new items."""
+        return self.pairs_[most_telling(self.selection_)].prepared.items(X).on_host.X_truth
 
     def _set_attributes(self) -> None:
         """Set the attributes that follow from the selection, the fitted pairs and the training data."""
@@ -186,9 +218,9 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
                 self._updated(member, pair, X, data, engine)
                 for member, pair in zip(self.selection_.members, self.pairs_, strict=True)
             ]
-        self.pairs_, self._training_data = pairs, data
-        self._set_attributes()
-        self._read(X, np.arange(0))
+            self.pairs_, self._training_data = pairs, data
+            self._set_attributes()
+            self._read(X, np.arange(0), engine)
         self.posterior_ = self._consensus(X, data)
         return self
 
@@ -198,7 +230,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         if self.selection and data.informed.sum() > MOST_SCORED:
             settings.tol = max(settings.tol, TOL_OF_MANY)
         prepared, before = start_of_update(settings, pair, self._training_data, data)
-        return settings._fit_pair(X, data, engine, prepared=prepared, before=before)
+        return settings._fit_pair(X, data, engine, prepared=prepared, before=before, is_member=True)
 
     def posterior(self, X: FeatureRows, y: Labels, unknown: Unknown = "error") -> Array:
         """p(z | x, labels) of each item: (n_items, n_classes)."""
@@ -236,7 +268,8 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         if len(rows):
             average = self._average_posterior(X[rows], data[rows])
             reading = vars(self).get("_reading")  # models saved before there were readings have none
-            found[rows] = average if reading is None else reading.posterior(average, labels_of(data[rows]))
+            X_truth = None if reading is None or reading.classifier is None else self._features(X[rows])
+            found[rows] = average if reading is None else reading.posterior(average, labels_of(data[rows], X_truth))
         return found
 
     def _average_posterior(self, X: Array, data: TrainingData) -> Array:

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from whoknows._array import Array, Rows
+from whoknows.estimators.auto.members import TREES
 from whoknows.estimators.auto.selection import Selection
+from whoknows.estimators.corrected_fit import fit_to_posterior
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.reading import UNSEEN, Reading, alike, label_errors
+from whoknows.estimators.reading import UNSEEN, Reading, Source, alike, corrected_by_gold, label_errors
 from whoknows.fit.alternatives import ENOUGH_ITEMS
+from whoknows.fit.engines import Chunks
 from whoknows.fit.items import Items
 from whoknows.fit.second_factor import labels_contradict
-from whoknows.model.gold import fit_correction
+from whoknows.fit.solve import as_chunks, covariances_of
 
 Posterior = Callable[[Rows, TrainingData], Array]  # of some rows of X, of which this is known
 
@@ -29,6 +32,7 @@ def read_ensemble(
     scored: Rows,
     posterior: Posterior,
     expertise: Callable[[Rows], Array],
+    features: Callable[[Rows], Array],
 ) -> Reading:
     """Return how the average posterior of the members is read.
 
@@ -44,6 +48,8 @@ def read_ensemble(
         of them were, after the fit.
     expertise : callable
         Gives the average expertise on some rows of X.
+    features : callable
+        Gives the features that gold teaches a classifier from, of some rows of X.
     """
     labels, labelled = replace(data, gold=None), data.annotations.labelled
     rows = np.flatnonzero(labelled)
@@ -61,7 +67,7 @@ def read_ensemble(
     else:
         prob = selection.of_gold if known is held_out else posterior(known, labels[known])
     counts = np.ones(len(known)) if data.weight is None else data.weight[known]
-    return Reading(source, correction=fit_correction(prob, data.annotations[known], gold[known], counts))
+    return corrected_by_gold(source, prob, data.annotations[known], features(known), gold[known], counts)
 
 
 def _doubt(
@@ -73,7 +79,29 @@ def _doubt(
     return UNSEEN * share * label_errors(posterior(labels), labels.annotations) if share else 0.0
 
 
-def labels_of(data: TrainingData) -> Items:
-    """Return items without features."""
+def labels_of(data: TrainingData, X: Array | None = None) -> Items:
+    """Return items with these features of the truth, or without features."""
     one = np.ones((data.annotations.n_items, 1))
-    return Items(one, one, data.annotations, data.gold, data.weight)
+    return Items(one if X is None else X, one, data.annotations, data.gold, data.weight)
+
+
+def most_telling(selection: Selection) -> int:
+    """Return the member with a map, or any other if none has one, that says most about the truth of new items."""
+    has_map = np.array([member.map not in ("none", TREES) for member in selection.members])
+    return int(np.argmax(selection.on_truth * has_map if has_map.any() else selection.on_truth))
+
+
+def corrected(pair: FittedPair, items: Items | Chunks, prob: Array, settings: Any) -> FittedPair:
+    """Return a member with classifier and expertise fitted to the posterior of its items, which gold corrected.
+
+    Its own posterior stays what it was: that is what gold corrects in the average.
+    """
+    model, data = pair.prepared.model, as_chunks(items)
+    (sizes,) = data.engine.sum(_n_items, data.chunks)
+    solution = fit_to_posterior(model, data, np.split(prob, np.cumsum(sizes)[:-1]), settings)
+    covariances = covariances_of(model, items, solution)
+    return replace(pair, solution=solution, covariances=covariances, reading=Reading(Source(model, pair.solution)))
+
+
+def _n_items(items: Items) -> tuple[list[int]]:
+    return ([items.Y.n_items],)

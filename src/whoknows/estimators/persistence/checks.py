@@ -24,6 +24,7 @@ from whoknows._array import Array
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import Ids
 from whoknows.estimators.auto.ensemble import AutoCrowdClassifier
+from whoknows.estimators.auto.reading import most_telling
 from whoknows.estimators.auto.selection import Selection
 from whoknows.estimators.boosted_trees import N_BITS, Trees
 from whoknows.estimators.classifier import CrowdClassifier
@@ -97,7 +98,7 @@ _SHAPES = {
     "SparseEncoding": "components fd",
     "TextFeatures": "idf t, components ft",
     "CrowdBelief": "mean ap, covariance app, crowd_mean p, crowd_variance p, shape g, rate g, active a",
-    "GoldCorrection": "weight m, of_model m, of_votes mt, bias mk, single m",
+    "GoldCorrection": "weight m, of_model m, of_classifier m, of_votes mt, bias mk, single m",
     "Covariances": "truth cff, annotators app",
     "CrossFitBelief": "items nf, held_out nc, says nc",
     "LinearBelief": "mean f, covariance ff, items nf, evidence.precision n, joint jj",
@@ -254,7 +255,7 @@ def check_model(model: Any) -> Any:
     if type(model) is AutoCrowdClassifier:
         _expect(len(pairs) == len(model.selection_.members) == len(model.weights_), "a wrong number of members")
         _expect(_are_probabilities(model.weights_), "wrong weights of members")
-        _check_reading(vars(model).get("_reading"), model)
+        _check_reading(vars(model).get("_reading"), model, pairs[most_telling(model.selection_)])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if type(model) is CrowdRegressor:
@@ -272,7 +273,7 @@ def _check_pair(pair: FittedPair, model: Any) -> None:
     crowd, belief = pair.solution.crowd, pair.solution.annotators
     _expect(len(belief.mean) == n_annotators + 1, "parameters of another number of annotators")
     _expect(crowd is None or len(crowd.mean) == n_annotators, "a crowd of other annotators")
-    _check_reading(pair.reading, model)
+    _check_reading(pair.reading, model, pair)
     for model_of_labels in (pair.prepared.model, *(s.model for s in _parts(pair.reading)[:1] if s is not None)):
         if supports(model_of_labels.annotators, ItemEffectAnnotators):
             group = model_of_labels.annotators.group
@@ -284,8 +285,11 @@ def _check_pair(pair: FittedPair, model: Any) -> None:
         _expect(len(model.classes_) == K, "a model of another number of classes")
 
 
-def _check_reading(reading: Reading | None, model: Any) -> None:
-    """Check that labels are read by a model of these annotators and classes, and corrected by weighed candidates."""
+def _check_reading(reading: Reading | None, model: Any, pair: FittedPair) -> None:
+    """Check that labels are read by a model of these annotators and classes, and corrected by weighed candidates.
+
+    ``pair`` has the features of a classifier that gold taught.
+    """
     n_annotators, source, correction = len(model.annotators_), *_parts(reading)
     _expect(reading is None or 0 <= reading.doubt <= 1, "a probability that is none")
     if source is not None:
@@ -296,6 +300,11 @@ def _check_reading(reading: Reading | None, model: Any) -> None:
         _expect(same and correction.single.max() < n_annotators, "a correction of other annotators")
         _expect(correction.bias.shape[1] == len(model.classes_), "a correction of other classes")
         _expect(_are_probabilities(correction.weight), "wrong weights of corrections")
+    classifier = None if reading is None else reading.classifier
+    if classifier is not None:
+        same = pair.typical.X_truth.shape[1] == len(classifier.weights)
+        _expect(correction is not None and same, "a classifier of other features")
+        _expect(classifier.weights.shape[1] == len(model.classes_), "a classifier of other classes")
 
 
 def _parts(reading: Reading | None) -> tuple[Source | None, GoldCorrection | None]:

@@ -12,7 +12,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from whoknows.data import annotations
-from whoknows.estimators import boosted_trees, prepared_model, reading
+from whoknows.estimators import boosted_trees, gold_classifier, prepared_model, reading
 from whoknows.estimators.auto import members, selection
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs import any_classifier, encoding, preprocessing, training_data
@@ -41,7 +41,7 @@ _DATA = (
     *(boosted_trees.BoostedTrees, boosted_trees.Trees),
     *(encoding.TableEncoding, encoding.SparseEncoding, encoding.TextEncoding),
     *(Model, FittedPair, solve.Solution, laplace.Covariances, selection.HeldOutScores, selection.Selection),
-    *(reading.Reading, reading.Source, gold.GoldCorrection),
+    *(reading.Reading, reading.Source, gold.GoldCorrection, gold_classifier.GoldClassifier),
     *(gaussian.Belief, population.CrowdBelief, logistic.CrossFitBelief, linear.LinearBelief),
     *(posterior.GaussianPosterior, evidence.QuadraticEvidence, evidence.LabelsByAnnotator),
     *(truth.graph.AnchoredPosterior, truth.graph.GraphBelief, truth.graph.AnchorField, truth.graph.ItemField),
