@@ -52,9 +52,10 @@ class MapItems:
     everything: Array | None = None
     n_labelled: int = 0
 
-    def rank(self, given: int | None) -> int:
-        """Return the number of features that the user chose, or else that the labelled items can carry."""
-        return int(np.clip(self.n_labelled // LABELLED_PER_FEATURE, *RANK)) if given is None else given
+
+def chosen_rank(rank: int | None, items: MapItems) -> int:
+    """Return the number of features that the user chose, or else that the labelled items can carry."""
+    return int(np.clip(items.n_labelled // LABELLED_PER_FEATURE, *RANK)) if rank is None else rank
 
 
 _Centred = TypeVar("_Centred", bound="RbfFeatures | SpectralFeatures | ClusterFeatures")
@@ -167,7 +168,7 @@ class RbfMap(Map):
 
     def prepare(self, items: MapItems) -> RbfFeatures:
         """Draw landmarks from the items and diagonalise the kernel on them."""
-        rank = items.rank(self.rank)
+        rank = chosen_rank(self.rank, items)
         landmarks = max(LANDMARKS, 4 * rank) if self.landmarks is None else self.landmarks
         nodes = draw(items.sample, landmarks, np.random.default_rng(items.seed))
         squared = squared_distances(nodes, nodes)
@@ -232,7 +233,7 @@ class SpectralMap(Map):
         """Build the graph of all items and diagonalise it."""
         everything = items.sample if items.everything is None else items.everything
         graph = self.graph.build(everything, items.seed, items.sample)
-        basis, eigenvalues = graph.basis(items.rank(self.rank), self.eps)
+        basis, eigenvalues = graph.basis(chosen_rank(self.rank, items), self.eps)
         n = max(int((eigenvalues < FLAT).sum()), RANK[0])
         if self.rank is None and n < len(eigenvalues):
             basis, eigenvalues = basis[:, :n].copy(), eigenvalues[:n]
