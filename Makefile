@@ -24,11 +24,14 @@ help:
 demo: $(BASE)  ## a first look, on bundled data and simulated annotators; ends with a report to open
 	$(PY) $(BIN)/whoknows demo --out demo
 
-# One thread a process: with more, parallel tests only get in their own way. Fixtures of a file are made once.
+# One thread a process: with more, parallel tests only get in their own way. Fixtures of a file are made once; the
+# small files come last, so that no core waits for the other one. Byte code is kept, whatever the environment says: else
+# each of the many processes that tests start compiles the package again.
 test: export OMP_NUM_THREADS = 1
 test: export OPENBLAS_NUM_THREADS = 1
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV)  ## every test, doctest and code block of the docs
-	$(PY) -m pytest -n $(JOBS) --dist loadfile
+	$(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # Tests of what results depend on; tools that only other tests use need not be old.
 OLDEST := .venv-oldest/bin/python

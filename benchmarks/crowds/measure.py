@@ -16,8 +16,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common import machine
+from benchmarks.common.cells import Row
 from benchmarks.crowds.cases import Answer, Case, read_given
-from benchmarks.crowds.methods import METHODS
+from benchmarks.crowds.methods import METHODS, Method
 
 LATE, ABSENT = "past the limit", "not installed"
 START = 300.0  # seconds for imports and reading, before the clock starts
@@ -105,6 +107,19 @@ def run(method: Callable[..., Answer], given: tuple[Any, ...], limit: float) -> 
         signal.signal(signal.SIGPROF, before_signal)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     return Outcome(answer, error, seconds, cpu, memory("VmHWM") - before)
+
+
+def row_of(name: str, method: Method, case: Case, limit: float, score: Callable[[Any], Row]) -> Row:
+    """Run a method in this process, and return its row with the score of its answer, or with what went wrong."""
+    row = {"method": name, "version": method.version, **machine.stamp()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            outcome = run(method.answer, (case.X, case.Y, case.X_new), limit)
+        except Exception as error:  # any failure is recorded in the table
+            return row | {"error": f"{type(error).__name__}: {error}"}
+    row |= {"cpu_seconds": outcome.cpu_seconds, "error": outcome.error}
+    return row if outcome.answer is None else row | score(outcome.answer)
 
 
 def _raise_late(*_: Any) -> None:

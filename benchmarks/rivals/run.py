@@ -9,7 +9,6 @@ the commit and the machine. Existing cells are not computed again. The other pac
 install 'whoknows[peers]'; missing packages are skipped.
 """
 
-import warnings
 from functools import partial
 
 from benchmarks.common import machine, sets
@@ -48,15 +47,7 @@ def work(group, methods, limit=LIMIT):
 
 def compute(case, method, limit):
     """Compute the row of one method on a case."""
-    row = {"method": method, "version": METHODS[method].version, **machine.stamp()}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            outcome = measure.run(METHODS[method].answer, (case.X, case.Y, case.X_new), limit)
-        except Exception as error:  # any failure is recorded in the table
-            return row | {"error": f"{type(error).__name__}: {error}"}
-    row |= {"cpu_seconds": outcome.cpu_seconds, "error": outcome.error}
-    return row if outcome.answer is None else row | crowds.score(case, outcome.answer)
+    return measure.row_of(method, METHODS[method], case, limit, partial(crowds.score, case))
 
 
 def main():

@@ -8,7 +8,7 @@ the reference, the true accuracy of each annotator on the training items. Result
 per cell, with the commit and the machine. Existing cells are not computed again.
 """
 
-import warnings
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -54,18 +54,10 @@ def work(group, methods):
 
 def compute(case, held_out, method):
     """Compute the row of one method, or of the reference, on a case."""
-    row = {"method": method, **machine.stamp()}
-    given = (case.X, case.Y, case.X_new)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            if method == REFERENCE:
-                return row | figures(case, held_out, reference(case)) | {"error": ""}
-            outcome = measure.run(METHODS[method].answer, given, LIMIT)
-        except Exception as error:  # any failure is recorded in the table
-            return row | {"error": f"{type(error).__name__}: {error}"}
-    row |= {"cpu_seconds": outcome.cpu_seconds, "version": METHODS[method].version, "error": outcome.error}
-    return row if outcome.answer is None else row | figures(case, held_out, outcome.answer)
+    score = partial(figures, case, held_out)
+    if method == REFERENCE:
+        return {"method": method, **machine.stamp(), "error": ""} | score(reference(case))
+    return measure.row_of(method, METHODS[method], case, LIMIT, score)
 
 
 def reference(case):

@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import check_is_fitted
 
-from whoknows import Annotations, BernoulliAnnotators, CrowdClassifier
+from whoknows import Annotations, BernoulliAnnotators, CrowdClassifier, load
 from whoknows.data.errors import InputError
 from whoknows.estimators import with_classifier
 from whoknows.estimators.inputs.any_classifier import cross_fit
@@ -79,6 +79,16 @@ CASES = {
     "linear, sparse array": (LogisticRegression(), sp.coo_array(SPARSE)),
     "text pipeline": (make_pipeline(TfidfVectorizer(), LogisticRegression()), TEXTS),
     "text pipeline, array": (make_pipeline(TfidfVectorizer(), LogisticRegression()), np.array(TEXTS)),
+}
+PREDICTOR = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
+OF_TABLES = [PREDICTOR, "functools.partial", "sklearn.utils.validation.check_array"]
+TRUSTED = {  # types that skops must be told to load
+    "trees": [PREDICTOR],
+    "trees, NaN": [PREDICTOR],
+    **dict.fromkeys(["trees, pandas", "trees, polars"], OF_TABLES),
+    "forest": ["sklearn.tree._tree.Tree"],
+    "bagging": ["sklearn.metrics._dist_metrics.EuclideanDistance64", "sklearn.neighbors._kd_tree.KDTree"],
+    "calibrated": ["sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"],
 }
 NEW = ("bagging", "trees, polars")  # scikit-learn takes these weights and categories since 1.8
 if parse_version(sklearn.__version__) < parse_version("1.8"):
@@ -144,6 +154,16 @@ class TestContract:
             check_is_fitted(CASES[name][0])
         assert clone(model).get_params(deep=False).keys() == model.get_params(deep=False).keys()
 
+    def test_a_loaded_model_answers_as_the_saved_one_did(self, name, tmp_path):
+        model, X, path = fitted(name), CASES[name][1], tmp_path / "model.whoknows"
+        model.save(path)
+        again = load(path, trusted=TRUSTED.get(name, ()))
+        np.testing.assert_array_equal(again.posterior(X, Y), model.posterior(X, Y))
+        np.testing.assert_array_equal(again.expertise(X), model.expertise(X))
+        ours, theirs = (each.predict_proba(X, return_interval=True) for each in (again, model))
+        np.testing.assert_array_equal(np.array(ours), np.array(theirs))
+        assert type(again.truth_classifier_) is type(model.truth_classifier_)
+
 
 # --- statistics ---------------------------------------------------------------------------------------
 
@@ -198,7 +218,7 @@ def test_few_distinct_rows_are_in_every_fold():
 
 def test_the_order_of_the_rows_does_not_matter():
     order = np.random.default_rng(4).permutation(N)
-    there, back = CrowdClassifier(TREES).fit(X, Y), CrowdClassifier(TREES).fit(X[order], Y[order])
+    there, back = fitted("trees"), CrowdClassifier(TREES).fit(X[order], Y[order])
     np.testing.assert_allclose(back.posterior_, there.posterior_[order], atol=1e-6)
     np.testing.assert_allclose(back.predict_proba(X), there.predict_proba(X), atol=1e-6)
 
@@ -275,18 +295,17 @@ def test_an_update_is_a_new_fit():
 
 
 def test_a_warm_start_needs_fewer_rounds(monkeypatch):
-    model = CrowdClassifier(TREES, warm_start=True).fit(X, Y)
     calls = []
     monkeypatch.setattr(with_classifier, "cross_fit", lambda *a: calls.append(a) or cross_fit(*a))
-    first = clone(model).fit(X, Y)
+    model = CrowdClassifier(TREES, warm_start=True).fit(X, Y)
     cold = len(calls)
     model.fit(X, Y)
     assert len(calls) - cold <= cold
-    assert np.mean(model.predict(X) == first.predict(X)) > 0.9
+    assert np.mean(model.predict(X) == fitted("trees").predict(X)) > 0.9
 
 
 def test_many_items_are_fitted_in_chunks(monkeypatch):
-    whole = CrowdClassifier(TREES).fit(X, Y)
+    whole = fitted("trees")
     monkeypatch.setattr(engines, "ITEMS_A_CHUNK", 50)
     parts = CrowdClassifier(TREES).fit(X, Y)
     np.testing.assert_allclose(parts.posterior_, whole.posterior_, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Model files with a classifier as truth: written by skops, and built of trusted types alone."""
+"""Model files with a classifier as truth that are refused, or need what is not there."""
 
 import io
 import json
@@ -10,33 +10,10 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import whoknows
-from tests.estimators.test_any_classifier import CASES, Y, board, every_case, fitted
+from tests.estimators.test_any_classifier import board, fitted
 from whoknows import CrowdClassifier
 from whoknows.estimators.persistence.objects import digest
 from whoknows.io.errors import FileError
-
-TREES = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
-BY_DTYPE = [TREES, "functools.partial", "sklearn.utils.validation.check_array"]
-TRUSTED = {
-    "trees": [TREES],
-    "trees, NaN": [TREES],
-    **dict.fromkeys(["trees, pandas", "trees, polars"], BY_DTYPE),
-    "forest": ["sklearn.tree._tree.Tree"],
-    "bagging": ["sklearn.metrics._dist_metrics.EuclideanDistance64", "sklearn.neighbors._kd_tree.KDTree"],
-    "calibrated": ["sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"],
-}
-
-
-@every_case
-def test_a_loaded_model_answers_as_the_saved_one_did(name, tmp_path):
-    model, X, path = fitted(name), CASES[name][1], tmp_path / "model.whoknows"
-    model.save(path)
-    again = whoknows.load(path, trusted=TRUSTED.get(name, ()))
-    np.testing.assert_array_equal(again.posterior(X, Y), model.posterior(X, Y))
-    np.testing.assert_array_equal(again.expertise(X), model.expertise(X))
-    ours, theirs = (each.predict_proba(X, return_interval=True) for each in (again, model))
-    np.testing.assert_array_equal(np.array(ours), np.array(theirs))
-    assert type(again.truth_classifier_) is type(model.truth_classifier_)
 
 
 def test_types_that_nobody_trusts_are_refused_by_name(tmp_path):

@@ -96,7 +96,7 @@ def test_without_selection_all_members_count_alike():
     assert "No selection: no label was held out, and all members have the same weight." in str(model.selection_)
 
 
-def test_too_few_labels_are_admitted(moons):
+def test_too_few_labels_are_admitted(moons, few_members):
     X, _, z, _ = moons
     y = np.full((300, 4), np.nan)
     few = np.random.default_rng(0).permutation(300)[:5]

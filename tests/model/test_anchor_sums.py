@@ -7,7 +7,7 @@ from tests.reference.graphs import laplacian
 from whoknows.model import distances
 from whoknows.model.graph import AnchorGraph
 from whoknows.model.graph.anchors import AnchorSums, sums_over, ties
-from whoknows.model.maps import SpectralFeatures, SpectralMap
+from whoknows.model.maps import MapItems, SpectralFeatures, SpectralMap
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(130, 3)) + RNG.choice([-3, 0, 3], size=(130, 1))
@@ -116,11 +116,11 @@ def test_the_sample_is_some_of_the_items_in_their_order_and_all_of_few(monkeypat
 def test_the_spectral_map_knows_all_items_and_the_other_maps_the_sample(monkeypatch):
     monkeypatch.setattr(distances, "ENOUGH", 40)
     sample, rows = distances.enough_of(X, 4), Rows(X)
-    features = SpectralMap(GRAPH, rank=6).prepare(sample, seed=4, everything=rows)
+    features = SpectralMap(GRAPH, rank=6).prepare(MapItems(sample, seed=4, everything=rows))
     assert np.all(rows.taken == 1)
     assert features.graph.sums.n_items == 130
     np.testing.assert_allclose(features.transform(sample).mean(axis=0), 0, atol=1e-10)
-    alone = SpectralMap(GRAPH, rank=6).prepare(sample, seed=4)
+    alone = SpectralMap(GRAPH, rank=6).prepare(MapItems(sample, seed=4))
     np.testing.assert_array_equal(alone.graph.anchors, features.graph.anchors)
     assert alone.graph.sums.n_items == 40
 

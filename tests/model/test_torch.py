@@ -11,7 +11,7 @@ from whoknows.estimators.inputs.rows import TransformedRows
 from whoknows.model import distances
 from whoknows.model.graph import AnchorGraph
 from whoknows.model.graph.anchors import sums_over
-from whoknows.model.maps import ClusterMap, LinearMap, NoMap, RbfMap, SpectralMap
+from whoknows.model.maps import ClusterMap, LinearMap, MapItems, NoMap, RbfMap, SpectralMap
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
 
@@ -60,7 +60,7 @@ def test_distances_and_neighbours(monkeypatch, dtype, device):
 @pytest.mark.parametrize("name", MAPS)
 def test_maps(name, dtype, device):
     leading = 2 if name == "principal axes" else None
-    features, x = MAPS[name].prepare(X, leading=leading), tensor(X, dtype, device)
+    features, x = MAPS[name].prepare(MapItems(X, leading=leading)), tensor(X, dtype, device)
     assert_like(features.transform(x), features.transform(X), x)
     far = tensor(X + 1e3, dtype, device)
     assert torch.isfinite(features.transform(far)).all()
@@ -96,7 +96,7 @@ def test_scaled_items_and_their_views(standardize, dtype, device):
     scale, x = fit_scale(amounts, standardize), tensor(amounts, dtype, device)
     assert scale.roots[:4].all() == (standardize == "roots")
     assert_like(TransformedRows(x, partial(scaled, scale))[10:20], scaled(scale, amounts)[10:20], x)
-    features = SpectralMap(AnchorGraph(anchors=25)).prepare(scaled(scale, amounts))
+    features = SpectralMap(AnchorGraph(anchors=25)).prepare(MapItems(scaled(scale, amounts)))
     seen = Preprocessing(scale, features, directions=2, seed=0)
     of_truth = seen.truth_features(x)
     assert_like(of_truth, seen.truth_features(amounts), x)

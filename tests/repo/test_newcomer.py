@@ -2,18 +2,23 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import venv
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
-from tests.test_docs import ROOT, blocks
+from tests.test_docs import ROOT, TUTORIAL, blocks
 
-PAGES = [page for page in (ROOT / "README.md", ROOT / "docs" / "tutorial.md") if page.is_file()]
+README = ROOT / "README.md"
 IN_A_CLONE = ("make ", "pip install ")  # the environment is there already
+NEXT_BLOCK = "--- next block ---"
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +30,41 @@ def wheel(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def follow(wheel, tmp_path_factory):
+def environment(wheel, tmp_path_factory):
+    """A new environment with the wheel and what it declares to need, copied from here instead of the network."""
+    folder = tmp_path_factory.mktemp("newcomer") / "env"
+    venv.create(folder)
+    subprocess.run([*pip_of(folder), "install", "--quiet", "--no-compile", "--no-deps", wheel], check=True)
+    site = next(folder.glob("lib/python*/site-packages"))
+    for name in needed_by(next(metadata.distributions(path=[str(site)]))):
+        for file in metadata.distribution(name).files:
+            if file.parts[0] != "..":  # programs, of which a newcomer uses ours only
+                (site / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(file.locate(), site / file)
+    return folder
+
+
+def needed_by(distribution):
+    """Return the names of the installed distributions that one requires, directly or not, without extras."""
+    found, todo = set(), [distribution]
+    while todo:
+        for each in map(Requirement, todo.pop().requires or []):
+            name = canonicalize_name(each.name)
+            if name not in found and (each.marker is None or each.marker.evaluate({"extra": ""})):
+                found.add(name)
+                todo.append(metadata.distribution(name))
+    return found
+
+
+def pip_of(environment):
+    """Return the call of pip for an environment that has none of its own."""
+    return [sys.executable, "-m", "pip", "--python", environment / "bin" / "python", "--disable-pip-version-check"]
+
+
+@pytest.fixture(scope="module")
+def follow(environment):
     """Run a script in the environment of the wheel, in an empty folder; return what it prints."""
-    environment = tmp_path_factory.mktemp("newcomer") / "env"
-    venv.create(environment, with_pip=True)
     programs = environment / "bin"
-    pip = [programs / "python", "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
-    subprocess.run([*pip, wheel], check=True)
     outside = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
 
     def run(*call, folder):
@@ -52,18 +85,32 @@ def test_the_wheel_holds_the_package_and_its_files(wheel):
     assert {name.split("/")[0].split("-")[0] for name in names} == {"whoknows"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_and_lines_of_a_page_run(page, follow, tmp_path):
-    commands = [line for _, code in blocks(page, "sh") for line in code.splitlines() if line and line[0] not in "# "]
+def test_commands_and_lines_of_readme_run(follow, tmp_path):
+    commands = [line for _, code in blocks(README, "sh") for line in code.splitlines() if line and line[0] not in "# "]
     script = "\n".join(line for line in commands if not line.startswith(IN_A_CLONE))
     follow("bash", "-e", "-c", script, folder=tmp_path)
-    code = "\n".join(re.sub(r"(?m)^(>>> |\.\.\. )", "", code) for _, code in blocks(page, "python"))
+    code = "\n".join(re.sub(r"(?m)^(>>> |\.\.\. )", "", code) for _, code in blocks(README, "python"))
     follow("python", "-c", code, folder=tmp_path)
 
 
-def test_the_package_is_found_in_the_new_environment_and_is_light(follow, tmp_path):
+def test_the_tutorial_runs_to_the_letter(follow, tmp_path):
+    """Commands and Python, in order; what the page shows is what they print, up to numbers."""
+    commands = {line: code for line, code in blocks(TUTORIAL, "sh") if not code.startswith(IN_A_CLONE)}
+    python = dict(blocks(TUTORIAL, "python"))
+    printed = {line: follow("bash", "-e", "-c", code, folder=tmp_path) for line, code in commands.items()}
+    lines = follow("python", "-c", f"print({NEXT_BLOCK!r})\n".join(python.values()), folder=tmp_path)
+    printed |= zip(python, lines.split(NEXT_BLOCK), strict=True)
+    for line, text in blocks(TUTORIAL, "text"):
+        above = printed[max(each for each in printed if each < line)]
+        shown, really = (re.sub(r"\d+(\.\d+)?", "#", each).split() for each in (text, above))
+        assert shown == really or (shown.pop() == "..." and shown == really[: len(shown)])
+
+
+def test_the_package_is_found_in_the_new_environment_and_is_light(follow, environment, tmp_path):
     where = Path(follow("python", "-c", "import whoknows; print(whoknows.__file__)", folder=tmp_path).strip())
     assert not where.is_relative_to(ROOT)
-    installed = follow("python", "-m", "pip", "list", "--format=freeze", folder=tmp_path).lower()
+    subprocess.run([*pip_of(environment), "check"], check=True)
+    installed = subprocess.check_output([*pip_of(environment), "list", "--format=freeze"], text=True).lower()
+    assert "scikit-learn==" in installed
     assert not re.search(r"(?m)^(torch|pandas|pyarrow|fastapi|altair)==", installed)
     assert sum(path.stat().st_size for path in where.parents[1].rglob("*") if path.is_file()) < 330e6

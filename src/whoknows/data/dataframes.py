@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from numbers import Number
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,6 +196,30 @@ def first_not_a_number(values: Sequence[Any]) -> Any:
         except (TypeError, ValueError):
             return value
     return None
+
+
+class NamedColumns:
+    """A result with the columns of a table as attributes, those that ``COLUMNS`` names."""
+
+    COLUMNS: ClassVar[tuple[str, ...]]
+
+    def columns(self) -> dict[str, Any]:
+        """Return the table by column."""
+        return {name: getattr(self, name) for name in self.COLUMNS}
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return the table as a dataframe.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Default: the first of them that is installed.
+        """
+        return write_long(self.columns(), backend)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(getattr(self, self.COLUMNS[0]))
 
 
 def write_long(columns: Mapping[str, Ids], backend: str | None) -> Any:

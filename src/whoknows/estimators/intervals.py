@@ -11,7 +11,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 from scipy.stats import norm
 
 from whoknows._array import Array, Rows, to_numpy
-from whoknows.data.dataframes import write_long
+from whoknows.data.dataframes import NamedColumns
 from whoknows.data.notebook import html_table
 from whoknows.data.vocabulary import Ids, elements
 from whoknows.estimators.fitted_pair import FittedPair
@@ -140,7 +140,7 @@ def _around(value: Array, low: Array, high: Array) -> Interval:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(NamedColumns):
     """Annotators, best first; print it.
 
     Attributes
@@ -161,25 +161,13 @@ class Ranking:
     n_labels: Any
     level: float
 
+    COLUMNS = ("annotator", "expertise", "low", "high", "n_labels")
+
     @classmethod
     def of(cls, annotator: Ids, interval: Interval, n_labels: Any, level: float) -> Ranking:
         """Sort by expertise."""
         order = np.argsort(-interval[0], kind="stable")
         return cls(annotator[order], *(limit[order] for limit in interval), n_labels[order], level)
-
-    def to_frame(self, backend: str | None = None) -> Any:
-        """Table with the columns annotator, expertise, low, high and n_labels.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Default: the first of them that is installed.
-        """
-        names = ("annotator", "expertise", "low", "high", "n_labels")
-        return write_long({name: getattr(self, name) for name in names}, backend)
-
-    def __len__(self) -> int:
-        return len(self.annotator)
 
     def __repr__(self) -> str:
         """Format the first rows as a table."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.dataframes import NamedColumns
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids
 from whoknows.estimators.inputs.training_data import gold_codes, with_classes_of
@@ -18,7 +19,7 @@ from whoknows.insight.rates.prediction_powered import imagined_items
 
 
 @dataclass(frozen=True, eq=False)
-class AgainstGold:
+class AgainstGold(NamedColumns):
     """Annotators in the order of ``annotations.annotators``; NaN where a number is not defined.
 
     Attributes
@@ -43,6 +44,8 @@ class AgainstGold:
     recall: Interval
     level: float
 
+    COLUMNS = ("annotator",)  # and those that `columns` makes of the intervals
+
     @property
     def n_gold(self) -> NDArray[np.int64]:
         """Number of gold items that each annotator labelled: (n_annotators,)."""
@@ -54,7 +57,7 @@ class AgainstGold:
         return np.asarray(self.confusion.sum(axis=2))
 
     def columns(self) -> dict[str, Any]:
-        """Return a table by column, for ``pandas.DataFrame``."""
+        """Return the table by column, with the limits of all intervals."""
         found: dict[str, Any] = {"annotator": self.annotator, "n_gold": self.n_gold}
         for name, interval in (("accuracy", self.accuracy), ("kappa", self.kappa)):
             found |= _limits(name, interval)
@@ -62,10 +65,6 @@ class AgainstGold:
             one: Any = tuple(each[:, k] for each in self.recall)
             found |= {f"n_gold {label}": self.n_of_class[:, k]} | _limits(f"recall of {label}", one)
         return found
-
-    def __len__(self) -> int:
-        """Return the number of annotators."""
-        return len(self.annotator)
 
     def __repr__(self) -> str:
         """Return counts, not arrays."""

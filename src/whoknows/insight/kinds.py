@@ -10,6 +10,7 @@ import numpy as np
 
 from whoknows._array import Array, spans
 from whoknows.data.annotations import Annotations
+from whoknows.data.dataframes import NamedColumns
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, factorize, sorted_if_possible, tight_array
 from whoknows.estimators.intervals import check_level
@@ -20,7 +21,7 @@ RIGHT = np.array(["wrong", "right"])
 
 
 @dataclass(frozen=True, eq=False)
-class ByKind:
+class ByKind(NamedColumns):
     """One row for each annotator and kind with labels.
 
     Attributes
@@ -42,14 +43,7 @@ class ByKind:
     high: Array
     level: float
 
-    def columns(self) -> dict[str, Any]:
-        """Return a table by column, for ``pandas.DataFrame``."""
-        names = ("annotator", "kind", "n_labels", "n_gold", "right", "low", "high")
-        return {name: getattr(self, name) for name in names}
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.annotator)
+    COLUMNS = ("annotator", "kind", "n_labels", "n_gold", "right", "low", "high")
 
 
 def by_kind(

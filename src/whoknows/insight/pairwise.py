@@ -13,6 +13,7 @@ from scipy.stats import false_discovery_control
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.dataframes import NamedColumns
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements, show
 
@@ -30,21 +31,8 @@ SHARED_MISTAKES = (
 
 
 @dataclass(frozen=True, eq=False)
-class _PairTable:
-    """Columns about pairs of annotators."""
-
-    first: Ids
-    second: Ids
-    n_items: NDArray[np.intp]
-
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-        return len(self.first)
-
-
-@dataclass(frozen=True, eq=False)
-class PairwiseAgreement(_PairTable):
-    """Agreement of all pairs of annotators with common items; ``pandas.DataFrame(vars(pairs))`` is a table.
+class PairwiseAgreement(NamedColumns):
+    """Agreement of all pairs of annotators with common items.
 
     Attributes
     ----------
@@ -58,8 +46,13 @@ class PairwiseAgreement(_PairTable):
         Cohen's kappa, NaN where both gave one and the same label throughout.
     """
 
+    first: Ids
+    second: Ids
+    n_items: NDArray[np.intp]
     agreement: Array
     kappa: Array
+
+    COLUMNS = ("first", "second", "n_items", "agreement", "kappa")
 
     def __repr__(self) -> str:
         """Return the number of pairs, not the arrays."""
@@ -214,7 +207,7 @@ class ExpectedPairs:
 
 
 @dataclass(frozen=True, eq=False)
-class CopyingSuspects(_PairTable):
+class CopyingSuspects(NamedColumns):
     """Pairs that agree more than expected; smallest p value first.
 
     Attributes
@@ -236,6 +229,9 @@ class CopyingSuspects(_PairTable):
         Number of pairs with common items.
     """
 
+    first: Ids
+    second: Ids
+    n_items: NDArray[np.intp]
     observed: NDArray[np.intp]
     expected: Array
     mistakes: Array
@@ -243,6 +239,8 @@ class CopyingSuspects(_PairTable):
     p: Array
     p_adjusted: Array
     n_tested: int
+
+    COLUMNS = ("first", "second", "n_items", "observed", "expected", "mistakes", "mistakes_expected", "p", "p_adjusted")
 
     @property
     def caveat(self) -> str:

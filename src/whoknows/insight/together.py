@@ -11,6 +11,7 @@ from scipy.spatial.distance import squareform
 
 from whoknows._array import Array
 from whoknows.data.annotations import Annotations
+from whoknows.data.dataframes import NamedColumns
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, elements
 from whoknows.insight.pairwise import AnnotatorPairs, ExpectedPairs
@@ -21,7 +22,7 @@ LEAST = 10  # common items below which a correlation is mostly chance
 
 
 @dataclass(frozen=True, eq=False)
-class SharedErrors:
+class SharedErrors(NamedColumns):
     """Correlation of the errors of pairs of annotators, the highest first.
 
     Attributes
@@ -50,6 +51,8 @@ class SharedErrors:
     mean: float
     groups: list[list[Any]]
 
+    COLUMNS = ("first", "second", "n_items", "correlation")
+
     @property
     def worth(self) -> float:
         """How many independent labels the labels of an item are worth: n / (1 + (n − 1) mean correlation)."""
@@ -66,10 +69,6 @@ class SharedErrors:
         if round(n) == self.n_annotators:
             return f"{self.n_annotators} {annotators} {worth}."
         return f"The {n:.1f} labels per item (mean) {worth}."
-
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-        return len(self.first)
 
     def __repr__(self) -> str:
         """Return counts, not arrays."""

@@ -29,9 +29,33 @@ FLAT = 0.65  # eigenvalues of a graph's Laplacian above which eigenvectors hardl
 TO_CENTRE = 5_000  # items that the mean of features is taken over
 
 
-def carried_rank(n_labelled: int) -> int:
-    """Return the number of features that this number of labelled items can carry."""
-    return int(np.clip(n_labelled // LABELLED_PER_FEATURE, *RANK))
+@dataclass(frozen=True)
+class MapItems:
+    """Items that a map learns features from.
+
+    Parameters
+    ----------
+    sample : (n_items, D)
+        Labelled or not.
+    seed : int
+    leading : int, optional
+        The first so many features should matter most, as annotators' expertise depends on them.
+    everything : (n_all_items, D), optional
+        All items, if they are more than the sample.
+    n_labelled : int
+        Number of labelled items per output of the truth.
+    """
+
+    sample: Array
+    seed: int = 0
+    leading: int | None = None
+    everything: Array | None = None
+    n_labelled: int = 0
+
+
+def chosen_rank(rank: int | None, items: MapItems) -> int:
+    """Return the number of features that the user chose, or else that the labelled items can carry."""
+    return int(np.clip(items.n_labelled // LABELLED_PER_FEATURE, *RANK)) if rank is None else rank
 
 
 _Centred = TypeVar("_Centred", bound="RbfFeatures | SpectralFeatures | ClusterFeatures")
@@ -55,20 +79,8 @@ class Map(Settings, ABC):
     measures_distances: ClassVar[bool] = True  # between items, so that columns of noise harm it
 
     @abstractmethod
-    def prepare(
-        self,
-        sample: Array,
-        seed: int = 0,
-        leading: int | None = None,
-        everything: Array | None = None,
-        n_labelled: int = 0,
-    ) -> MapFeatures:
-        """Learn features from items (n_items, D), labelled or not.
-
-        The first ``leading`` features, which annotators' expertise depends on, should matter most.
-        ``everything`` are the rows of all items if they are more than the sample. ``n_labelled``, the number
-        of labelled items per output of the truth, limits how many features it can carry.
-        """
+    def prepare(self, items: MapItems) -> MapFeatures:
+        """Learn features from items."""
 
 
 # --- linear --------------------------------------------------------------------------------------
@@ -91,20 +103,13 @@ class LinearMap(Map):
     measures_distances: ClassVar[bool] = False
     rules: ClassVar[Rules] = {"rank": or_none(COUNT)}
 
-    def prepare(
-        self,
-        sample: Array,
-        seed: int = 0,
-        leading: int | None = None,
-        everything: Array | None = None,
-        n_labelled: int = 0,
-    ) -> LinearFeatures:
+    def prepare(self, items: MapItems) -> LinearFeatures:
         """Return a scaled identity, or the principal axes if only some features are kept or may lead."""
-        varies = np.ptp(sample, axis=0) > 0
+        varies = np.ptp(items.sample, axis=0) > 0
         D = int(varies.sum())
         axes, rank = np.eye(len(varies))[:, varies], D if self.rank is None else min(self.rank, D)
-        if rank < D or (leading is not None and leading < D):
-            axes = principal_axes(sample, rank)
+        if rank < D or (items.leading is not None and items.leading < D):
+            axes = principal_axes(items.sample, rank)
         return LinearFeatures(axes / np.sqrt(max(D, 1)))
 
 
@@ -133,16 +138,9 @@ class NoMap(Map):
 
     measures_distances: ClassVar[bool] = False
 
-    def prepare(
-        self,
-        sample: Array,
-        seed: int = 0,
-        leading: int | None = None,
-        everything: Array | None = None,
-        n_labelled: int = 0,
-    ) -> LinearFeatures:
+    def prepare(self, items: MapItems) -> LinearFeatures:
         """Return no features."""
-        return LinearFeatures(np.zeros((sample.shape[1], 0)))
+        return LinearFeatures(np.zeros((items.sample.shape[1], 0)))
 
 
 # --- rbf -----------------------------------------------------------------------------------------
@@ -168,18 +166,11 @@ class RbfMap(Map):
 
     rules: ClassVar[Rules] = {"width": POSITIVE, "rank": or_none(COUNT), "landmarks": or_none(COUNT)}
 
-    def prepare(
-        self,
-        sample: Array,
-        seed: int = 0,
-        leading: int | None = None,
-        everything: Array | None = None,
-        n_labelled: int = 0,
-    ) -> RbfFeatures:
+    def prepare(self, items: MapItems) -> RbfFeatures:
         """Draw landmarks from the items and diagonalise the kernel on them."""
-        rank = carried_rank(n_labelled) if self.rank is None else self.rank
+        rank = chosen_rank(self.rank, items)
         landmarks = max(LANDMARKS, 4 * rank) if self.landmarks is None else self.landmarks
-        nodes = draw(sample, landmarks, np.random.default_rng(seed))
+        nodes = draw(items.sample, landmarks, np.random.default_rng(items.seed))
         squared = squared_distances(nodes, nodes)
         typical = np.median(squared[~np.eye(len(nodes), dtype=bool)]) if len(nodes) > 1 else 0.0
         scale = self.width * (typical if typical > 0 else 1.0)
@@ -187,7 +178,7 @@ class RbfMap(Map):
         values, vectors = scipy.linalg.eigh(np.exp(-squared / scale), subset_by_index=few)
         keep = [i for i in np.argsort(-values)[:rank] if values[i] > 1e-8 * values[-1]]
         raw = RbfFeatures(nodes, float(scale), vectors[:, keep] / np.sqrt(values[keep]))
-        return _centred(raw, sample)
+        return _centred(raw, items.sample)
 
 
 @dataclass(frozen=True)
@@ -238,23 +229,16 @@ class SpectralMap(Map):
 
     rules: ClassVar[Rules] = {"graph": is_a(Graph), "rank": or_none(COUNT), "eps": POSITIVE}
 
-    def prepare(
-        self,
-        sample: Array,
-        seed: int = 0,
-        leading: int | None = None,
-        everything: Array | None = None,
-        n_labelled: int = 0,
-    ) -> SpectralFeatures:
+    def prepare(self, items: MapItems) -> SpectralFeatures:
         """Build the graph of all items and diagonalise it."""
-        everything = sample if everything is None else everything
-        graph = self.graph.build(everything, seed, sample)
-        basis, eigenvalues = graph.basis(carried_rank(n_labelled) if self.rank is None else self.rank, self.eps)
+        everything = items.sample if items.everything is None else items.everything
+        graph = self.graph.build(everything, items.seed, items.sample)
+        basis, eigenvalues = graph.basis(chosen_rank(self.rank, items), self.eps)
         n = max(int((eigenvalues < FLAT).sum()), RANK[0])
         if self.rank is None and n < len(eigenvalues):
             basis, eigenvalues = basis[:, :n].copy(), eigenvalues[:n]
         raw = SpectralFeatures(graph, basis, eigenvalues)
-        return _centred(raw, sample if raw.places_new else in_memory(everything))
+        return _centred(raw, items.sample if raw.places_new else in_memory(everything))
 
 
 @dataclass(frozen=True)
@@ -302,21 +286,13 @@ class ClusterMap(Map):
 
     rules: ClassVar[Rules] = {"clusters": COUNT}
 
-    def prepare(
-        self,
-        sample: Array,
-        seed: int = 0,
-        leading: int | None = None,
-        everything: Array | None = None,
-        n_labelled: int = 0,
-    ) -> ClusterFeatures:
+    def prepare(self, items: MapItems) -> ClusterFeatures:
         """Find the clusters by k-means."""
-        rng = np.random.default_rng(seed)
-        few = draw(sample, FEW, rng)
+        rng = np.random.default_rng(items.seed)
+        few = draw(items.sample, FEW, rng)
         tries = [k_means(few, min(self.clusters, len(few)), rng) for _ in range(TRIES)]
         centres = min(tries, key=lambda found: float(nearest(few, found, 1)[1].sum()))
-        raw = ClusterFeatures(centres)
-        return _centred(raw, sample)
+        return _centred(ClusterFeatures(centres), items.sample)
 
 
 @dataclass(frozen=True)

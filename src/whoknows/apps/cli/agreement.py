@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from whoknows.data.annotations import Annotations
     from whoknows.insight import Agreement
 
-PAIRS = ("first", "second", "n_items", "agreement", "kappa")
-
 
 @command(*LABEL_OPTIONS)
 def agreement(
@@ -52,7 +50,7 @@ def agreement(
     with console.progress("Comparing pairs of annotators"):
         table = compare_labels(annotations)
         alpha = table.alpha if scale == "nominal" else krippendorff_alpha(annotations, scale)
-    pairs = {name: getattr(table.pairwise, name) for name in PAIRS}
+    pairs = table.pairwise.columns()
     console.show(*str(table).splitlines())
     if scale != "nominal":
         console.show(f"Krippendorff's alpha on an {scale} scale: {alpha:.2f}")

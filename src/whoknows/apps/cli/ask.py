@@ -19,8 +19,6 @@ from whoknows.apps.cli.output import STDOUT, TableOption, check_table, write_and
 from whoknows.apps.cli.results import FitFolder, ModelArgument
 from whoknows.apps.cli.source import File, Source
 
-COLUMNS = ("item", "annotator", "information", "cost", "per_cost")
-
 
 @command("features", "items", "allow_missing")
 def ask(
@@ -81,9 +79,8 @@ def ask(
         return
     if out == STDOUT and asked.why:
         console.note(f"No more than {count(len(asked), 'label')}: {asked.why}.")
-    columns = {name: getattr(asked, name) for name in COLUMNS}
     lines.append(f"{out}: the whole list.")
-    write_and_answer(columns, out, console, lines, why=asked.why, labels=len(asked))
+    write_and_answer(asked.columns(), out, console, lines, why=asked.why, labels=len(asked))
 
 
 def _source(fitted: FitFolder, settings: dict[str, Any]) -> Source:

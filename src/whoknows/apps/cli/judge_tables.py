@@ -273,9 +273,7 @@ def _judges(found: Judges, label: Any) -> Iterator[Output]:
 
 
 def _together(found: Judges) -> Output:
-    shared = found.shared
-    names = ("first", "second", "n_items", "correlation")
-    return Output("together", {name: getattr(shared, name) for name in names}, pairs_table(shared))
+    return Output("together", found.shared.columns(), pairs_table(found.shared))
 
 
 def _rates(found: Judges, label: Any) -> Iterator[Output]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from whoknows._array import Array, Rows
-from whoknows.data.dataframes import write_long
+from whoknows.data.dataframes import NamedColumns
 from whoknows.data.errors import InputError
 from whoknows.data.notebook import html_table
 from whoknows.data.vocabulary import Ids, closest, codes_of_names, elements
@@ -20,7 +20,7 @@ SHOWN = 10  # rows of a printed table
 
 
 @dataclass(frozen=True, eq=False)
-class Suggestions:
+class Suggestions(NamedColumns):
     """Labels worth asking for, in the order in which they were chosen.
 
     Attributes
@@ -45,18 +45,7 @@ class Suggestions:
     per_cost: Array
     why: str = ""
 
-    def to_frame(self, backend: str | None = None) -> Any:
-        """Table with the columns item, annotator, information, cost and per_cost.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, optional
-            Default: the first of them that is installed.
-        """
-        return write_long(self._columns(), backend)
-
-    def __len__(self) -> int:
-        return len(self.item)
+    COLUMNS = ("item", "annotator", "information", "cost", "per_cost")
 
     def __repr__(self) -> str:
         """Format the first rows as a table, and say why there are no more."""
@@ -82,12 +71,8 @@ class Suggestions:
 
     def _cells(self) -> dict[str, list[str]]:
         """Text of the first rows by column; none without rows."""
-        columns = self._columns() if len(self) else {}
+        columns = self.columns() if len(self) else {}
         return {name: list(map(_cell, elements(column[:SHOWN]))) for name, column in columns.items()}
-
-    def _columns(self) -> dict[str, Any]:
-        names = ("item", "annotator", "information", "cost", "per_cost")
-        return {name: getattr(self, name) for name in names}
 
 
 def count_of_labels(count: int) -> str:

@@ -14,7 +14,7 @@ from whoknows.estimators.inputs.resolve import resolve_map
 from whoknows.estimators.inputs.rows import TransformedRows
 from whoknows.fit.items import Items
 from whoknows.model.distances import enough_of
-from whoknows.model.maps import LinearFeatures, MapFeatures, principal_axes
+from whoknows.model.maps import LinearFeatures, MapFeatures, MapItems, principal_axes
 
 SIMILAR = 5.0  # largest ratio of the 90 % to the 10 % quantile of the columns' ranges with one common unit
 MOST_AXES = 128  # that distances are measured in: the others of an embedding are mostly noise
@@ -127,7 +127,7 @@ def fit_preprocessing(
     """Fit scale and map to validated X (n_items, D), with an estimator's settings.
 
     Everything but a map that is made of a graph is fitted to ``sample``, at most `ENOUGH` of the rows; None
-    draws it. ``n_labelled`` as in `Map.prepare`. ``scale`` is that of another map of the same kind; None fits
+    draws it. ``n_labelled`` as in `MapItems`. ``scale`` is that of another map of the same kind; None fits
     it.
     """
     seed = int(check_random_state(settings.random_state).randint(2**31 - 1))
@@ -136,7 +136,7 @@ def fit_preprocessing(
     if scale is None:
         scale = fit_scale(sample, settings.standardize, map.measures_distances)
     everything = _scaled_rows(scale, X, sample)
-    features = map.prepare(scaled(scale, sample), seed, directions, everything, n_labelled)
+    features = map.prepare(MapItems(scaled(scale, sample), seed, directions, everything, n_labelled))
     found = Preprocessing(scale, features, directions, seed)
     return with_annotator_map(found, settings.annotator_map, X, sample)
 
@@ -146,7 +146,7 @@ def with_annotator_map(known: Preprocessing, choice: Any, X: Array, sample: Arra
     if choice is None:
         return known
     everything, map = _scaled_rows(known.scale, X, sample), resolve_map("annotator_map", choice)
-    features = map.prepare(scaled(known.scale, sample), known.seed, None, everything)
+    features = map.prepare(MapItems(scaled(known.scale, sample), known.seed, None, everything))
     return replace(known, of_annotators=features)
 
 

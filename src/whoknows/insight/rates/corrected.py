@@ -170,7 +170,8 @@ def _all_labels(model: Any, Y: Annotations) -> list[Any]:
 def _of_items(values: Any, ids: list[Any], name: str) -> list[Any]:
     """Return one value per item, from a column or a mapping."""
     if isinstance(values, Mapping):
-        strange = [item for item in values if item not in set(ids)]
+        known = set(ids)
+        strange = [item for item in values if item not in known]
         if strange:
             raise InputError(
                 f"{name}= names {len(strange)} items that y does not have, such as {show(strange, 3)}; y has "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from whoknows._array import Array
+from whoknows.data.dataframes import NamedColumns
 from whoknows.data.errors import InputError
 from whoknows.data.vocabulary import Ids, closest, elements
 
@@ -60,7 +61,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Rates:
+class Rates(NamedColumns):
     """Share of each class among all items, then in each group; print it.
 
     Attributes
@@ -90,6 +91,8 @@ class Rates:
     level: float
     power: float
     _correlation: Array = field(repr=False)  # (n_labels, n_groups, n_groups), of the errors of two groups
+
+    COLUMNS = ("group", "label", "n_items", "n_gold", "rate", "low", "high", "method")
 
     @property
     def groups(self) -> list[Any]:
@@ -135,15 +138,6 @@ class Rates:
         found = [self.difference(a, b, label) for a, b in pairs]
         found = [each if each.value >= 0 else self.difference(each.second, each.first, label) for each in found]
         return sorted(found, key=lambda each: -each.value)
-
-    def columns(self) -> dict[str, Any]:
-        """Return a table by column, for ``pandas.DataFrame``."""
-        names = ("group", "label", "n_items", "n_gold", "rate", "low", "high", "method")
-        return {name: getattr(self, name) for name in names}
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.rate)
 
     def __repr__(self) -> str:
         """Return counts, not arrays."""
