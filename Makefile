@@ -51,7 +51,7 @@ fuzz: $(DEV)  ## random input for readers and estimators, for 10 minutes: SECOND
 	$(PY) -m tests.fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0)
 
 # Cells that are in the CSV files are not computed again: what was stopped goes on.
-bench: $(BENCH) $(PEERS)  ## the paper's experiments, real crowds, speed, docs/results.md: hours (data sets from WHOKNOWS_DATA)
+bench: $(BENCH) $(PEERS)  ## the paper's experiments, real crowds, speed, pages of results: hours (data sets from WHOKNOWS_DATA)
 	$(PY) -m benchmarks.paper.figure3
 	$(PY) -m benchmarks.paper.figures45
 	$(PY) -m benchmarks.paper.unlabelled
