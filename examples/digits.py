@@ -3,7 +3,7 @@ Few labels, many images: handwritten digits
 ===========================================
 
 Five annotators say whether a handwritten digit is odd or even. They are right 70 % of the time, and they saw 60 of 1
-797 images. After this example you can
+797 images. This example shows how to
 
 * use the unlabelled images: the *spectral map* follows the clusters that all images form,
 * check that they help,

@@ -3,7 +3,7 @@ LLM judges: from logs to a decision
 ===================================
 
 Five LLM judges graded the answers of two versions of a chatbot, good or bad. People checked a random fifth of the
-questions. Is the new version better? After this example you can
+questions. Is the new version better? This example shows how to
 
 * read a log of votes,
 * see which judge can be trusted on which topic, which one is lenient, and which two repeat each other,

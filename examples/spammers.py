@@ -2,8 +2,8 @@
 Spammers in a crowd
 ===================
 
-Forty crowd workers answer 500 yes/no questions. A few are experts, many are so-so, some answer at random, some always
-say yes, and some lie. After this example you can
+Forty crowd workers answer 500 yes/no questions. A few are experts, many are mediocre, some answer at random, some always
+say yes, and some lie. This example shows how to
 
 * get the true answers in spite of them,
 * tell who answers at random, who always says the same, and who lies,
