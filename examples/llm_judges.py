@@ -98,7 +98,7 @@ print(y, "\n", len(gold), "answers checked by people")
 # accuracy on good and one on bad answers, so that it can be lenient.
 
 model = CrowdClassifier(annotators=BernoulliAnnotators(two_coin=True)).fit(X, y, gold=gold)
-unchecked = ~np.isin(y.items, list(gold))
+unchecked = np.array([item not in gold for item in y.items])
 matrix = y.to_matrix()
 vote = (matrix == "good").sum(axis=1) > (matrix == "bad").sum(axis=1)
 consensus = model.classes_[model.posterior_.argmax(axis=1)] == "good"

@@ -129,7 +129,8 @@ print(asked_by_kind)
 
 given = answers[asked.item, [list(KIND).index(name) for name in asked.annotator]]
 chosen = Annotations.from_arrays(asked.item, asked.annotator, given, items=y.items)
-open_answers = np.where(np.isin(y.to_matrix(), y.labels), None, answers)  # not given yet
+open_answers = answers.astype(object)
+open_answers[np.isin(y.to_matrix(), y.labels)] = None  # given already
 anyone = hide(Annotations.from_matrix(open_answers, annotators=list(KIND)), items=0.6, per_item=1)
 random_300 = CrowdClassifier(annotators=BernoulliAnnotators(two_coin=True)).fit(X, y.updated_with(anyone))
 results = {
