@@ -47,6 +47,7 @@ check: $(DEV)  ## style, types and who imports whom
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(PY) -m mypy --config-file= --ignore-missing-imports examples/*.py
 	$(PY) $(BIN)/lint-imports --no-cache
 
 fuzz: export OMP_NUM_THREADS = 1
@@ -54,7 +55,7 @@ fuzz: $(DEV)  ## random input for readers and estimators, for 10 minutes: SECOND
 	$(PY) -m tests.fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0)
 
 # Cells that are in the CSV files are not computed again: what was stopped goes on.
-bench: $(BENCH) $(PEERS)  ## the paper's experiments, real crowds, speed, docs/results.md: hours (data sets from WHOKNOWS_DATA)
+bench: $(BENCH) $(PEERS)  ## the paper's experiments, real crowds, speed, pages of results: hours (data sets from WHOKNOWS_DATA)
 	$(PY) -m benchmarks.paper.figure3
 	$(PY) -m benchmarks.paper.figures45
 	$(PY) -m benchmarks.paper.unlabelled

@@ -71,12 +71,12 @@ class Part:
 # --- description of each benchmark ----------------------------------------------------------------------
 
 FIGURE3 = f"""\
-Five simulated labelers as in Sec. 4.1: each is an expert on one k-means cluster and wrong 35 % of the time
-elsewhere. Stratified 5-fold cross-validation; all five labelers label 10 % to 100 % of the training items.
+Five simulated annotators as in Sec. 4.1 of the paper: each is an expert on one k-means cluster and wrong 35 %
+of the time elsewhere. Stratified 5-fold cross-validation; all five label 10 % to 100 % of the training items.
 Every method sees the same folds and labels. Some data sets are unbalanced, so AUC is shown next to accuracy,
-and the last row of the accuracy table is the majority-class rate. A cell is one data set at one proportion. A
-method wins a cell if none of the paper's four baselines, other than the method itself, has a higher mean.
-Ranks in the first table are among all methods of that table. {summary.NOTE}"""
+and the last row of the accuracy table is the share of the larger class. A *cell* is one data set at one
+proportion. A method wins a cell if none of the paper's four baselines, other than the method itself, has a
+higher mean. Ranks in the first table are among all methods of that table. {summary.NOTE}"""
 
 STUDIES = """\
 The paper's cardiac data are not public. Two studies replace them:
@@ -131,7 +131,7 @@ PARTS = {
         (
             ("paper/figure3.png", "Accuracy against labelled share, seven data sets"),
             ("paper/figure3_auc.png", "AUC against labelled share, seven data sets"),
-            ("paper/figure3_models.png", "Accuracy of the paper's models and of ours"),
+            ("paper/figure3_models.png", "Accuracy of the paper's models and of this library"),
         ),
     ),
     "figures45": Part(

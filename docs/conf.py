@@ -13,7 +13,9 @@ html_theme = "pydata_sphinx_theme"
 html_title = "whoknows"
 html_show_sourcelink = False
 html_theme_options = {"show_prev_next": True, "navigation_with_keys": False, "secondary_sidebar_items": ["page-toc"]}
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "tutorial": [], "gallery/*": []}  # these need the width
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3

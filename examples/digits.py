@@ -3,7 +3,7 @@ Few labels, many images: handwritten digits
 ===========================================
 
 Five annotators say whether a handwritten digit is odd or even. They are right 70 % of the time, and they saw 60 of 1
-797 images. After this example you can
+797 images. This example shows how to
 
 * use the unlabelled images: the *spectral map* follows the clusters that all images form,
 * check that they help,
@@ -78,10 +78,14 @@ place = TSNE(init="pca", max_iter=350, random_state=0).fit_transform(X[drawn])
 p_odd = model.posterior_[drawn, model.classes_.tolist().index("odd")]
 
 fig, ax = plt.subplots(figsize=(7.5, 5.4), layout="constrained")
-dots = ax.scatter(*place.T, c=p_odd, s=np.where(y.labelled[drawn], 70, 12), cmap="cividis", vmin=0, vmax=1)
+dots = ax.scatter(
+    place[:, 0], place[:, 1], c=p_odd, s=np.where(y.labelled[drawn], 70, 12), cmap="cividis", vmin=0, vmax=1
+)
 for digit in range(10):
-    centre = np.median(place[digits.target[drawn] == digit], axis=0)
-    ax.text(*centre, digit, fontsize=18, ha="center", va="center", bbox={"boxstyle": "circle", "facecolor": "w"})
+    across, up = np.median(place[digits.target[drawn] == digit], axis=0)
+    ax.text(
+        across, up, str(digit), fontsize=18, ha="center", va="center", bbox={"boxstyle": "circle", "facecolor": "w"}
+    )
 ax.set(xticks=[], yticks=[])
 fig.colorbar(dots, label="p(odd | image, labels)")
 plt.show()

@@ -3,7 +3,7 @@ LLM judges: from logs to a decision
 ===================================
 
 Five LLM judges graded the answers of two versions of a chatbot, good or bad. People checked a random fifth of the
-questions. Is the new version better? After this example you can
+questions. Is the new version better? This example shows how to
 
 * read a log of votes,
 * see which judge can be trusted on which topic, which one is lenient, and which two repeat each other,
@@ -98,7 +98,7 @@ print(y, "\n", len(gold), "answers checked by people")
 # accuracy on good and one on bad answers, so that it can be lenient.
 
 model = CrowdClassifier(annotators=BernoulliAnnotators(two_coin=True)).fit(X, y, gold=gold)
-unchecked = ~np.isin(y.items, list(gold))
+unchecked = np.array([item not in gold for item in y.items])
 matrix = y.to_matrix()
 vote = (matrix == "good").sum(axis=1) > (matrix == "bad").sum(axis=1)
 consensus = model.classes_[model.posterior_.argmax(axis=1)] == "good"

@@ -3,7 +3,7 @@ A million items
 ===============
 
 A million items with 16 features each, five thousand of them labelled by three of sixty annotators. The features stay on
-disk. After this example you can
+disk. This example shows how to
 
 * fit features that need not fit into memory,
 * classify all items, labelled or not,

@@ -3,7 +3,7 @@ Your own classifier: trees and a text pipeline
 ==============================================
 
 The default model is smooth in the features. Some truths are not: they have steps, depend on products of columns, or on
-words. After this example you can
+words. This example shows how to
 
 * put any scikit-learn classifier or ``Pipeline`` into the model,
 * compare it with the default without knowing the truth,

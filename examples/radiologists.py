@@ -3,13 +3,13 @@ Radiologists with ordered scores
 ================================
 
 Five readers score mammograms from 1 (harmless) to 5 (malignant). Nearly all of them score too high, by different
-amounts, and their scores vary more in dense tissue. For fifteen cases the true level is known from a biopsy. After
-this example you can
+amounts, and their scores vary more in dense tissue. For fifteen cases the true level is known from a biopsy. This
+example shows how to
 
 * estimate the true level of every case from ordered scores,
 * report the severity and the spread of each reader,
 * correct errors that all readers share, with a few known cases,
-* say what to expect of a reader who has not scored anything yet.
+* estimate how often a reader who has not scored anything yet will be right.
 
 The data are simulated. The true levels of the other cases are used only to check the estimates.
 """

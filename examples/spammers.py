@@ -2,8 +2,8 @@
 Spammers in a crowd
 ===================
 
-Forty crowd workers answer 500 yes/no questions. A few are experts, many are so-so, some answer at random, some always
-say yes, and some lie. After this example you can
+Forty crowd workers answer 500 yes/no questions. A few are experts, many are mediocre, some answer at random, some
+always say yes, and some lie. This example shows how to
 
 * get the true answers in spite of them,
 * tell who answers at random, who always says the same, and who lies,
@@ -25,7 +25,7 @@ plt.style.use("tableau-colorblind10")
 # --------
 # Each question has five features, and four answers from workers drawn at random.
 
-KINDS = {"expert": 3, "so-so": 19, "random answers": 8, "always yes": 5, "liar": 5}
+KINDS = {"expert": 3, "mediocre": 19, "random answers": 8, "always yes": 5, "liar": 5}
 KIND = {f"w{i + 1:02}": kind for i, kind in enumerate(np.repeat(list(KINDS), list(KINDS.values())))}
 
 
@@ -36,7 +36,7 @@ def simulate(n: int = 500) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     truth = np.where(X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=n) > 0, "yes", "no")
     crowd = [
         constant_accuracies(truth, np.full(KINDS["expert"], 0.95), random_state=rng),
-        constant_accuracies(truth, rng.uniform(0.6, 0.75, KINDS["so-so"]), random_state=rng),
+        constant_accuracies(truth, rng.uniform(0.6, 0.75, KINDS["mediocre"]), random_state=rng),
         spammers(truth, KINDS["random answers"], random_state=rng),
         np.full((n, KINDS["always yes"]), "yes"),
         adversaries(truth, KINDS["liar"], error=0.85, random_state=rng),
@@ -80,8 +80,8 @@ ranking = model.ranking(level=0.9)
 kind = np.array([KIND[name] for name in ranking.annotator])
 actual = (answers == truth[:, None]).mean(axis=0)[[list(KIND).index(name) for name in ranking.annotator]]
 
-COLOUR = {"expert": "C0", "so-so": "C2", "random answers": "C1", "always yes": "C5", "liar": "k"}
-MARKER = {"expert": "o", "so-so": "s", "random answers": "D", "always yes": "^", "liar": "v"}
+COLOUR = {"expert": "C0", "mediocre": "C2", "random answers": "C1", "always yes": "C5", "liar": "k"}
+MARKER = {"expert": "o", "mediocre": "s", "random answers": "D", "always yes": "^", "liar": "v"}
 place = np.arange(len(ranking))
 fig, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
 for name in KINDS:
@@ -129,7 +129,8 @@ print(asked_by_kind)
 
 given = answers[asked.item, [list(KIND).index(name) for name in asked.annotator]]
 chosen = Annotations.from_arrays(asked.item, asked.annotator, given, items=y.items)
-open_answers = np.where(np.isin(y.to_matrix(), y.labels), None, answers)  # not given yet
+open_answers = answers.astype(object)
+open_answers[np.isin(y.to_matrix(), y.labels)] = None  # given already
 anyone = hide(Annotations.from_matrix(open_answers, annotators=list(KIND)), items=0.6, per_item=1)
 random_300 = CrowdClassifier(annotators=BernoulliAnnotators(two_coin=True)).fit(X, y.updated_with(anyone))
 results = {

@@ -3,7 +3,7 @@ Texts: TF-IDF or embeddings
 ===========================
 
 Four people sort the documentation of SciPy functions by topic. Each of them knows one or two topics well. Most texts
-have no label. After this example you can
+have no label. This example shows how to
 
 * turn texts into features, with TF-IDF or with an embedding model of your choice,
 * classify labelled, unlabelled and new texts,

@@ -3,7 +3,7 @@ Whom to ask next
 ================
 
 Three annotators have labelled some of 300 items. Each of them is an expert on one kind of item. There is money for more
-labels. After this example you can
+labels. This example shows how to
 
 * choose which annotator should label which item next,
 * take into account what the annotators cost,

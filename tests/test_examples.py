@@ -31,7 +31,7 @@ def run(monkeypatch):
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_gallery_shows_each_example_which_says_what_it_teaches(path):
     assert f'"{path.name}"' in (ROOT / "docs" / "conf.py").read_text("utf-8")
-    assert "you can\n\n* " in path.read_text("utf-8")
+    assert "example shows how to\n\n* " in path.read_text("utf-8")
 
 
 def test_spammers(run):

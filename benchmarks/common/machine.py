@@ -37,12 +37,12 @@ def stamp() -> dict[str, str]:
 
 def commit(folder: Path) -> str:
     """Short hash of the commit that is checked out, with "+" if the code was changed; or "unknown"."""
-    found = _git(folder, "rev-parse", "--short=7", "HEAD")
-    changed = _git(folder, "status", "--porcelain", "--", *MEASURED)
+    found = git(folder, "rev-parse", "--short=7", "HEAD")
+    changed = git(folder, "status", "--porcelain", "--", *MEASURED)
     return f"{found}{'+' if changed else ''}" if found else "unknown"
 
 
-def _git(folder: Path, *arguments: str) -> str:
+def git(folder: Path, *arguments: str) -> str:
     """Output of a git command; empty if it fails or there is no git."""
     try:
         done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=False)

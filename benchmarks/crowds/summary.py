@@ -12,7 +12,6 @@ a data set share items, so the standard errors are somewhat too small.
 import argparse
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from benchmarks.common.command import RESULTS
@@ -26,7 +25,6 @@ BOTH = ("consensus", "classifier")
 RARE = ("product_matching",)  # one class is rare, so F1 and AUC are shown too
 BY_VOTE = "colposcopy_green"  # its reference is the majority vote of its own annotators
 NOTES = {BY_VOTE: " The reference is the annotators' own vote, so the consensus is shown but not compared."}
-TOLERANCE = {("sentiment_polarity", "consensus"): 0.2}  # points; chosen by the authors, used in a footnote
 ROUNDING = 1e-7  # points
 NOT_RUN = "not run"
 
@@ -65,9 +63,9 @@ def compared(rows: pd.DataFrame, whole: bool = False) -> pd.DataFrame:
     """Compare `OURS` with the best other method: one row per set, share and consensus or classifier.
 
     Columns: the ``best`` other method, its accuracy (``theirs``), ``ours``, the difference in ``points`` and
-    its standard ``error``. ``held`` tells whether ours is at least as accurate, ``tolerated`` whether it is
-    within `TOLERANCE`. If ours failed or exceeded the time limit, ``why`` says so and ``points`` is NaN. With
-    ``whole``, accuracies are averaged over all shares of a set.
+    its standard ``error``. ``held`` tells whether ours is at least as accurate. If ours failed or exceeded
+    the time limit, ``why`` says so and ``points`` is NaN. With ``whole``, accuracies are averaged over all
+    shares of a set.
     """
     parts, why = [], words(rows)
     if whole:
@@ -85,8 +83,6 @@ def compared(rows: pd.DataFrame, whole: bool = False) -> pd.DataFrame:
             part["points"] = 100 * (part["ours"] - part["theirs"])
             gaps = 100 * each.rsub(each[OURS], axis=0)
             part["held"] = part["points"] >= -ROUNDING
-            allowed = [TOLERANCE.get((name, what), ROUNDING) for name in part.index.get_level_values("set")]
-            part["tolerated"] = part["points"] >= -np.array(allowed)
             part["error"] = [_error(gaps[best], figure) for figure, best in part["best"].items()]
             parts.append(part[part["why"] != NOT_RUN].reset_index())
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()

@@ -276,8 +276,8 @@ CLAIMS = (
         "Sec. 4.1",
         Side(
             better(("id", "ml-gaussian")),
-            "Each labeler is an expert on one cluster, which a linear σ(x) can approximate.",
-            "Each labeler is an expert on one cluster. A linear σ(x) approximates this only roughly, and few "
+            "Each annotator is an expert on one cluster, which a linear σ(x) can approximate.",
+            "Each annotator is an expert on one cluster. A linear σ(x) approximates this only roughly, and few "
             "labels leave its direction uncertain.",
         ),
         "Not tested: the ensemble averages members with constant and with varying expertise.",

@@ -77,7 +77,7 @@ def headline(rows: pd.DataFrame) -> str:
     where = [name for name in table if within[name] > 0.55]
     behind = [f"{name}: {others[name].idxmin()}" for name in table if ours[name] >= others[name].min()]
     return (
-        f"Before asking, `{OURS}` has a lower log-loss than every method that is not ours on {ahead} of "
+        f"Before asking, `{OURS}` has a lower log-loss than all methods outside this library on {ahead} of "
         f"{len(ours)} data sets, and a lower one than the true constant accuracies on {beyond}. Its AUC "
         f"within annotators exceeds 0.55 on {len(where)} ({', '.join(where) or 'none'})."
         + (f" On the other data sets another method is better ({'; '.join(behind)})." if behind else "")

@@ -30,6 +30,22 @@ def test_every_value_for_a_missing_label_counts(here):
     assert len(table("out.csv")) == 5
 
 
+def test_new_items_are_found_by_the_columns_of_the_fit(here):
+    rng = np.random.default_rng(0)
+    photos = [f"p{n}" for n in range(30)]
+    features = "Photo ID,x,split\n" + "".join(f"{photo},{rng.normal():.3f},train\n" for photo in photos)
+    write("X.csv", features)
+    write("l.csv", csv(*((photo, who, "yn"[rng.integers(2)]) for photo in photos for who in ("x", "y"))))
+    columns = "--id-column", "Photo ID", "--ignore", "split"
+    run("fit", "l.csv", "--features", "X.csv", *columns, "--model", "id", "--max-iter", 5, "--out", "out")
+    result = run("predict", "out", "X.csv", "--out", "p.csv")
+    assert [row["item"] for row in table("p.csv")] == photos
+    assert "left out" not in result.err
+    write("Y.csv", features.replace("Photo ID", "item"))
+    run("predict", "out", "Y.csv", "--out", "q.csv")
+    assert table("q.csv") == table("p.csv")
+
+
 def test_the_id_column_is_that_of_the_table_of_items_too(here):
     rng = np.random.default_rng(0)
     photos = [f"p{n}" for n in range(30)]

@@ -321,17 +321,6 @@ def test_a_consensus_whose_reference_is_the_vote_is_not_compared(tmp_path):
     assert "not compared" in summary.page(tmp_path)
 
 
-def test_a_tolerance_is_counted_apart_from_the_strict_comparison(tmp_path):
-    rows = results(
-        tmp_path,
-        row("AutoCrowdClassifier", 0.909, 0.708, name="sentiment_polarity"),
-        row("CROWDLAB", 0.910, 0.709, name="sentiment_polarity"),
-    )
-    compared = summary.compared(rows).set_index("what")
-    assert compared["held"].to_dict() == {"consensus": False, "classifier": False}
-    assert compared["tolerated"].to_dict() == {"consensus": True, "classifier": False}
-
-
 def test_the_best_other_method_over_all_shares_is_a_single_method(tmp_path):
     told = {"AutoCrowdClassifier": (0.8, 0.8), "CROWDLAB": (0.9, 0.6), "crowd-kit MACE": (0.7, 0.85)}
     rows = results(

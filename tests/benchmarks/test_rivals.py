@@ -158,16 +158,16 @@ EVERY |= {"vote + tuned SVM": (0.79, 0.81), "vote shares + random forest": (0.7,
 
 def test_the_headline_names_the_best_classifier_on_the_vote_and_the_worth_of_roots(tmp_path):
     told = summary.headline(write(tmp_path, EVERY))
-    assert "is +10.0 ± 0.0 points more accurate than default logistic regression" in told
-    assert "+9.0 ± 0.0 points with them" in told
-    assert "+1.0 ± 0.0 points more accurate than the best classifier on the vote (vote + tuned SVM," in told
-    assert "Square roots alone are worth +1.0 ± 0.0 points" in told
+    assert "is 10.0 ± 0.0 points more accurate than default logistic regression" in told
+    assert "9.0 ± 0.0 points with them" in told
+    assert " 1.0 ± 0.0 points more accurate than the best classifier on the vote (vote + tuned SVM," in told
+    assert "Square roots alone are worth 1.0 ± 0.0 points" in told
 
 
 def test_cells_are_counted_where_every_rival_was_run(tmp_path):
     write(tmp_path, EVERY)  # classifiers on the vote only
     told = summary.headline(write(tmp_path, EVERY | {"ML original": (0.79, 0.78)}, name="wpbc24"))
-    assert told.startswith("Mean over bupa, wpbc24: ")
+    assert told.startswith("On the mean of bupa and wpbc24, ")
     assert "in each of 1 cells of wpbc24, picked by the truth" in told
     assert "clearly more accurate in 1, tied in 0 and clearly less accurate in 0" in told
 
@@ -175,8 +175,8 @@ def test_cells_are_counted_where_every_rival_was_run(tmp_path):
 def test_the_best_classifier_on_the_vote_may_differ_between_data_sets(tmp_path):
     write(tmp_path, EVERY)
     told = summary.headline(write(tmp_path, EVERY | {WITH_ROOTS: (0.8, 0.82)}, name="wpbc24"))
-    assert "+1.0 ± 0.0 points more accurate than the best classifier on the vote (vote + tuned SVM, " in told
-    assert "or +0.5 ± 0.0 if it is picked for each data set" in told
+    assert " 1.0 ± 0.0 points more accurate than the best classifier on the vote (vote + tuned SVM, " in told
+    assert "or 0.5 ± 0.0 if it is picked for each data set" in told
 
 
 def test_a_rival_that_failed_on_a_draw_has_no_mean(tmp_path):

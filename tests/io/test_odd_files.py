@@ -161,8 +161,8 @@ def test_lone_surrogates_are_read_and_refused_where_they_cannot_be_written(tmp_p
 
 def test_a_long_cell_in_a_ragged_row_is_named_by_its_row(tmp_path):
     path = written(tmp_path, "l.csv", f"item,annotator,label\na,b,{'x' * 200_000},d\n")
-    assert problem(read_labels, path) == "has 4 cells in the row that ends at line 2; expected 3."
-    assert problem(read_features, path) == "has 4 cells in the row that ends at line 2; expected 3."
+    message = "has 4 cells in the row that ends at line 2; expected 3. Put a cell that contains ',' in quotes."
+    assert problem(read_labels, path) == problem(read_features, path) == message
 
 
 def test_the_limit_of_the_csv_module_is_left_as_it_was(tmp_path):

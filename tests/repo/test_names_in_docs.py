@@ -11,7 +11,8 @@ import pytest
 import whoknows
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in page.parts]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 PACKAGES = [each.name for each in walk_packages(whoknows.__path__, "whoknows.") if each.ispkg]
 # `fit.starts.vote`, `auto.members`: the first part is a package, called by the last part of its name.
 BY_LAST_PART = {name.rpartition(".")[2]: name for name in ["whoknows", *PACKAGES]}

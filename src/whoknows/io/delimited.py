@@ -121,9 +121,9 @@ def _ragged(text: str, delimiter: str, path: Path) -> FileError:
         header = next(filter(None, reader))
         row = next(row for row in reader if row and not _fitted(row, header))
     cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
-    return FileError(
-        path, f"has {cells} in the row that ends at line {reader.line_num}; expected {len(header)}.{later_header(text)}"
-    )
+    found = f"has {cells} in the row that ends at line {reader.line_num}; expected {len(header)}."
+    quotes = f" Put a cell that contains {delimiter!r} in quotes." if len(row) > len(header) else ""
+    return FileError(path, found + (later_header(text) or quotes))
 
 
 def later_header(text: str) -> str:

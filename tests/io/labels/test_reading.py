@@ -342,8 +342,10 @@ def test_blank_and_missing_labels(write):
 
 def test_labels_without_an_item_or_an_annotator_are_named(write):
     message = problem(write("l.csv", CSV + ",x,1\n,y,1\n"))
-    assert message == "has a label without an item in row 4 below the header. There are 2 such rows."
-    assert problem(write("l.csv", CSV + "b,,1\n")) == "has a label without an annotator in row 4 below the header."
+    fix = "Fill it in, or delete the row."
+    assert message == f"has a label without an item in row 4 below the header. There are 2 such rows. {fix}"
+    message = problem(write("l.csv", CSV + "b,,1\n"))
+    assert message == f"has a label without an annotator in row 4 below the header. {fix}"
 
 
 def test_names_that_differ_by_a_slip_are_said_aloud(write):

@@ -42,7 +42,7 @@ def fit(
     max_iter: models.IterationsOption = 200,
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Kinds of items, e.g. the topic: who is right on which; repeatable."),
+        typer.Option(metavar="COLUMN", help="Column with the kind of each item, e.g. its topic; repeatable."),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue an interrupted out-of-core fit, with the same options.")

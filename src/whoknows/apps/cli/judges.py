@@ -36,20 +36,20 @@ def judges(
     settings: dict[str, Any],
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Groups of items, e.g. the model under test or the topic; repeatable."),
+        typer.Option(metavar="COLUMN", help="Column with the group of each item, e.g. its topic; repeatable."),
     ] = None,
     groups: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Groups of judges, e.g. the model behind several prompts.")
+        str | None, typer.Option(metavar="COLUMN", help="Column with the group of each judge, e.g. its model.")
     ] = None,
     pair: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What items of several groups share, e.g. the question.")
+        str | None, typer.Option(metavar="COLUMN", help="Column that pairs items of two groups, e.g. the question.")
     ] = None,
     positive: Annotated[
         str | None, typer.Option(metavar="LABEL", help="Label whose rate is shown, of two. Default: 'good', 'yes', …")
     ] = None,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(metavar="[JUDGE:]MEASURE=X", help="Exit with 1 if kappa or accuracy of the consensus is lower."),
+        typer.Option(metavar="[JUDGE:]MEASURE=X", help="Exit with 1 if kappa or accuracy is lower; repeatable."),
     ] = None,
     number: Annotated[int, typer.Option("--number", "-n", metavar="N", min=0, help="Items to look at next.")] = 10,
     out: Annotated[
@@ -61,7 +61,7 @@ def judges(
     seed: models.SeedOption = 0,
     max_iter: models.IterationsOption = 200,
 ) -> None:
-    """Check LLM judges against people, and correct what they say.
+    """Compare LLM judges with people, and correct their rates.
 
     Prints each judge against the gold; how many judges they are worth, and who errs together; the rate of each group
     of items (--by), corrected for the errors of the judges; which judge to trust on which kind of item; and the items

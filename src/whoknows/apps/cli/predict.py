@@ -48,6 +48,7 @@ def predict(
     source = Source.of({"labels": model, **settings})
     check_table(out, features, source.items)
     fitted = FitFolder(model)
+    source = _as_in_the_fit(source, fitted)
     if out.exists() and out.absolute() in {fitted.folder.absolute() / name for name in FILES}:
         raise UsageError(f"{out}: is a file of the fit. Choose another --out.")
     loaded = fitted.model()
@@ -66,6 +67,16 @@ def predict(
         write_items(lambda rows: _table(loaded, new.take(rows)), len(new), out, update)
     console.tell(*lines)
     console.answer({"out": str(out.absolute()), "items": len(new)})
+
+
+def _as_in_the_fit(source: Source, fitted: FitFolder) -> Source:
+    """Take the column of ids and the ignored columns from the fit, if the new file has them and no option differs."""
+    if not fitted.has_settings or source.features is None:
+        return source
+    then = fitted.source
+    names = (then.id_column, then.columns.get("item"))
+    known = (name for name in names if name and inputs.has_column(source.features, name, source.encoding))
+    return replace(source, id_column=source.id_column or next(known, None), ignore=source.ignore or then.ignore)
 
 
 def _read(source: Source, fitted: FitFolder, names: tuple[str, ...], console: Console) -> Features:

@@ -116,8 +116,8 @@ def write_crowd(draft: Path, annotations: Annotations, features: Mapping[str, An
 def demo(console: Console, out: FolderOption = Path("whoknows-demo")) -> None:
     """Run a demonstration on bundled data.
 
-    569 tumours and five simulated annotators; 70 % of the items have no label. As in the paper, each
-    annotator is always right on one cluster of items and wrong on about a third of the others. Writes the
+    569 tumours and five simulated annotators; three quarters of the items have no label. As in the paper,
+    each annotator is always right on one cluster of items and wrong on about a third of the others. Writes the
     data to files, fits the default model, and compares the consensus with the true labels.
 
     For example:

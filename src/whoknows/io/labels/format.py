@@ -295,7 +295,8 @@ def _check_rows(columns: tuple[Factor, Factor, Factor], label: Factor, notes: Se
         nameless = np.flatnonzero((label.codes >= 0) & (column.codes < 0))
         if nameless.size:
             more = f" There are {nameless.size} such rows." if nameless.size > 1 else ""
-            raise FileError(path, f"has a label without an {role} in row {nameless[0] + 1} below the header.{more}")
+            where = f"in row {nameless[0] + 1} below the header.{more}"
+            raise FileError(path, f"has a label without an {role} {where} Fill it in, or delete the row.")
 
 
 def _suspicions(Y: Annotations) -> list[str]:

@@ -1,0 +1,100 @@
+"""Check that README.md and the pages of results follow from the CSV files, and tell which commits these are from.
+
+    python -m benchmarks.claims [--one-commit]
+
+Lists every figure of README.md's comparison, every page of results with its tables, and for each CSV file the
+commits that its rows were measured at. Files whose rows do not carry a commit are listed with the commits that
+added the rows, which git knows. The exit status is 1 if a page differs from what the files give, and with
+``--one-commit`` also if the rows are not all from one commit.
+"""
+
+import argparse
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+from benchmarks import page, readme
+from benchmarks.common.command import RESULTS
+from benchmarks.common.machine import ROOT, git
+from benchmarks.parts import PARTS, Part
+
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+AGAIN = "Run python -m benchmarks.page, and look at what changes."
+
+
+def commits(part: Part, results: Path) -> tuple[Counter[str], str]:
+    """Rows by the commit that they were measured at or, if they do not say, by the commit that added them."""
+    rows = part.read(results)
+    if "commit" in rows:
+        return Counter(rows["commit"]), "measured at"
+    told = git(results, "blame", "-s", "--abbrev=7", "--", str(results / part.file))
+    added = [line.split(" ", 1)[0].lstrip("^")[:7] for line in told.splitlines()[1:]]  # without the header
+    return Counter(added or ["unknown"] * len(rows)), "no commit in the rows; added by"
+
+
+def since(commit: str) -> str:
+    """How many commits changed the library after this one."""
+    count = git(ROOT, "rev-list", "--count", f"{commit}..HEAD", "--", "src/whoknows")
+    return f", library changed in {count} commits since" if count else ""
+
+
+def provenance(results: Path) -> tuple[list[str], set[str]]:
+    """One line per commit of each CSV file, and all commits."""
+    lines, every = [], set()
+    for part in PARTS.values():
+        if part.is_there(results):
+            found, how = commits(part, results)
+            lines.append(f"{part.file}: {how}")
+            lines += [f"    {name}: {n} rows{since(name)}" for name, n in found.most_common()]
+            every |= set(found)
+    return lines, every
+
+
+def stale(results: Path, out: Path) -> list[Path]:
+    """Pages that are not what the CSV files give."""
+    written = page.pages(results, out)
+    written[readme.README] = readme.with_comparison(readme.README.read_text("utf-8"), results)
+    return [file for file, text in written.items() if not file.exists() or file.read_text("utf-8") != text]
+
+
+def figures_of_readme(results: Path) -> list[str]:
+    """Every figure of the comparison in README.md with its files; several lines if it is a table."""
+    lines = []
+    for figure in readme.figures(results):
+        lines += [f"    {text}" for text in figure.text.splitlines()]
+        lines[-1] += f"  {figure.what} [{', '.join(figure.files)}]"
+    return lines
+
+
+def figures_of_pages(out: Path) -> list[str]:
+    """One line per page of results: how many numbers it has, and from which files."""
+    lines = []
+    for name, topic in page.TOPICS.items():
+        file = out.with_suffix("") / f"{name}.md"
+        numbers = NUMBER.findall(file.read_text("utf-8")) if file.exists() else []
+        sources = [PARTS[part].file for part in topic.parts] or ["all files"]
+        lines.append(f"    {file.relative_to(ROOT)}: {len(numbers)} numbers [{', '.join(sources)}]")
+    return lines
+
+
+def main() -> None:
+    command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    command.add_argument("--one-commit", action="store_true", help="fail if the rows are of several commits")
+    options = command.parse_args()
+    print("README.md", *figures_of_readme(RESULTS), "Pages of results", *figures_of_pages(page.PAGE), sep="\n")
+    lines, every = provenance(RESULTS)
+    print("CSV files", *lines, sep="\n")
+    wrong = stale(RESULTS, page.PAGE)
+    if wrong:
+        names = ", ".join(str(file.relative_to(ROOT)) for file in wrong)
+        print(f"NOT what the CSV files give: {names}. {AGAIN}")
+    else:
+        print("README.md and all pages are what the CSV files give.")
+    if len(every) > 1:
+        print(f"The rows are of {len(every)} commits, not of one state of the code: {', '.join(sorted(every))}.")
+    sys.exit(bool(wrong) or (options.one_commit and len(every) > 1))
+
+
+if __name__ == "__main__":
+    main()
