@@ -202,15 +202,27 @@ class GoldIn(Strict):
     label: Label
 
 
+class ProgressOut(BaseModel):
+    """How far a fit is: iterations of one model, or fits of ``total``; and a bound by iteration.
+
+    In an ensemble the bound is that of ``member``: the one being fitted, or the one with most weight at the end.
+    """
+
+    done: int
+    total: int | None
+    member: str = ""
+    bound: list[float]
+
+
 class FitOut(BaseModel):
-    """A fit and how far it is: progress has done, total and bound."""
+    """A fit and how far it is."""
 
     id: int
     state: State
     requested: float
     started: float | None
     finished: float | None
-    progress: dict[str, Any]
+    progress: ProgressOut
     error: str | None
     n_annotations: int | None
 

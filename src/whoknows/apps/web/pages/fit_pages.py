@@ -68,11 +68,21 @@ def _details(fit: Fit, visit: Visit) -> Iterator[Html]:
             bound,
             f"Bound of the log-likelihood after each of {len(bound)} iterations, {bound[0]:.4g} to {bound[-1]:.4g}",
         )
-        yield note("Lower bound of the log-likelihood by iteration. It rises until the fit has converged.")
+        yield note(_caption(fit))
     if fit.state in OPEN and visit.is_lead:
         yield visit.form(visit.links.to("fits", str(fit.id), "cancel"), button("Cancel"))
     if fit.state == "failed":
         yield note("Change what the message names, then fit again. Labels are not lost.")
+
+
+def _caption(fit: Fit) -> str:
+    """Whose bound is drawn."""
+    member = fit.progress.get("member")
+    if not member:
+        return "Lower bound of the log-likelihood by iteration. It rises until the fit has converged."
+    if fit.state == "done":
+        return f"Lower bound of the log-likelihood by iteration, of the model with most weight: {member}."
+    return f"Lower bound of the log-likelihood by iteration, of the model that is fitted now: {member}."
 
 
 def _table(fits: Sequence[Fit]) -> Html:

@@ -20,7 +20,7 @@ SUMMARIES = 30  # fits per project whose summary is kept, for the history of ann
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit without its results. ``progress`` has done, total (None if unknown) and bound, a list."""
+    """A fit without its results. ``progress`` is as `jobs.progress.Progress.facts` gives it."""
 
     id: int
     project_id: int
