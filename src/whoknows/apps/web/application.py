@@ -19,6 +19,7 @@ from whoknows.apps.web.jobs.runner import Runner
 from whoknows.apps.web.label_studio import backend
 from whoknows.apps.web.observing import Observe, Requests
 from whoknows.apps.web.pages.error_page import error_answer, is_for_people
+from whoknows.apps.web.results import FitResults
 from whoknows.apps.web.security import sign_in
 from whoknows.apps.web.security.access import SignInNeeded, admit
 from whoknows.apps.web.security.attempts import Attempts
@@ -53,7 +54,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> FastAPI:
     )
     state = app.state
     state.settings, state.store = settings, store or Store(settings.url)
-    state.csrf, state.attempts, state.results = new_secret(), Attempts(), pages.FitResults()
+    state.csrf, state.attempts, state.results = new_secret(), Attempts(), FitResults()
     state.reader = Reader()
     state.requests = Requests()
     for router in (api.router, pages.router, sign_in.router, backend.router, observing.router):

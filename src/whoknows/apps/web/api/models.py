@@ -71,7 +71,7 @@ class ProjectChange(Strict):
 
 
 class ProjectOut(BaseModel):
-    """A project, and how far it is."""
+    """A project, and how far it is; ``n_since_fit`` labels were given, changed or taken back since the last fit."""
 
     name: str
     title: str
@@ -80,7 +80,9 @@ class ProjectOut(BaseModel):
     n_items: int
     n_labels: int
     n_labelled: int
-    n_annotators: int
+    n_gold: int
+    labels_by_annotator: dict[str, int]
+    n_since_fit: int
     fit: FitOut | None = None
 
 
@@ -260,6 +262,59 @@ class FoundItems(BaseModel):
 
     n_found: int
     items: list[FoundItem]
+
+
+class ContributionOut(BaseModel):
+    """A label, and the posterior of its item without it."""
+
+    annotator: str
+    label: str
+    without: dict[str, float]
+
+
+class WhyOut(BaseModel):
+    """Posterior of an item: given its features and labels, given its features alone, and without each label."""
+
+    posterior: dict[str, float]
+    from_features: dict[str, float]
+    labels: list[ContributionOut]
+
+
+class FlipOut(BaseModel):
+    """An item whose consensus changed."""
+
+    item: str
+    before: str | float
+    consensus: str | float
+    confidence: float | None = None
+
+
+class MovedOut(BaseModel):
+    """An annotator whose skill left the 90 % interval of the fit before."""
+
+    annotator: str
+    before: float
+    after: float
+
+
+class ChangesOut(BaseModel):
+    """What the last fit changed: labels added, items with another consensus, annotators that moved or are new."""
+
+    n_labels: int
+    flips: list[FlipOut]
+    moved: list[MovedOut]
+    new: list[str]
+
+
+class AnnotatorOut(BaseModel):
+    """An annotator in the last fit, and their row in earlier ones, the oldest first.
+
+    Of many annotators, only a selection has a profile: regions and confusions.
+    """
+
+    ranking: dict[str, Any]
+    profile: dict[str, Any] | None
+    history: list[dict[str, Any]]
 
 
 class QuestionOut(BaseModel):

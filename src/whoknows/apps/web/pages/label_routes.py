@@ -18,7 +18,7 @@ from whoknows.apps.web.pages.shell import PageLinks
 from whoknows.apps.web.pages.visiting import visit_of
 from whoknows.apps.web.security.access import Caller, State, own_name
 from whoknows.apps.web.store import items, labels, projects
-from whoknows.apps.web.store.asking import Task, next_task
+from whoknows.apps.web.store.asking import chosen_task, next_task
 from whoknows.apps.web.store.labels import Answer
 from whoknows.apps.web.store.projects import Project
 
@@ -67,7 +67,7 @@ def fetched(
 
 
 def _screen(db: Connection, project: Project, who: str, without: Sequence[str] = (), key: str | None = None) -> Screen:
-    task = next_task(db, project, who, without) if key is None else Task("ask", items.by_key(db, project.id, key))
+    task = next_task(db, project, who, without) if key is None else chosen_task(db, project, key)
     return Screen(project, who, task, labels.counts(db, project.id).get(who, 0), items.count(db, project.id))
 
 
