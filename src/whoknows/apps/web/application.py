@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from whoknows import __version__
 from whoknows.apps.web import api, observing, pages
 from whoknows.apps.web.exchange.reader import Reader
+from whoknows.apps.web.jobs.recording import recorder
 from whoknows.apps.web.jobs.runner import Runner
 from whoknows.apps.web.label_studio import backend
 from whoknows.apps.web.observing import Observe, Requests
@@ -55,8 +56,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> FastAPI:
     state = app.state
     state.settings, state.store = settings, store or Store(settings.url)
     state.csrf, state.attempts, state.results = new_secret(), Attempts(), FitResults()
-    state.reader = Reader()
-    state.requests = Requests()
+    state.reader, state.requests, state.recorder = Reader(), Requests(), recorder(state.store)
     for router in (api.router, pages.router, sign_in.router, backend.router, observing.router):
         app.include_router(router)
     app.get("/api/v1/openapi.json", include_in_schema=False)(app.openapi)
@@ -79,6 +79,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     if runner is not None:
         await run_in_threadpool(runner.stop)
+    await run_in_threadpool(app.state.recorder.close)
     app.state.reader.close()
     app.state.store.close()
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from whoknows.apps.web.api.annotations import record
+from whoknows.apps.web.api.annotations import Recorder, record
 from whoknows.apps.web.api.common import ProjectName, item_out
 from whoknows.apps.web.api.models import Key, Name, SkipIn, TaskOut, UndoIn, Undone
 from whoknows.apps.web.security.access import Caller, State, own_name
@@ -49,11 +49,11 @@ def skip(name: ProjectName, body: SkipIn, store: State, caller: Caller) -> None:
 
 
 @router.post("/undo")
-def undo(name: ProjectName, body: UndoIn, store: State, caller: Caller) -> Undone:
+def undo(name: ProjectName, body: UndoIn, store: State, recorder: Recorder, caller: Caller) -> Undone:
     """Take back the label that this annotator gave last."""
     own = own_name(caller, body.annotator)
     with store.read() as db:
         last = labels.last_of(db, projects.by_name(db, name).id, own)
     if last is not None:
-        record(store, name, [Answer(last.item, own, None, body.request_id)], caller)
+        record(recorder, name, Answer(last.item, own, None, body.request_id), caller)
     return Undone(item=None if last is None else last.item)

@@ -203,6 +203,12 @@ def in_state(db: Connection, project_id: int, state: State) -> Fit | None:
     return _fit(db.execute(query.order_by(fit.c.id.desc()).limit(1)).first())
 
 
+def newest(db: Connection, project_id: int) -> Fit | None:
+    """Return the newest fit of a project that is queued, running or done."""
+    hopeful = fit.c.project_id == project_id, fit.c.state.in_(("queued", "running", "done"))
+    return _fit(db.execute(select(*_COLUMNS).where(*hopeful).order_by(fit.c.id.desc()).limit(1)).first())
+
+
 def latest(db: Connection, project_id: int) -> Fit | None:
     """Return the newest fit that is done."""
     return in_state(db, project_id, "done")
