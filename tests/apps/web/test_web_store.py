@@ -4,7 +4,7 @@ from threading import Event
 
 import numpy as np
 import pytest
-from sqlalchemy import select
+from sqlalchemy import inspect, select
 
 from tests.apps.web.databases import BOTH
 from whoknows.apps.web.jobs.recording import Recorded, Sent, record
@@ -12,7 +12,7 @@ from whoknows.apps.web.store import fits, gold, items, labels, projects
 from whoknows.apps.web.store.errors import NotFound
 from whoknows.apps.web.store.labels import Answer, Submission
 from whoknows.apps.web.store.migrations import STEPS, migrate
-from whoknows.apps.web.store.schema import schema_version
+from whoknows.apps.web.store.schema import attempt, schema_version
 from whoknows.apps.web.store.together import Together
 from whoknows.data.errors import InputError
 from whoknows.insight.summary import Summary
@@ -108,6 +108,15 @@ def test_an_older_database_gets_the_steps_that_it_lacks_once(store):
     assert version(store) == 1 + len(STEPS) + 2
     with pytest.raises(InputError, match="Install a newer one"), store.write() as db:
         migrate(db)
+
+
+def test_a_database_of_the_first_version_gets_the_table_of_attempts(store):
+    with store.write() as db:
+        attempt.drop(db)
+        db.execute(schema_version.update().values(version=1))
+        migrate(db)
+        assert inspect(db).has_table("attempt")
+    assert version(store) == 1 + len(STEPS)
 
 
 def test_a_step_that_fails_leaves_the_database_as_it_was(store):

@@ -23,7 +23,6 @@ from whoknows.apps.web.pages.error_page import error_answer, is_for_people
 from whoknows.apps.web.results import FitResults
 from whoknows.apps.web.security import sign_in
 from whoknows.apps.web.security.access import SignInNeeded, admit
-from whoknows.apps.web.security.attempts import Attempts
 from whoknows.apps.web.security.headers import HEADERS, SafeHeaders
 from whoknows.apps.web.security.limits import LimitedBodies
 from whoknows.apps.web.security.passwords import new_secret
@@ -55,7 +54,7 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> FastAPI:
     )
     state = app.state
     state.settings, state.store = settings, store or Store(settings.url)
-    state.csrf, state.attempts, state.results = new_secret(), Attempts(), FitResults()
+    state.csrf, state.results = new_secret(), FitResults()
     state.reader, state.requests, state.recorder = Reader(), Requests(), recorder(state.store)
     for router in (api.router, pages.router, sign_in.router, backend.router, observing.router):
         app.include_router(router)
