@@ -191,7 +191,11 @@ ELSEWHERE = {
     "POST /projects": ("POST /projects",),
     "GET /people": ("GET /accounts",),
     "POST /people": ("POST /accounts",),
-    "POST /people/links": ("POST /accounts/{account}/links",),
+    "POST /people/account": (
+        "POST /accounts/{account}/links",
+        "DELETE /accounts/{account}/links",
+        "DELETE /accounts/{account}",
+    ),
 }
 NO_PAGES = re.compile(r"\w+ (/static/|/sign-|/healthz|/metrics|/label-studio/|/api/v1/)")
 

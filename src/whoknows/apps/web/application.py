@@ -99,7 +99,8 @@ def _refused(request: Request, error: Exception) -> Response:
 def _http_error(request: Request, error: Exception) -> Response:
     """Answer that there is no such page, or that it is not for this visitor."""
     assert isinstance(error, HTTPException)
-    return error_answer(request, error.status_code, str(error.detail), error.headers)
+    told = "There is nothing at this address." if error.detail == "Not Found" else str(error.detail)
+    return error_answer(request, error.status_code, told, error.headers)
 
 
 def _unexpected(request: Request, error: Exception) -> Response:

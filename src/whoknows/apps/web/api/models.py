@@ -379,7 +379,8 @@ class AuditOut(BaseModel):
 class Preview(BaseModel):
     """What an uploaded file holds, before it is stored; ``token`` names it in the next step.
 
-    ``names`` are the columns that can be chosen, ``columns`` those that were used, by role.
+    ``names`` are the columns that can be chosen, ``columns`` those that were used, by role. With a ``problem``, choose
+    others: the file cannot be read with these.
     """
 
     token: str
@@ -395,3 +396,4 @@ class Preview(BaseModel):
     n_features: int
     classes: list[str]
     annotators: list[str]
+    problem: str | None
