@@ -1,10 +1,12 @@
 """Labels per second beside a fit and ten readers: nothing lost, and how long they took.
 
-python -m benchmarks.web.load --rate 200 --seconds 60
+python -m benchmarks.web.load --rate 200 --seconds 60                         SQLite
+FSYNC=on .ci/postgres python -m benchmarks.web.load --rate 200 --seconds 60   SQLite, then PostgreSQL
 """
 
 import argparse
 import json
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -54,10 +56,14 @@ def main():
     parser.add_argument("--rate", type=float, default=200)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--items", type=int, default=2000)
-    parser.add_argument("--database")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(measure(Path(folder), given.rate, given.seconds, given.database, given.items), indent=1))
+    databases = {"SQLite": None, "PostgreSQL": os.environ.get("WHOKNOWS_TEST_DATABASE")}
+    for name, database in databases.items():
+        if name == "SQLite" or database is not None:
+            before = os.getloadavg()[0]
+            with tempfile.TemporaryDirectory() as folder:
+                seen = measure(Path(folder), given.rate, given.seconds, database, given.items)
+            print(json.dumps({"database": name, "load_average": [before, os.getloadavg()[0]], **seen}, indent=1))
 
 
 if __name__ == "__main__":

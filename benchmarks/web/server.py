@@ -43,6 +43,11 @@ class Server:
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
+    def events(self):
+        """Return what it has logged."""
+        with open(self._log.name, encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines if line.startswith("{")]
+
     def stop(self):
         self._process.terminate()
         self._process.wait()

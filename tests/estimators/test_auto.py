@@ -229,6 +229,23 @@ def test_members_can_be_named():
     assert np.mean(model.predict(X) == z) > 0.85
 
 
+def test_every_iteration_of_every_fit_can_be_watched():
+    (X, y, _), curves, fits = line_world(n_items=60), [], []
+
+    def watch(member, iteration, bound, seconds):
+        if iteration == 1:
+            curves.append((member, []))
+        curves[-1][1].append(bound)
+
+    chosen = [Member("linear", 10.0, varies_with_x=True), Member("none", 3.0, varies_with_x=False)]
+    model = AutoCrowdClassifier(members=chosen).fit(X, y, lambda *about: fits.append(about), watch=watch)
+    assert len(curves) == len(fits) == fits[-1][1]
+    watched = dict(curves)  # the last fit of each member
+    for member, pair in zip(model.selection_.members, model.pairs_, strict=True):
+        assert watched[member] == pair.history
+        assert np.diff(watched[member]).min() > -1e-9 * abs(watched[member][0])
+
+
 # --- labels alone -----------------------------------------------------------------------------------------
 
 

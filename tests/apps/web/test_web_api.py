@@ -1,8 +1,13 @@
 """The API: everything that the pages do, with errors that say what to do."""
 
+import json
+import re
+
 import pytest
+from fastapi.routing import iter_route_contexts
 
 from tests.apps.web.databases import BOTH
+from whoknows.apps.web.store import fits, projects
 
 pytestmark = BOTH
 
@@ -153,3 +158,122 @@ def test_gold_is_decided_by_item(client):
 )
 def test_malformed_labels_are_refused(client, body):
     assert client.post(f"{API}/annotations", json=body).status_code == 422
+
+
+# --- everything that the pages do -------------------------------------------------------------------
+
+IN_THE_API = {  # page below /projects/{name}: routes of the API with the same content, or the same effect
+    "GET /": ("GET", "GET /summary", "GET /changes", "GET /fits"),
+    "GET /annotators": ("GET /annotators", "GET /summary"),
+    "GET /annotators/{annotator:path}": ("GET /annotators/{annotator:path}",),
+    "GET /map": ("GET /summary",),
+    "GET /ask": ("GET /questions",),
+    "GET /items": ("GET /search", "GET /items"),
+    "GET /items/{key:path}": ("GET /items/{key:path}", "GET /why/{key:path}", "GET /history"),
+    "POST /items/{key:path}": ("PUT /gold/{key:path}", "DELETE /gold/{key:path}"),
+    "GET /fits": ("GET /fits",),
+    "GET /fits/progress": ("GET /fits/{id}",),
+    "POST /fits": ("POST /fits",),
+    "POST /fits/{id}/cancel": ("DELETE /fits/{id}",),
+    "GET /data": ("GET", "GET /exports/annotations.csv", "GET /exports/report.html"),
+    "POST /data": ("POST /imports",),
+    "GET /imports/{token}": ("POST /imports/{token}/preview",),
+    "POST /imports/{token}": ("POST /imports/{token}/confirm", "DELETE /imports/{token}"),
+    "POST /settings": ("PUT",),
+    "GET /label": ("GET /next",),
+    "GET /label/next": ("GET /next",),
+    "POST /label": ("POST /annotations", "POST /skips", "POST /undo"),
+}
+ELSEWHERE = {
+    "GET /": ("GET /projects",),
+    "GET /label": ("GET /projects",),
+    "GET /projects": ("GET /projects",),
+    "POST /projects": ("POST /projects",),
+    "GET /people": ("GET /accounts",),
+    "POST /people": ("POST /accounts",),
+    "POST /people/account": (
+        "POST /accounts/{account}/links",
+        "DELETE /accounts/{account}/links",
+        "DELETE /accounts/{account}",
+    ),
+}
+NO_PAGES = re.compile(r"\w+ (/static/|/sign-|/healthz|/metrics|/label-studio/|/api/v1/)")
+
+
+def test_everything_that_pages_do_is_in_the_api(client):
+    found = {f"{way} {route.path}" for route in iter_route_contexts(client.app.routes) for way in route.methods or ()}
+    pages = {f"{way} /projects/{{name}}{path}": api for way, path, api in split(IN_THE_API, "/projects/{name}")}
+    pages |= {f"{way} {path}": api for way, path, api in split(ELSEWHERE, "")}
+    assert {each for each in found if not NO_PAGES.match(each)} == set(pages)
+    assert {each for api in pages.values() for each in api} <= found
+
+
+def split(table, below):
+    """Rows of a table of pages, with whole addresses in the API."""
+    for page, api in table.items():
+        way, path = page.split(" ")
+        parts = [each.partition(" ")[::2] for each in api]
+        yield way, path, [f"{way} /api/v1{below}{path}" for way, path in parts]
+
+
+def test_why_an_item_has_its_consensus(client):
+    given = client.get(f"{API}/annotations", params={"limit": 1}).json()[0]
+    item = client.get(f"{API}/items/{given['item']}").json()
+    why = client.get(f"{API}/why/{given['item']}").json()
+    assert why["posterior"] == pytest.approx(item["prediction"]["probabilities"], abs=1e-3)
+    assert [(each["annotator"], each["label"]) for each in why["labels"]] == [
+        (each["annotator"], each["label"]) for each in item["labels"]
+    ]
+    for each in [why["from_features"], *(label["without"] for label in why["labels"])]:
+        assert sum(each.values()) == pytest.approx(1)
+    assert client.get(f"{API}/why/nothing").status_code == 404
+
+
+def test_labels_of_a_class_that_the_fit_does_not_know_explain_nothing(client):
+    project = client.get(API).json()
+    classes = ["cyst", *project["settings"]["classes"]]
+    client.put(API, json={"title": "x", "settings": {**project["settings"], "classes": classes}})
+    item, before = "tumour 001", client.get(f"{API}/why/tumour 001").json()
+    client.post(f"{API}/annotations", json={"item": item, "annotator": "zoe", "label": "cyst"})
+    assert client.get(f"{API}/why/{item}").json() == before
+    page = client.get(f"/projects/example/items/{item}").text
+    top = max(before["posterior"], key=before["posterior"].get)
+    assert f"the model gives <q><bdi>{top}</bdi></q>" in page
+
+
+def test_what_the_last_fit_changed(client, store):
+    assert client.get(f"{API}/changes").status_code == 404
+    with store.write() as db:
+        project = projects.by_name(db, "example")
+        id = fits.latest(db, project.id).id
+        summary = json.loads(fits.summary(db, id))
+        item = summary["consensus"]["item"][7]
+        before = summary["consensus"]["consensus"][7]
+        after = "benign" if before == "malignant" else "malignant"
+        summary["consensus"]["consensus"][7] = after
+        fits.request(db, project.id)
+        fits.finish(
+            db, fits.claim(db, "here").id, "here", fits.Results(fits.model(db, id), json.dumps(summary), [], [])
+        )
+    found = client.get(f"{API}/changes").json()
+    assert (found["n_labels"], found["moved"], found["new"]) == (0, [], [])
+    assert [(each["item"], each["before"], each["consensus"]) for each in found["flips"]] == [(item, before, after)]
+    anna = client.get(f"{API}/annotators/anna").json()
+    assert [each["expertise"] for each in anna["history"]] == [anna["ranking"]["expertise"]] * 2
+    assert anna["profile"]["annotator"] == "anna"
+    assert client.get(f"{API}/annotators/nobody").status_code == 404
+
+
+def test_a_project_says_how_far_it_is(client):
+    before = client.get(API).json()
+    client.post(f"{API}/annotations", json={"item": "tumour 001", "annotator": "zoe", "label": "benign"})
+    client.put(f"{API}/gold/tumour 001", json={"label": "benign"})
+    after = client.get(API).json()
+    assert (before["n_since_fit"], after["n_since_fit"], after["n_gold"]) == (0, 1, 1)
+    assert after["labels_by_annotator"] == before["labels_by_annotator"] | {"zoe": 1}
+
+
+def test_an_item_is_shown_again_to_whoever_labels(client):
+    asked = client.get(f"{API}/next", params={"annotator": "anna", "item": "tumour 001"}).json()
+    assert (asked["state"], asked["item"]["key"]) == ("ask", "tumour 001")
+    assert client.get(f"{API}/next", params={"annotator": "anna", "item": "nothing"}).status_code == 404

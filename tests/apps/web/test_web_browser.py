@@ -102,7 +102,8 @@ def test_a_file_is_uploaded_checked_imported_fitted_and_exported(page, store):
     page.click("button >> text=Import")
     assert page.inner_text(".tiles").split()[:4] == ["12", "items,", "12", "with"]
     page.goto("/projects/days-good-bad/fits")
-    page.wait_for_selector("#fit[data-state=done]")
+    page.wait_for_selector("#fit[data-state=done] .curve")
+    expect(page.locator("#fit")).to_contain_text("of the model with most weight: map ")
     page.click("nav >> text=Data")
     with page.expect_download() as download:
         page.click("text=consensus.csv")

@@ -57,13 +57,20 @@ def test_labels_are_recognised_shown_and_stored_when_confirmed(client, pets):
 
 
 def test_columns_can_be_chosen(client, pets):
-    table = "a,b,c,d\ni1,zoe,yes,9\ni2,max,no,8\n"
-    assert upload(client, pets, table).status_code == 422
-    seen = upload(client, pets, "item,annotator,label,other\ni1,zoe,yes,9\ni2,max,no,8\n").json()
-    chosen = {"columns": {"label": "other"}}
+    seen = upload(client, pets, "a,b,c,d\ni1,zoe,yes,9\ni2,max,no,8\n").json()
+    assert seen["problem"].startswith("upload: is CSV with the columns 'a', 'b', 'c', 'd'")
+    assert (seen["names"], seen["n_labels"]) == (["a", "b", "c", "d"], 0)
+    assert client.post(f"{pets}/imports/{seen['token']}/confirm", json={}).status_code == 422
+    chosen = {"columns": {"item": "a", "annotator": "b", "label": "d"}}
     assert client.post(f"{pets}/imports/{seen['token']}/preview", json=chosen).json()["classes"] == ["8", "9"]
     client.post(f"{pets}/imports/{seen['token']}/confirm", json=chosen)
     assert [each["label"] for each in client.get(f"{pets}/annotations").json()] == ["9", "8"]
+
+
+def test_titles_with_spaces_are_recognised(client, pets):
+    seen = upload(client, pets, "Item ID;Annotator ID;Label\ni1;zoe;yes\ni2;max;no\n").json()
+    assert seen["columns"] == {"item": "Item ID", "annotator": "Annotator ID", "label": "Label"}
+    assert (seen["problem"], seen["n_labels"]) == (None, 2)
 
 
 @BOTH
@@ -91,14 +98,20 @@ def bomb():
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"PAR1" + b"\xff" * 100 + b"PAR1", b"\x80\x04\x95pickle", b"item,annotator,label\n", b"[" * 100_000, bomb()],
-    ids=["empty", "parquet", "pickle", "no labels", "nested", "bomb"],
+    [b"", b"PAR1" + b"\xff" * 100 + b"PAR1", b"\x80\x04\x95pickle", b"[" * 100_000, bomb()],
+    ids=["empty", "parquet", "pickle", "nested", "bomb"],
 )
 def test_hostile_files_are_refused(client, pets, content):
     answer = upload(client, pets, content)
     assert answer.status_code == 422, answer.text
     assert "tmp" not in answer.json()["detail"]
     assert client.get(pets).json()["n_items"] == 0
+
+
+def test_a_table_without_rows_cannot_be_confirmed(client, pets):
+    seen = upload(client, pets, "item,annotator,label\n").json()
+    assert seen["problem"] == "upload: holds no labels (0 rows were read)."
+    assert client.post(f"{pets}/imports/{seen['token']}/confirm", json={}).status_code == 422
 
 
 def test_names_of_files_touch_no_disk(client, pets):

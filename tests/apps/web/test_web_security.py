@@ -140,7 +140,18 @@ def test_a_link_signs_an_annotator_in(guest, signed_in, store):
     assert guest.get(f"{link}x").status_code == 401
 
 
-def test_passwords_are_tried_five_times_a_minute(guest):
-    wrong = {"name": "lea", "password": "wrong"}
-    assert [guest.post("/sign-in", data=wrong).status_code for _ in range(6)] == [401] * 5 + [429]
-    assert guest.post("/sign-in", data={"name": "lea", "password": PASSWORD}).status_code == 429
+def test_passwords_are_tried_five_times_a_minute_on_all_servers_together(guest, settings, store, monkeypatch):
+    other = TestClient(create_app(replace(settings, auth=True), store), follow_redirects=False)
+    wrong, right = ({"name": "lea", "password": word} for word in ("wrong", PASSWORD))
+    assert guest.post("/sign-in", data=right).status_code == 303  # not counted
+    tries = [each.post("/sign-in", data=wrong).status_code for each in (guest, other) * 3]
+    assert tries == [401] * 5 + [429]
+    assert guest.post("/sign-in", data=right).status_code == 429
+    monkeypatch.setattr("whoknows.apps.web.store.attempts.WINDOW", 0)
+    assert other.post("/sign-in", data=right).status_code == 303
+
+
+def test_one_address_tries_few_names(guest, monkeypatch):
+    monkeypatch.setattr("whoknows.apps.web.store.attempts.PER_ADDRESS", 2)
+    tries = [guest.post("/sign-in", data={"name": name, "password": "wrong"}).status_code for name in "abc"]
+    assert tries == [401, 401, 429]

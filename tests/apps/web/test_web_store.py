@@ -1,15 +1,19 @@
 """The store: labels with history, idempotent requests, fits that one worker owns."""
 
+from threading import Event
+
 import numpy as np
 import pytest
-from sqlalchemy import select
+from sqlalchemy import inspect, select
 
 from tests.apps.web.databases import BOTH
+from whoknows.apps.web.jobs.recording import Recorded, Sent, record
 from whoknows.apps.web.store import fits, gold, items, labels, projects
 from whoknows.apps.web.store.errors import NotFound
-from whoknows.apps.web.store.labels import Answer
+from whoknows.apps.web.store.labels import Answer, Submission
 from whoknows.apps.web.store.migrations import STEPS, migrate
-from whoknows.apps.web.store.schema import schema_version
+from whoknows.apps.web.store.schema import attempt, schema_version
+from whoknows.apps.web.store.together import Together
 from whoknows.data.errors import InputError
 from whoknows.insight.summary import Summary
 
@@ -106,6 +110,15 @@ def test_an_older_database_gets_the_steps_that_it_lacks_once(store):
         migrate(db)
 
 
+def test_a_database_of_the_first_version_gets_the_table_of_attempts(store):
+    with store.write() as db:
+        attempt.drop(db)
+        db.execute(schema_version.update().values(version=1))
+        migrate(db)
+        assert inspect(db).has_table("attempt")
+    assert version(store) == 1 + len(STEPS)
+
+
 def test_a_step_that_fails_leaves_the_database_as_it_was(store):
     def fails(db):
         db.execute(schema_version.update().values(version=99))
@@ -118,11 +131,41 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(store):
     assert before == 1 + len(STEPS)
 
 
-def test_writes_that_share_a_commit_succeed_and_fail_on_their_own(store, project):
-    def give(item):
-        return store.submit(lambda db: labels.record(db, project, [Answer(item, "zoe", "benign")], "zoe"))
+def test_labels_that_share_a_commit_succeed_and_fail_on_their_own(store):
+    def give(item, label, name="example", **more):
+        return Sent(name, Submission([Answer(item, "zoe", label, **more)], "zoe"))
 
-    outcomes = [give(item) for item in ("tumour 001", "nowhere", "tumour 002")]
-    assert [type(each.exception()) for each in outcomes] == [type(None), NotFound, type(None)]
+    sent = [
+        give("tumour 001", "benign", request_id="r"),
+        give("nowhere", "benign"),
+        give("tumour 002", "maybe"),
+        give("tumour 003", "benign", "no-project"),
+        give("tumour 001", "malignant", request_id="r"),
+        give("tumour 004", "benign"),
+    ]
+    with store.write() as db:
+        found = record(db, sent)
+    assert [type(each) for each in found] == [Recorded, NotFound, InputError, NotFound, Recorded, Recorded]
+    assert [found[k].outcomes for k in (0, 4, 5)] == [["stored"], ["repeated"], ["stored"]]
     with store.read() as db:
-        assert labels.counts(db, project.id)["zoe"] == 2
+        stored = labels.every(db, projects.by_name(db, "example").id, annotator="zoe")
+    assert [(row.item, row.label) for row in stored] == [("tumour 001", "benign"), ("tumour 004", "benign")]
+
+
+def test_requests_that_fail_together_are_repeated_one_by_one(store):
+    all_are_there, batches = Event(), []
+
+    def work(db, requests):
+        all_are_there.wait()
+        batches.append(len(requests))
+        if 3 in requests:
+            raise ZeroDivisionError(len(requests))
+        return [2 * each for each in requests]
+
+    writer = Together(store.write, work)
+    futures = [writer.submit(each) for each in range(5)]
+    all_are_there.set()
+    writer.close()
+    assert [futures[k].result() for k in (0, 1, 2, 4)] == [0, 2, 4, 8]
+    assert futures[3].exception().args == (1,)
+    assert max(batches) > 1

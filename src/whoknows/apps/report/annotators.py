@@ -280,7 +280,7 @@ def confusion(profile: Facts, classes: list[Any]) -> tuple[str, list[Html]] | No
             for one in profile["mistakes"]
         ]
         return "Most frequent mistakes", [bullets(mistakes)]
-    head = [el("th"), *(el("th", fmt.name(each), scope="col") for each in classes)]
+    head = [el("td"), *(el("th", fmt.name(each), scope="col") for each in classes)]
     rows = [
         [el("th", fmt.name(truth), scope="row"), *(charts.heat(value, fmt.percent(value).rstrip("%")) for value in row)]
         for truth, row in zip(classes, profile["confusion"], strict=True)
@@ -349,8 +349,11 @@ def _pairs(facts: Facts) -> Iterator[Html]:
         title = f"{pair}: {fmt.counted(common[i][j], 'item')} in common"
         return charts.heat(value[i][j], _short(value[i][j]), title)
 
-    head = [el("th"), *(el("th", el("span", fmt.name(each)), scope="col", cls="up") for each in names)]
-    rows = [[el("th", fmt.name(names[i]), scope="row"), *(cell(i, j) for j in range(n))] for i in range(n)]
+    head = [el("td"), *(el("th", el("span", fmt.name(each)), scope="col", cls="up") for each in names)]
+    rows = [
+        [el("th", fmt.name(names[i]), scope="row", title=str(names[i])), *(cell(i, j) for j in range(n))]
+        for i in range(n)
+    ]
     yield table(head, rows, cls="square wide" if n > WIDE_TABLE else "square")
     total = fmt.whole(facts["of"])
     few = f" Shown: the {n} annotators with most labels of {total}." if n < facts["of"] else ""

@@ -15,13 +15,14 @@ from starlette.exceptions import HTTPException
 from whoknows import __version__
 from whoknows.apps.web import api, observing, pages
 from whoknows.apps.web.exchange.reader import Reader
+from whoknows.apps.web.jobs.recording import recorder
 from whoknows.apps.web.jobs.runner import Runner
 from whoknows.apps.web.label_studio import backend
 from whoknows.apps.web.observing import Observe, Requests
 from whoknows.apps.web.pages.error_page import error_answer, is_for_people
+from whoknows.apps.web.results import FitResults
 from whoknows.apps.web.security import sign_in
 from whoknows.apps.web.security.access import SignInNeeded, admit
-from whoknows.apps.web.security.attempts import Attempts
 from whoknows.apps.web.security.headers import HEADERS, SafeHeaders
 from whoknows.apps.web.security.limits import LimitedBodies
 from whoknows.apps.web.security.passwords import new_secret
@@ -53,9 +54,8 @@ def create_app(settings: ServerSettings, store: Store | None = None) -> FastAPI:
     )
     state = app.state
     state.settings, state.store = settings, store or Store(settings.url)
-    state.csrf, state.attempts, state.results = new_secret(), Attempts(), pages.FitResults()
-    state.reader = Reader()
-    state.requests = Requests()
+    state.csrf, state.results = new_secret(), FitResults()
+    state.reader, state.requests, state.recorder = Reader(), Requests(), recorder(state.store)
     for router in (api.router, pages.router, sign_in.router, backend.router, observing.router):
         app.include_router(router)
     app.get("/api/v1/openapi.json", include_in_schema=False)(app.openapi)
@@ -78,6 +78,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     if runner is not None:
         await run_in_threadpool(runner.stop)
+    await run_in_threadpool(app.state.recorder.close)
     app.state.reader.close()
     app.state.store.close()
 
@@ -98,7 +99,8 @@ def _refused(request: Request, error: Exception) -> Response:
 def _http_error(request: Request, error: Exception) -> Response:
     """Answer that there is no such page, or that it is not for this visitor."""
     assert isinstance(error, HTTPException)
-    return error_answer(request, error.status_code, str(error.detail), error.headers)
+    told = "There is nothing at this address." if error.detail == "Not Found" else str(error.detail)
+    return error_answer(request, error.status_code, told, error.headers)
 
 
 def _unexpected(request: Request, error: Exception) -> Response:

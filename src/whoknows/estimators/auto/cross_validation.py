@@ -26,7 +26,7 @@ from whoknows.estimators.with_classifier import fit_with_classifier
 from whoknows.fit.alternatives import ENOUGH_ITEMS, features_say_nothing, sample_of
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
-from whoknows.fit.monitor import Monitor
+from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.solve import Solution, for_annotators, guess_of, solve
 
 TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes no answer
@@ -38,6 +38,7 @@ ITEMS_OF_A_RACE = 300  # labelled items in a fold that tell which members are ho
 MANY_ANNOTATORS = 2_000  # each iteration of each fit takes time for each annotator
 
 Progress = Callable[[int, int, float], Any]
+Watch = Callable[[Member, int, float, float], Any]
 
 
 # --- which items ------------------------------------------------------------------------------------
@@ -131,12 +132,12 @@ class Candidate:
     prepared: PreparedModel
     items: Items | Chunks
     typical: Items
+    callback: Callback | None = None
 
     def fit(self, step: Any, before: Solution | None = None) -> FittedPair:
         """Fit to all labels; ``before`` is what it learned from some of them."""
-        return fit_pair(
-            self.settings, self.prepared, self.items, self.typical, before=before, step=step, is_member=True
-        )
+        about = {"callback": self.callback, "before": before, "step": step, "is_member": True}
+        return fit_pair(self.settings, self.prepared, self.items, self.typical, **about)
 
     def score(self, rest: Any, fold: Any, step: Any, start: Array | None = None) -> tuple[HeldOutScores, Solution]:
         """Fit without the labels of a fold, and score these labels; return the scores and the fit."""
@@ -146,7 +147,7 @@ class Candidate:
 
     def _score(self, rest: Any, fold: Any, step: Any, start: Array | None) -> tuple[HeldOutScores, Solution]:
         rough = roughly(self.settings)
-        monitor = Monitor(rough.max_iter, rough.tol, rough.stop, keeper=step)
+        monitor = Monitor(rough.max_iter, rough.tol, rough.stop, self.callback, keeper=step)
         with one_thread():
             solution = solve(self.prepared.model, self.items[rest], start, monitor, rough.solver)
         pair = FittedPair(self.prepared, solution, None, self.typical, [])
@@ -163,10 +164,11 @@ class TreeCandidate:
     data: TrainingData
     typical: Items
     engine: Engine
+    callback: Callback | None = None
 
     def fit(self, step: Any, before: Solution | None = None) -> FittedPair:
         """Fit to all labels. A checkpoint does not store trees: they are grown again."""
-        pair = fit_with_classifier(self.settings, self.X, self.data, self.engine, prepared=self.prepared)
+        pair = fit_with_classifier(self.settings, self.X, self.data, self.engine, self.callback, self.prepared)
         return replace(pair, typical=self.typical)
 
     def score(self, rest: Rows, fold: Rows, step: Any, start: Array | None = None) -> tuple[HeldOutScores, Solution]:
@@ -210,10 +212,12 @@ class MemberFits:
     splits : Splits
     engine : Engine
     checkpoint : Checkpoint, optional
-    callback : callable, optional
-        Called after each fit: fits done, fits in total, seconds.
     total, done : int
         Number of fits.
+    callback : callable, optional
+        Called after each fit: fits done, fits in total, seconds.
+    watch : callable, optional
+        Called after each iteration of each fit: member, iteration, bound, seconds.
     solutions : dict of Member → Solution
         What members learned without the last fold.
     """
@@ -225,8 +229,9 @@ class MemberFits:
     splits: Splits
     engine: Engine
     checkpoint: Any
-    callback: Progress | None
     total: int
+    callback: Progress | None = None
+    watch: Watch | None = None
     done: int = 0
     solutions: dict[Member, Solution] = field(default_factory=dict)
     _guesses: dict[str, Array] = field(default_factory=dict)
@@ -323,14 +328,15 @@ class MemberFits:
         candidates: list[Candidate | TreeCandidate] = []
         for member in members:
             model = member.build(self.settings, annotations.n_classes)
+            watch = None if self.watch is None else partial(self.watch, member)
             if member.map == TREES:
-                candidates.append(self._with_trees(member, model, rows))
+                candidates.append(replace(self._with_trees(member, model, rows), callback=watch))
                 continue
             prepared = prepare_classifier(model, X, annotations, self.views.of(member))
             if member.view not in shared:
                 typical = prepared.items(X[typical_rows(len(X))]).on_host
                 shared[member.view] = prepared.chunks(X, rows, self.data, self.engine), typical
-            candidates.append(Candidate(model, prepared, *shared[member.view]))
+            candidates.append(Candidate(model, prepared, *shared[member.view], watch))
         return candidates
 
     def _with_trees(self, member: Member, model: Any, rows: Rows) -> TreeCandidate:

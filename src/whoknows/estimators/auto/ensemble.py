@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from whoknows._array import Array, Rows
-from whoknows.estimators.auto.cross_validation import MOST_SCORED, TOL_OF_MANY, MemberFits, Progress, split_items
+from whoknows.estimators.auto.cross_validation import MOST_SCORED, TOL_OF_MANY, MemberFits, Progress, Watch, split_items
 from whoknows.estimators.auto.members import (
     TREES,
     Member,
@@ -114,19 +114,21 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         gold: Gold | None = None,
         sample_weight: ArrayLike | None = None,
         checkpoint: str | PathLike[str] | None = None,
+        watch: Watch | None = None,
     ) -> Self:
         """Learn from features and annotations; parameters as in `CrowdClassifier.fit`.
 
         ``callback`` (fits done, fits in total, seconds) is called after the fit of each member in each fold,
-        including those read from a ``checkpoint``.
+        including those read from a ``checkpoint``; ``watch`` (member, iteration, bound, seconds) after each
+        iteration of these fits; with many items, from several threads.
         """
         check_values(self, RULES)
         X, data = check_training_input(self, X, y, gold, sample_weight)
         data = data.without_zero_weights()
         with opened(self.engine) as engine:
-            return self._fit(X, data, callback, engine, checkpoint_of(self, checkpoint, data))
+            return self._fit(X, data, engine, checkpoint_of(self, checkpoint, data), callback=callback, watch=watch)
 
-    def _fit(self, X: Array, data: TrainingData, callback: Progress | None, engine: Engine, checkpoint: Any) -> Self:
+    def _fit(self, X: Array, data: TrainingData, engine: Engine, checkpoint: Any, **told: Any) -> Self:
         """Weight the members, and fit them to validated input."""
         n_classes, settings = data.annotations.n_classes, _with_one_seed(self)
         splits = split_items(settings, data, X.shape[1])
@@ -138,7 +140,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         if self.members is None and parts >= WITHOUT_PARTS:
             members = [member for member in members if member.map != "spectral"]
         n_fits = splits.n_fits(members, n_classes)
-        fits = MemberFits(settings, X, data, views, splits, engine, checkpoint, callback, n_fits)
+        fits = MemberFits(settings, X, data, views, splits, engine, checkpoint, n_fits, **told)
         on_host = not getattr(X, "is_cuda", False)
         trees = self.members is None and on_host and trees_can_learn(len(splits.informed), X.shape[1])
         selection = _select(members, fits, trees, parts)

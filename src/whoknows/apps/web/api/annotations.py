@@ -3,46 +3,48 @@
 from __future__ import annotations
 
 from asyncio import wrap_future
-from collections.abc import Sequence
-from functools import partial
+from typing import Annotated
 
-from fastapi import APIRouter
-from sqlalchemy import Connection
+from fastapi import APIRouter, Depends, Request
 
 from whoknows.apps.web.api.common import Filter, Limit, Offset, ProjectName, several
 from whoknows.apps.web.api.models import AnswerIn, AnswersIn, EventOut, LabelOut, Stored, TakeBackIn
-from whoknows.apps.web.jobs.refit import refit_if_due
+from whoknows.apps.web.jobs.recording import Recorded, Sent
 from whoknows.apps.web.security.access import Caller, State, Visitor, own_name
-from whoknows.apps.web.store import Store, labels, projects
-from whoknows.apps.web.store.labels import Answer
+from whoknows.apps.web.store import labels, projects
+from whoknows.apps.web.store.labels import Answer, Submission
+from whoknows.apps.web.store.together import Together
 
 router = APIRouter(prefix="/projects/{name}", tags=["labels"])
 
 
+def _recorder(request: Request) -> Together[Sent, Recorded]:
+    return request.app.state.recorder
+
+
+Recorder = Annotated[Together[Sent, Recorded], Depends(_recorder)]
+
+
 @router.post("/annotations")
-async def label(name: ProjectName, body: AnswerIn | AnswersIn, store: State, caller: Caller) -> Stored:
+async def label(name: ProjectName, body: AnswerIn | AnswersIn, recorder: Recorder, caller: Caller) -> Stored:
     """Store one label, or several together or not at all; the answer comes when they are on the disk."""
     given = [body] if isinstance(body, AnswerIn) else body.annotations
     answers = [Answer(each.item, own_name(caller, each.annotator), each.label, each.request_id) for each in given]
-    return await wrap_future(store.submit(partial(_record, name=name, answers=answers, caller=caller)))
+    found = await wrap_future(recorder.submit(Sent(name, Submission(answers, caller.name))))
+    return Stored(outcomes=found.outcomes, refit=found.refit)
 
 
 @router.delete("/annotations")
-def take_back(name: ProjectName, body: TakeBackIn, store: State, caller: Caller) -> Stored:
+def take_back(name: ProjectName, body: TakeBackIn, recorder: Recorder, caller: Caller) -> Stored:
     """Take a label back; the history keeps it."""
     answer = Answer(body.item, own_name(caller, body.annotator), None, body.request_id)
-    return record(store, name, [answer], caller)
+    return record(recorder, name, answer, caller)
 
 
-def record(store: Store, name: str, answers: Sequence[Answer], caller: Visitor) -> Stored:
-    """Store labels, and queue a fit if it is due."""
-    return store.submit(partial(_record, name=name, answers=answers, caller=caller)).result()
-
-
-def _record(db: Connection, name: str, answers: Sequence[Answer], caller: Visitor) -> Stored:
-    project = projects.by_name(db, name)
-    outcomes = labels.record(db, project, answers, caller.name)
-    return Stored(outcomes=outcomes, refit=refit_if_due(db, project))
+def record(recorder: Together[Sent, Recorded], name: str, answer: Answer, caller: Visitor) -> Stored:
+    """Store a label, and queue a fit if it is due."""
+    found = recorder.submit(Sent(name, Submission([answer], caller.name))).result()
+    return Stored(outcomes=found.outcomes, refit=found.refit)
 
 
 @router.get("/annotations")

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from whoknows.apps.web.api.common import ProjectName
-from whoknows.apps.web.api.fits import last_fit
+from whoknows.apps.web.api.results import last_fit
 from whoknows.apps.web.exchange import exports
 from whoknows.apps.web.security.access import State
 from whoknows.apps.web.store import fits, projects

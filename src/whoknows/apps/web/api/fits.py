@@ -1,20 +1,16 @@
-"""Fits: queue, watch, cancel; and what the last one found."""
+"""Fits: queue, watch, cancel."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path
-from sqlalchemy import Connection
 
-from whoknows.apps.web.api.common import Filter, Limit, ProjectName, several
-from whoknows.apps.web.api.models import FitOut, PredictionOut, QuestionOut
+from whoknows.apps.web.api.common import ProjectName
+from whoknows.apps.web.api.models import FitOut
 from whoknows.apps.web.security.access import Caller, State
 from whoknows.apps.web.store import audit, fits, projects
-from whoknows.apps.web.store.errors import NotFound
-from whoknows.apps.web.store.fits import Fit
 
 router = APIRouter(prefix="/projects/{name}", tags=["fits"])
 FitId = Annotated[int, Path(ge=1, le=2**63 - 1)]
@@ -50,42 +46,3 @@ def cancel_fit(name: ProjectName, id: FitId, store: State, caller: Caller) -> Fi
         fit = fits.cancel(db, projects.by_name(db, name).id, id)
         audit.note(db, caller.name, "fit cancelled", project=name, fit=id)
         return FitOut(**asdict(fit))
-
-
-# --- what the last fit found -------------------------------------------------------------------------------
-
-
-def last_fit(db: Connection, name: str) -> Fit:
-    """Return the last fit of a project that is done."""
-    found = fits.latest(db, projects.by_name(db, name).id)
-    if found is None:
-        raise NotFound(f"Project {name!r} is not fitted yet.")
-    return found
-
-
-@router.get("/summary")
-def get_summary(name: ProjectName, store: State) -> dict[str, Any]:
-    """All numbers and sentences of the last fit."""
-    with store.read() as db:
-        return json.loads(fits.summary(db, last_fit(db, name).id))
-
-
-@router.get("/annotators")
-def list_annotators(name: ProjectName, store: State) -> list[dict[str, Any]]:
-    """The annotators by the last fit, best first."""
-    table = get_summary(name, store)["annotators"]
-    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-
-
-@router.get("/consensus")
-def list_consensus(name: ProjectName, store: State) -> list[PredictionOut]:
-    """What the last fit says of every item."""
-    with store.read() as db:
-        return several(PredictionOut, fits.predictions(db, last_fit(db, name).id))
-
-
-@router.get("/questions")
-def list_questions(name: ProjectName, store: State, annotator: Filter = None, limit: Limit = 100) -> list[QuestionOut]:
-    """The labels most worth asking for, by the last fit."""
-    with store.read() as db:
-        return several(QuestionOut, fits.questions(db, last_fit(db, name).id, annotator, limit))

@@ -38,13 +38,16 @@ async def upload(
     caller: Caller,
     filename: Annotated[str, Query(max_length=200), Storable] = "upload",
 ) -> Preview:
-    """Upload a file as the body of the request: labels, items or gold. Nothing is stored in the project yet."""
+    """Upload a file as the body of the request: labels, items or gold. Nothing is stored in the project yet.
+
+    If its columns are not recognised, the answer names the problem; choose the columns in the next step.
+    """
     content = await request.body()
     return await run_in_threadpool(_upload, request, name, Upload(kind, filename, content), caller)
 
 
 def _upload(request: Request, name: str, given: Upload, caller: Visitor) -> Preview:
-    found = _read(request, given)
+    found = read(request, given)
     with request.app.state.store.write() as db:
         secret = importing.keep(db, projects.by_name(db, name), given, caller.name)
     return preview_of(secret, given.kind, found)
@@ -55,7 +58,7 @@ def preview(name: ProjectName, token: Token, request: Request, store: State, bod
     """Read an upload again, with other columns."""
     with store.read() as db:
         waiting = importing.kept(db, projects.by_name(db, name), token)
-    found = _read(request, replace(waiting, columns=body.columns))
+    found = read(request, replace(waiting, columns=body.columns))
     return preview_of(token, waiting.kind, found)
 
 
@@ -66,7 +69,9 @@ def confirm(
     """Store what the file holds, as a whole."""
     with store.read() as db:
         waiting = importing.kept(db, projects.by_name(db, name), token)
-    found = _read(request, replace(waiting, columns=body.columns))
+    found = read(request, replace(waiting, columns=body.columns))
+    if found.problem is not None:
+        raise InputError(found.problem)
     counts = {"n_items": len(found.items), "n_labels": len(found.labels), "n_gold": len(found.gold)}
     with store.write() as db:
         project = importing.store(db, projects.by_name(db, name), found, waiting.kind, caller.name)
@@ -87,13 +92,6 @@ def discard(name: ProjectName, token: Token, store: State) -> None:
 def read(request: Request, given: Upload) -> Reading:
     """Read a file in a process of its own."""
     return request.app.state.reader.read(given, request.app.state.settings.max_rows)
-
-
-def _read(request: Request, given: Upload) -> Reading:
-    found = read(request, given)
-    if found.problem is not None:
-        raise InputError(found.problem)
-    return found
 
 
 def preview_of(secret: str, kind: Kind, found: Reading) -> Preview:
@@ -117,4 +115,5 @@ def preview_of(secret: str, kind: Kind, found: Reading) -> Preview:
         n_features=len(found.features),
         classes=sorted({*(row[2] for row in found.labels), *found.gold.values()})[:200],
         annotators=sorted({row[1] for row in found.labels})[:200],
+        problem=found.problem,
     )

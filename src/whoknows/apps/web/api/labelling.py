@@ -6,12 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from whoknows.apps.web.api.annotations import record
+from whoknows.apps.web.api.annotations import Recorder, record
 from whoknows.apps.web.api.common import ProjectName, item_out
 from whoknows.apps.web.api.models import Key, Name, SkipIn, TaskOut, UndoIn, Undone
 from whoknows.apps.web.security.access import Caller, State, own_name
 from whoknows.apps.web.store import items, labels, projects
-from whoknows.apps.web.store.asking import next_task
+from whoknows.apps.web.store.asking import chosen_task, next_task
 from whoknows.apps.web.store.labels import Answer
 
 router = APIRouter(prefix="/projects/{name}", tags=["labelling"])
@@ -24,12 +24,13 @@ def next_item(
     caller: Caller,
     annotator: Annotated[Name | None, Query()] = None,
     without: Annotated[list[Key], Query(alias="not", max_length=20)] = [],  # noqa: B006, of the signature only
+    item: Annotated[Key | None, Query()] = None,
 ) -> TaskOut:
-    """The item that this annotator should label next; not one of those named with ``not``."""
+    """The item that this annotator should label next; not one of those named with ``not``, or a chosen one."""
     own = own_name(caller, annotator)
     with store.write() as db:
         project = projects.by_name(db, name)
-        task = next_task(db, project, own, without)
+        task = next_task(db, project, own, without) if item is None else chosen_task(db, project, item)
         return TaskOut(
             state=task.state,
             item=None if task.item is None else item_out(project, task.item),
@@ -48,11 +49,11 @@ def skip(name: ProjectName, body: SkipIn, store: State, caller: Caller) -> None:
 
 
 @router.post("/undo")
-def undo(name: ProjectName, body: UndoIn, store: State, caller: Caller) -> Undone:
+def undo(name: ProjectName, body: UndoIn, store: State, recorder: Recorder, caller: Caller) -> Undone:
     """Take back the label that this annotator gave last."""
     own = own_name(caller, body.annotator)
     with store.read() as db:
         last = labels.last_of(db, projects.by_name(db, name).id, own)
     if last is not None:
-        record(store, name, [Answer(last.item, own, None, body.request_id)], caller)
+        record(recorder, name, Answer(last.item, own, None, body.request_id), caller)
     return Undone(item=None if last is None else last.item)

@@ -71,7 +71,7 @@ class ProjectChange(Strict):
 
 
 class ProjectOut(BaseModel):
-    """A project, and how far it is."""
+    """A project, and how far it is; ``n_since_fit`` labels were given, changed or taken back since the last fit."""
 
     name: str
     title: str
@@ -80,7 +80,9 @@ class ProjectOut(BaseModel):
     n_items: int
     n_labels: int
     n_labelled: int
-    n_annotators: int
+    n_gold: int
+    labels_by_annotator: dict[str, int]
+    n_since_fit: int
     fit: FitOut | None = None
 
 
@@ -202,15 +204,27 @@ class GoldIn(Strict):
     label: Label
 
 
+class ProgressOut(BaseModel):
+    """How far a fit is: iterations of one model, or fits of ``total``; and a bound by iteration.
+
+    In an ensemble the bound is that of ``member``: the one being fitted, or the one with most weight at the end.
+    """
+
+    done: int
+    total: int | None
+    member: str = ""
+    bound: list[float]
+
+
 class FitOut(BaseModel):
-    """A fit and how far it is: progress has done, total and bound."""
+    """A fit and how far it is."""
 
     id: int
     state: State
     requested: float
     started: float | None
     finished: float | None
-    progress: dict[str, Any]
+    progress: ProgressOut
     error: str | None
     n_annotations: int | None
 
@@ -248,6 +262,59 @@ class FoundItems(BaseModel):
 
     n_found: int
     items: list[FoundItem]
+
+
+class ContributionOut(BaseModel):
+    """A label, and the posterior of its item without it."""
+
+    annotator: str
+    label: str
+    without: dict[str, float]
+
+
+class WhyOut(BaseModel):
+    """Posterior of an item: given its features and labels, given its features alone, and without each label."""
+
+    posterior: dict[str, float]
+    from_features: dict[str, float]
+    labels: list[ContributionOut]
+
+
+class FlipOut(BaseModel):
+    """An item whose consensus changed."""
+
+    item: str
+    before: str | float
+    consensus: str | float
+    confidence: float | None = None
+
+
+class MovedOut(BaseModel):
+    """An annotator whose skill left the 90 % interval of the fit before."""
+
+    annotator: str
+    before: float
+    after: float
+
+
+class ChangesOut(BaseModel):
+    """What the last fit changed: labels added, items with another consensus, annotators that moved or are new."""
+
+    n_labels: int
+    flips: list[FlipOut]
+    moved: list[MovedOut]
+    new: list[str]
+
+
+class AnnotatorOut(BaseModel):
+    """An annotator in the last fit, and their row in earlier ones, the oldest first.
+
+    Of many annotators, only a selection has a profile: regions and confusions.
+    """
+
+    ranking: dict[str, Any]
+    profile: dict[str, Any] | None
+    history: list[dict[str, Any]]
 
 
 class QuestionOut(BaseModel):
@@ -312,7 +379,8 @@ class AuditOut(BaseModel):
 class Preview(BaseModel):
     """What an uploaded file holds, before it is stored; ``token`` names it in the next step.
 
-    ``names`` are the columns that can be chosen, ``columns`` those that were used, by role.
+    ``names`` are the columns that can be chosen, ``columns`` those that were used, by role. With a ``problem``, choose
+    others: the file cannot be read with these.
     """
 
     token: str
@@ -328,3 +396,4 @@ class Preview(BaseModel):
     n_features: int
     classes: list[str]
     annotators: list[str]
+    problem: str | None

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from whoknows.apps.web.api.common import ProjectName
 from whoknows.apps.web.api.models import FitOut, ProjectChange, ProjectIn, ProjectOut
 from whoknows.apps.web.security.access import Caller, State
-from whoknows.apps.web.store import audit, fits, items, labels, projects
+from whoknows.apps.web.store import audit, fits, gold, items, labels, projects
 from whoknows.apps.web.store.projects import Project
 
 router = APIRouter(prefix="/projects", tags=["projects"])
@@ -66,6 +66,8 @@ def _out(db: Connection, project: Project) -> ProjectOut:
         n_items=items.count(db, project.id),
         n_labels=sum(counts.values()),
         n_labelled=labels.n_labelled(db, project.id),
-        n_annotators=len(counts),
+        n_gold=len(gold.every(db, project.id)),
+        labels_by_annotator=counts,
+        n_since_fit=labels.count_since(db, project.id, (last and last.last_event) or 0),
         fit=None if last is None else FitOut(**asdict(last)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +34,7 @@ ROLES: dict[Kind, tuple[str, ...]] = {
     "items": ("item", "text", "second_text", "image"),
     "gold": ("item", "label"),
 }
+NEEDED = {"item", "annotator", "label"}
 USUAL = {"text": ("text", "text_a", "first_text", "content"), "second_text": ("second_text", "text_b", "text2")}
 IMAGE = ("data:image/png;base64,", "data:image/jpeg;base64,", "data:image/gif;base64,", "data:image/webp;base64,")
 LONGEST_TEXT, LONGEST_ID = 100_000, 500
@@ -106,15 +107,22 @@ def read(upload: Upload) -> Reading:
         path = os.path.join(folder, "upload")
         with open(path, "wb") as file:
             file.write(upload.content)
-        try:
-            found = READERS[upload.kind](path, upload.columns)
-        except FileError as error:
-            problem, names = f"{upload.name}: {error.problem.reworded(WORDINGS)}", _names(path)
-            if not names:
-                raise InputError(problem) from None
-            return Reading(names, _roles(upload.kind, names, upload.columns), [], [], problem=problem)
+        found = _read(path, upload)
     _check(found)
     return found
+
+
+def _read(path: str, upload: Upload) -> Reading:
+    try:
+        return READERS[upload.kind](path, upload.columns)
+    except FileError as error:
+        problem, names = f"{upload.name}: {error.problem.reworded(WORDINGS)}", _names(path)
+    needed, roles = NEEDED & set(ROLES[upload.kind]), _roles(upload.kind, names, upload.columns)
+    if len(names) < len(needed):
+        raise InputError(problem)
+    if not upload.columns and needed <= set(roles) and any(" " in name for name in roles.values()):
+        return _read(path, replace(upload, columns=roles))  # names such as Item ID, which the formats do not have
+    return Reading(names, roles, [], [], problem=problem)
 
 
 def _names(path: str) -> list[str]:
@@ -210,10 +218,12 @@ def _roles(kind: Kind, names: Sequence[str], columns: Mapping[str, str]) -> dict
 
 
 def _found_roles(kind: Kind, names: Sequence[str], columns: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    named = {name.strip().replace(" ", "_"): name for name in reversed(names)}
     for role in ROLES[kind]:
         truth = TRUTH if (kind, role) == ("gold", "label") else ()
         usual = (*truth, role, *ALIASES.get(role, ()), *USUAL.get(role, ()))
-        name = columns.get(role) or (item_column(names) if role == "item" else find_name(names, *usual))
+        name = columns.get(role) or named.get(find_name(list(named), *usual) or "")
+        name = item_column(names) if role == "item" and not name else name
         if name:
             yield role, name
 

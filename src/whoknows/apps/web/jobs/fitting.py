@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from whoknows._array import Array, Rows
 from whoknows.apps.models import estimator
+from whoknows.apps.web.jobs.progress import Progress
 from whoknows.apps.web.store import gold, items, labels
 from whoknows.apps.web.store.fits import Results
 from whoknows.apps.web.store.projects import Project
@@ -22,8 +23,6 @@ from whoknows.data.errors import InputError
 QUESTIONS = 100  # per annotator, and at least three times the labels between two fits
 ASKED = 50  # annotators with questions of their own, those with most labels first
 POOL = 2_000  # least certain items that questions are chosen from
-
-Progress = Callable[[float, float | None, float | None], None]  # how much is done, of how much; the bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +103,7 @@ def features(data: ProjectData) -> tuple[Array, list[str]]:
 # --- the fit -----------------------------------------------------------------------------------------------
 
 
-def fit(data: ProjectData, progress: Progress = lambda done, total, bound: None) -> Results:
+def fit(data: ProjectData, progress: Progress) -> Results:
     """Fit the model of a project and return everything that is stored."""
     from whoknows.insight.summary import summarize
 
@@ -128,12 +127,13 @@ def _fitted(data: ProjectData, X: Array, alone: bool, progress: Progress) -> Any
     settings = data.project.settings
     levels = list(settings.classes) if settings.model == "ordered" and settings.classes else None
     model = estimator(settings.model, levels, alone, max_iter=settings.max_iter, random_state=settings.seed)
-    several = settings.model == "auto" and not alone
-
-    def report(done: float, of_or_bound: float, seconds: float) -> None:
-        progress(done, of_or_bound if several else None, None if several else float(of_or_bound))
-
-    return model.fit(X, data.annotations, report, gold=data.gold or None)
+    known = data.gold or None
+    if settings.model != "auto" or alone:
+        return model.fit(X, data.annotations, progress.of_model, gold=known)
+    model.fit(X, data.annotations, progress.of_ensemble, gold=known, watch=progress.of_member)
+    top = int(np.argmax(model.weights_))
+    progress.end_with(model.selection_.members[top], model.pairs_[top].history)
+    return model
 
 
 def _model_file(model: Any) -> bytes:

@@ -10,13 +10,12 @@ from threading import Event, Thread
 from typing import Any
 
 from whoknows.apps.web.jobs import fitting
-from whoknows.apps.web.jobs.fitting import Progress
+from whoknows.apps.web.jobs.progress import Progress
 from whoknows.apps.web.store import Store, fits, projects
 from whoknows.apps.web.store.fits import Fit
 from whoknows.data.errors import InputError
 
 BEAT = 1.0  # seconds between two signs of life
-MOST_BOUNDS = 500  # values of the bound that are kept
 NICER = 10  # how much lower the priority of a fit is than that of the server
 
 
@@ -27,8 +26,9 @@ def main(url: str, fit: Fit) -> None:
     os.nice(NICER)
     threadpool_limits(max(1, (os.cpu_count() or 2) - 1))
     store = Store(url)
-    with Heartbeat(store, fit) as heartbeat:
-        carry_out(store, fit, heartbeat.report, heartbeat.beat)
+    progress = Progress()
+    with Heartbeat(store, fit, progress) as heartbeat:
+        carry_out(store, fit, progress, heartbeat.beat)
 
 
 def fit_now(store: Store, project_id: int, worker: str = "here") -> Fit:
@@ -38,7 +38,7 @@ def fit_now(store: Store, project_id: int, worker: str = "here") -> Fit:
         claimed = fits.claim(db, worker)
     if claimed is None:
         raise InputError("The project is being fitted already. Wait for that fit, or cancel it.")
-    carry_out(store, claimed, lambda done, total, bound: None)
+    carry_out(store, claimed, Progress())
     with store.read() as db:
         return fits.by_id(db, claimed.id)
 
@@ -46,15 +46,10 @@ def fit_now(store: Store, project_id: int, worker: str = "here") -> Fit:
 class Heartbeat(Thread):
     """Reports progress; ends the process if the fit was cancelled, or the server is gone."""
 
-    def __init__(self, store: Store, fit: Fit) -> None:
+    def __init__(self, store: Store, fit: Fit, progress: Progress) -> None:
         super().__init__(daemon=True)
-        self.store, self.fit = store, fit
-        self._progress, self._ended = dict(fit.progress), Event()
-
-    def report(self, done: float, total: float | None, bound: float | None) -> None:
-        """Take note of how much is done; the next sign of life tells it."""
-        bounds = self._progress["bound"] + ([] if bound is None else [bound])
-        self._progress = {"done": done, "total": total, "bound": bounds[-MOST_BOUNDS:]}
+        self.store, self.fit, self.progress = store, fit, progress
+        self._ended = Event()
 
     def __enter__(self) -> Heartbeat:
         self.start()
@@ -73,7 +68,7 @@ class Heartbeat(Thread):
         """Tell how far the fit is; end the process if nobody waits for it."""
         server = multiprocessing.parent_process()
         with self.store.write() as db:
-            is_own = fits.beat(db, self.fit.id, str(self.fit.worker), self._progress)
+            is_own = fits.beat(db, self.fit.id, str(self.fit.worker), self.progress.facts())
         if not is_own or (server is not None and not server.is_alive()):
             os._exit(1)  # the fit itself cannot be interrupted otherwise
 

@@ -3,10 +3,9 @@
 from fastapi import APIRouter
 
 from whoknows.apps.web.pages import actions, assets, data_routes, label_routes, people_routes, routes
-from whoknows.apps.web.pages.results import FitResults
 
 router = APIRouter()
 for part in (assets, routes, actions, data_routes, label_routes, people_routes):
     router.include_router(part.router)
 
-__all__ = ["FitResults", "router"]
+__all__ = ["router"]

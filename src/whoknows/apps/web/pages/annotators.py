@@ -12,8 +12,9 @@ from whoknows.apps.report import formatting as fmt
 from whoknows.apps.report.scales import CategoricalScale, scale_of
 from whoknows.apps.web.pages.shell import PageLinks, section
 from whoknows.apps.web.pages.times import moment
+from whoknows.apps.web.results import profile_of, row_of
 from whoknows.insight.summary import Summary
-from whoknows.insight.summary.text import Facts, Table
+from whoknows.insight.summary.text import Facts
 
 
 def ranking(summary: Summary, links: PageLinks) -> Iterator[Html]:
@@ -22,20 +23,6 @@ def ranking(summary: Summary, links: PageLinks) -> Iterator[Html]:
     yield section("Ranking", *report.ranking(summary, links))
     for name, kinds in summary.kinds.items():
         yield section(f"By {name}", *report.kinds_of_items(kinds))
-
-
-def row_of(ranking: Table, annotator: str) -> Facts | None:
-    """Facts of one annotator in the ranking, with the place; None if the fit does not know them."""
-    names = [str(name) for name in ranking["annotator"]]
-    if annotator not in names:
-        return None
-    place = names.index(annotator)
-    return {"place": place + 1, **{key: column[place] for key, column in ranking.items()}}
-
-
-def profile_of(summary: Summary, annotator: str) -> Facts | None:
-    """Regions and confusions of one annotator; of many annotators only a selection has them."""
-    return next((each for each in summary.profiles if str(each["annotator"]) == annotator), None)
 
 
 def one_annotator(summary: Summary, annotator: str, history: Sequence[Facts], links: PageLinks) -> Iterator[Html]:

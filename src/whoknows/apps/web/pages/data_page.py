@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from whoknows.apps.charts import Html, bullets, el, join, lead, note, table
+from whoknows.apps.charts import Html, bullets, el, fold, join, lead, note, table
 from whoknows.apps.report import formatting as fmt
 from whoknows.apps.web.api.models import Preview
-from whoknows.apps.web.exchange.uploads import ROLES
+from whoknows.apps.web.exchange.uploads import NEEDED, ROLES
 from whoknows.apps.web.pages.shell import Visit, button, heading, section
 from whoknows.apps.web.store.projects import Project
 
@@ -102,20 +102,23 @@ def _field(text: str, field: Html) -> Html:
 # --- preview of an import ---------------------------------------------------------------------------
 
 
-def preview_page(preview: Preview, problem: str | None, visit: Visit) -> Iterator[Html]:
+def preview_page(preview: Preview, visit: Visit) -> Iterator[Html]:
     """Content of the page that shows what a file holds, before it is stored."""
     yield heading(f"Import {preview.kind}")
-    if problem:
-        yield el("p", problem, " Choose the columns below, and read the file again.", role="alert", cls="problem")
+    if preview.problem:
+        what, *formats = preview.problem.splitlines()
+        yield el("p", what, " ", _advice(preview), role="alert", cls="problem")
+        if formats:
+            yield fold("Formats that are recognised", bullets(formats))
     else:
         yield lead(_holds(preview), " Nothing is stored yet.")
-    if preview.columns or problem:
+    if preview.columns or preview.problem:
         yield section("Columns", _columns(preview, visit))
     if preview.rows:
         yield section("First rows", *_rows(preview))
     if preview.notes:
         yield section("Notes", bullets(preview.notes))
-    yield _decision(preview, problem, visit)
+    yield _decision(preview, visit)
 
 
 def _holds(preview: Preview) -> str:
@@ -158,8 +161,15 @@ def _rows(preview: Preview) -> Iterator[Html]:
     yield table([ROLE_NAMES.get(name, name) for name in head], rows)
 
 
-def _decision(preview: Preview, problem: str | None, visit: Visit) -> Html:
+def _advice(preview: Preview) -> str:
+    """What to do about a file that cannot be read."""
+    if NEEDED & set(ROLES[preview.kind]) <= set(preview.columns):
+        return "Correct the file and upload it again, or choose other columns below."
+    return "Choose the columns below, and read the file again."
+
+
+def _decision(preview: Preview, visit: Visit) -> Html:
     chosen: list[Any] = [el("input", type="hidden", name=role, value=name) for role, name in preview.columns.items()]
-    store = None if problem else button("Import", cls="primary", name="act", value="confirm")
+    store = None if preview.problem else button("Import", cls="primary", name="act", value="confirm")
     discard = button("Discard", name="act", value="discard")
     return visit.form(visit.links.to("imports", preview.token), chosen, join([store, discard]), cls="tools decision")

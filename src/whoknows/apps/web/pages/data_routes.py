@@ -78,7 +78,7 @@ def check(request: Request, name: ProjectName, token: Token, store: State) -> HT
     with looking_at(request, name) as scene:
         waiting, visit = importing.kept(scene.db, scene.project, token), scene.visit
     found = imports.read(request, replace(waiting, columns=chosen))
-    shown = preview_page(imports.preview_of(token, waiting.kind, found), found.problem, visit)
+    shown = preview_page(imports.preview_of(token, waiting.kind, found), visit)
     return HTMLResponse(visit.page("Import", *shown, active="data"))
 
 

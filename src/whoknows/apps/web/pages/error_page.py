@@ -8,7 +8,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from whoknows.apps.charts import el
-from whoknows.apps.web.pages.shell import PageLinks, Visit, nothing
+from whoknows.apps.web.pages.shell import PageLinks, Visit, heading
 
 TITLES = {
     403: "Not allowed",
@@ -35,4 +35,4 @@ def error_answer(request: Request, status: int, message: str, headers: Mapping[s
     name = request.path_params.get("name")
     known = status != 404 and name is not None
     back = el("a", "Back to the project" if known else "Back to the start", href=PageLinks(name).to() if known else "/")
-    return HTMLResponse(Visit("").page(title, nothing(title, message, back)), status, headers)
+    return HTMLResponse(Visit("").page(title, heading(title), el("p", message), el("p", back)), status, headers)

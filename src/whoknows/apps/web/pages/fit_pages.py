@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from whoknows.apps.charts import Html, bar, curve, el, note, table
 from whoknows.apps.report import formatting as fmt
@@ -17,7 +18,9 @@ OPEN = ("queued", "running")
 def fits_page(fits: Sequence[Fit], n_new: int, visit: Visit) -> Iterator[Html]:
     """Content of the page; ``fits`` has the newest first."""
     yield progress(fits[0] if fits else None, visit)
-    if visit.is_lead and not (fits and fits[0].state in OPEN):
+    if not (fits or n_new):
+        yield note("There is no fit yet. The first one needs items with labels.")
+    elif visit.is_lead and not (fits and fits[0].state in OPEN):
         yield visit.form(visit.links.to("fits"), button("Fit now", cls="primary"), _since(fits, n_new), cls="tools")
     if fits:
         yield section("Fits so far", _table(fits))
@@ -50,13 +53,18 @@ def sentence(fit: Fit) -> str:
     if fit.state == "queued":
         return "A fit is waiting for its turn."
     if fit.state == "running":
-        done, total = fit.progress.get("done", 0), fit.progress.get("total")
-        return f"A fit is running: {f'{fmt.percent(done / total)} done' if total else f'iteration {done:.0f}'}."
+        return f"A fit is running: {_how_far(**fit.progress)}."
     if fit.state == "failed":
         return f"The last fit failed. {fit.error or ''}"
     if fit.state == "cancelled":
         return "The last fit was cancelled."
     return f"The last fit finished {ago(time.time() - (fit.finished or 0))}."
+
+
+def _how_far(done: int, total: int | None, **more: Any) -> str:
+    if not total:
+        return f"iteration {done}"
+    return f"{fmt.percent(done / total)} done" if done < total else "results are being written"
 
 
 def _details(fit: Fit, visit: Visit) -> Iterator[Html]:
@@ -68,11 +76,21 @@ def _details(fit: Fit, visit: Visit) -> Iterator[Html]:
             bound,
             f"Bound of the log-likelihood after each of {len(bound)} iterations, {bound[0]:.4g} to {bound[-1]:.4g}",
         )
-        yield note("Lower bound of the log-likelihood by iteration. It rises until the fit has converged.")
+        yield note(_caption(fit))
     if fit.state in OPEN and visit.is_lead:
         yield visit.form(visit.links.to("fits", str(fit.id), "cancel"), button("Cancel"))
     if fit.state == "failed":
         yield note("Change what the message names, then fit again. Labels are not lost.")
+
+
+def _caption(fit: Fit) -> str:
+    """Whose bound is drawn."""
+    member, bound = fit.progress.get("member"), fit.progress["bound"]
+    curve = f"Lower bound of the log-likelihood by iteration, {bound[0]:.5g} to {bound[-1]:.5g}"
+    if not member:
+        return f"{curve}. It rises until the fit has converged."
+    which = "with most weight" if fit.state == "done" else "that is fitted now"
+    return f"{curve}, of the model {which}: {member}."
 
 
 def _table(fits: Sequence[Fit]) -> Html:
@@ -103,6 +121,6 @@ def status(fits: Sequence[Fit], n_new: int, visit: Visit) -> Html:
         words.append(el("span", f"Shown is the fit of {ago(time.time() - (done.finished or 0))}."))
     if n_new and done:
         words.append(el("span", f"{fmt.counted(n_new, 'label')} since."))
-    if visit.is_lead and (n_new or not done):
+    if visit.is_lead and n_new:
         words.append(visit.form(visit.links.to("fits"), button("Fit again" if done else "Fit now")))
     return el("div", words, cls="status")

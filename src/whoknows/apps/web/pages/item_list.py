@@ -43,10 +43,16 @@ def item_list(search: Search, found: Sequence[Any], n: int, classes: Sequence[st
     """Content of the page: the form, the items found, and links to other pages of the list."""
     yield _form(search, classes, links)
     if not n:
-        yield note("No item matches. ", el("a", "Show all items", href=links.to("items")))
+        yield _none(search, links)
         return
     yield table(HEAD, map(_row(links, classes), found), (2, 4), cls="items")
     yield _pager(search, len(found), n, links)
+
+
+def _none(search: Search, links: PageLinks) -> Html:
+    if search == Search():
+        return note("This project has no items yet. ", el("a", "Import a file", href=links.to("data")), " to begin.")
+    return note("No item matches. ", el("a", "Show all items", href=links.to("items")))
 
 
 def _row(links: PageLinks, classes: Sequence[str]) -> Callable[[Any], list[Any]]:

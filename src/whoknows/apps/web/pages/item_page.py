@@ -11,8 +11,8 @@ from whoknows.apps.report import formatting as fmt
 from whoknows.apps.web.pages.item_view import item_view, label_text
 from whoknows.apps.web.pages.shell import Visit, button, section
 from whoknows.apps.web.pages.times import moment
+from whoknows.apps.web.results import Why
 from whoknows.apps.web.store.items import Item
-from whoknows.insight.contributions import Contributions
 
 SMALL = 0.005  # change of a probability that is called none
 NOTICED = 0.01  # difference of two probabilities that is explained
@@ -37,7 +37,7 @@ class ItemFacts:
         The truth, if it was decided.
     prediction : row, optional
         What the last fit says.
-    contributions : Contributions, optional
+    why : Why, optional
         What the labels and the features contribute to the posterior.
     events : rows with annotator, kind, label, who, created
         History of the labels, the newest first.
@@ -50,7 +50,7 @@ class ItemFacts:
     classes: Sequence[str]
     gold: str | None = None
     prediction: Any = None
-    contributions: Contributions | None = None
+    why: Why | None = None
     events: Sequence[Any] = field(default_factory=list)
     features: Sequence[str] = ()
 
@@ -65,8 +65,8 @@ def item_page(facts: ItemFacts, visit: Visit) -> Iterator[Html]:
         cls="columns item-columns",
     )
     yield section("Labels", _labels(facts, visit), id="labels")
-    if facts.contributions is not None and facts.gold is None:
-        yield section("Why", *_why(facts, facts.contributions), id="why")
+    if facts.why is not None and facts.gold is None:
+        yield section("Why", *_why(facts.why, facts.prediction.probabilities), id="why")
     if facts.events:
         yield section(
             "History", fold(f"{fmt.counted(len(facts.events), 'change')}", _events(facts.events)), id="history"
@@ -139,20 +139,21 @@ def _labels(facts: ItemFacts, visit: Visit) -> Html:
     return table(("annotator", "label", "source", "given"), rows)
 
 
-def _why(facts: ItemFacts, found: Contributions) -> Iterator[Html]:
-    """In plain words, how features and labels lead to the consensus."""
+def _why(why: Why, fitted: dict[str, float]) -> Iterator[Html]:
+    """In plain words, how features and labels lead to the consensus; ``fitted`` is the posterior of the fit."""
+    found = why.contributions
     top = int(found.posterior.argmax())
-    name, final = facts.classes[top], float(found.posterior[top])
+    name, final = why.classes[top], float(found.posterior[top])
     features = float(found.from_features[top])
     alone = f" a probability of {fmt.percent(features)}. With all labels it is "
     yield el(
         "p", "From the features alone, the model gives ", fmt.quoted(name), alone, el("b", fmt.percent(final)), "."
     )
-    if facts.labels:
+    if why.labels:
         effects = [final - float(prob[top]) for prob in found.without]
         order = sorted(range(len(effects)), key=lambda k: -abs(effects[k]))
-        yield bullets((_effect(facts.labels[k], name, effects[k], final) for k in order), cls="effects")
-        yield note(HOW_TO_READ, NEWER if abs(final - facts.prediction.probabilities[name]) > NOTICED else "")
+        yield bullets((_effect(why.labels[k], name, effects[k], final) for k in order), cls="effects")
+        yield note(HOW_TO_READ, NEWER if abs(final - fitted[name]) > NOTICED else "")
 
 
 def _effect(row: Any, name: str, effect: float, final: float) -> Html:

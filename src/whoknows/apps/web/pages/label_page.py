@@ -66,6 +66,8 @@ def task_view(screen: Screen) -> Html:
     share = el("div", bar(screen.n_done / max(screen.n_items, 1)), cls="thin")
     item, key = screen.task.item, ""
     shown = nothing("Done", "You have seen every item. Thank you.")
+    if not screen.n_items:
+        shown = nothing("No items yet", "A lead imports them on the page Data.")
     if item is not None:
         shown, key = item_view(item, screen.project.settings.features), item.key
     hidden = el("input", type="hidden", name="item", value=key)
@@ -109,4 +111,4 @@ def who_labels(annotators: Sequence[str], visit: Visit) -> Html:
     new = el("form", field, " ", button("Start"), method="get", action=links.to("label"), cls="tools")
     known = el("ul", [el("li", name) for name in names], cls="choices") if names else None
     intro = lead("Labels are stored under your name. You see no labels by others, and no predictions.")
-    return el("div", heading("Who labels?"), intro, known, el("h3", "Another name"), new)
+    return el("div", heading("Who labels?"), intro, known, el("h2", "Another name"), new)

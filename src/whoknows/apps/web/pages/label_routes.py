@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlalchemy import Connection
 
-from whoknows.apps.web.api.annotations import record
+from whoknows.apps.web.api.annotations import Recorder, record
 from whoknows.apps.web.api.labelling import skip, undo
 from whoknows.apps.web.api.models import Key, Label, Name, SkipIn, UndoIn
 from whoknows.apps.web.pages.label_page import Screen, label_page, task_view, who_labels
@@ -18,7 +18,7 @@ from whoknows.apps.web.pages.shell import PageLinks
 from whoknows.apps.web.pages.visiting import visit_of
 from whoknows.apps.web.security.access import Caller, State, own_name
 from whoknows.apps.web.store import items, labels, projects
-from whoknows.apps.web.store.asking import Task, next_task
+from whoknows.apps.web.store.asking import chosen_task, next_task
 from whoknows.apps.web.store.labels import Answer
 from whoknows.apps.web.store.projects import Project
 
@@ -67,7 +67,7 @@ def fetched(
 
 
 def _screen(db: Connection, project: Project, who: str, without: Sequence[str] = (), key: str | None = None) -> Screen:
-    task = next_task(db, project, who, without) if key is None else Task("ask", items.by_key(db, project.id, key))
+    task = next_task(db, project, who, without) if key is None else chosen_task(db, project, key)
     return Screen(project, who, task, labels.counts(db, project.id).get(who, 0), items.count(db, project.id))
 
 
@@ -75,6 +75,7 @@ def _screen(db: Connection, project: Project, who: str, without: Sequence[str] =
 def answer(
     name: str,
     store: State,
+    recorder: Recorder,
     caller: Caller,
     who: Annotated[Name, Form(alias="as")],
     item: Annotated[str, Form(max_length=500)] = "",
@@ -84,9 +85,9 @@ def answer(
     """Store an answer, skip, or take the last answer back, without script."""
     again = None
     if act == "undo":
-        again = undo(name, UndoIn(annotator=who), store, caller).item
+        again = undo(name, UndoIn(annotator=who), store, recorder, caller).item
     elif act == "skip":
         skip(name, SkipIn(item=item, annotator=who), store, caller)
     elif label is not None:
-        record(store, name, [Answer(item, own_name(caller, who), label)], caller)
+        record(recorder, name, Answer(item, own_name(caller, who), label), caller)
     return RedirectResponse(PageLinks(name).to("label", **{"as": who, "item": again}), 303)

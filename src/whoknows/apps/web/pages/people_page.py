@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from whoknows.apps.charts import Html, el, lead, note, table
+from whoknows.apps.charts import Html, el, fold, lead, note, table
 from whoknows.apps.report import formatting as fmt
 from whoknows.apps.web.pages.shell import Visit, button, heading, section
 from whoknows.apps.web.store.accounts import Account
@@ -30,7 +30,13 @@ def people_page(accounts: Sequence[Account], visit: Visit, link: str | None = No
 
 def _actions(account: Account, visit: Visit) -> Html:
     name = el("input", type="hidden", name="account", value=account.name)
-    return visit.form("/people/links", name, button("New sign-in link"))
+    link = button("New link", name="act", value="link")
+    more = fold(
+        "More",
+        button("Revoke links and sign out", name="act", value="revoke"),
+        button("Remove", name="act", value="remove"),
+    )
+    return visit.form("/people/account", name, link, more, cls="tools")
 
 
 def _new(visit: Visit) -> Html:

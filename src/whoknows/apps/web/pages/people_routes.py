@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, HTTPException, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from whoknows.apps.web.api import accounts as api_accounts
 from whoknows.apps.web.api.models import AccountIn, Name
@@ -31,11 +31,21 @@ def add(store: State, caller: Caller, name: Annotated[Name, Form()], role: Annot
     return RedirectResponse("/people", 303)
 
 
-@router.post("/people/links")
-def link(request: Request, store: State, caller: Caller, account: Annotated[Name, Form()]) -> HTMLResponse:
-    """Make a link; it is shown once, and only its digest is stored."""
-    made = api_accounts.add_link(account, store, caller)
-    return _page(request, store, caller, str(request.base_url).rstrip("/") + made.secret)
+@router.post("/people/account")
+def change(
+    request: Request,
+    store: State,
+    caller: Caller,
+    account: Annotated[Name, Form()],
+    act: Annotated[Literal["link", "revoke", "remove"], Form()],
+) -> Response:
+    """Make a link, which is shown once; revoke all links and sessions; or remove the account."""
+    if act == "link":
+        made = api_accounts.add_link(account, store, caller)
+        return _page(request, store, caller, str(request.base_url).rstrip("/") + made.secret)
+    carry_out = api_accounts.revoke_links if act == "revoke" else api_accounts.delete_account
+    carry_out(account, store, caller)
+    return RedirectResponse("/people", 303)
 
 
 def _page(request: Request, store: State, caller: Caller, link: str | None = None) -> HTMLResponse:

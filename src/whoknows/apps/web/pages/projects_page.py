@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from whoknows.apps.charts import Html, bullets, el
-from whoknows.apps.web.pages.shell import PageLinks, Visit, button, heading, nothing
+from whoknows.apps.web.pages.shell import PageLinks, Visit, button, heading, nothing, section
 from whoknows.apps.web.store.projects import Project
 
 
@@ -19,8 +19,8 @@ def projects_page(projects: Sequence[Project], visit: Visit) -> Html:
 
 
 def _new(visit: Visit) -> Html:
-    title = el("input", type="text", name="title", required=True, maxlength=200, aria_label="Title")
-    return el("section", el("h2", "New project"), visit.form("/projects", title, button("Add"), cls="tools"))
+    title = el("label", "Title ", el("input", type="text", name="title", required=True, maxlength=200))
+    return section("New project", visit.form("/projects", title, button("Add"), cls="tools"))
 
 
 def name_from(title: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from whoknows.apps.web.pages.annotators import one_annotator, ranking, row_of
+from whoknows.apps.web.pages.annotators import one_annotator, ranking
 from whoknows.apps.web.pages.ask import ask
 from whoknows.apps.web.pages.fit_pages import fits_page, progress
 from whoknows.apps.web.pages.item_list import item_list
@@ -72,9 +72,7 @@ def annotators_page(request: Request, name: str) -> HTMLResponse:
 def annotator_page(request: Request, name: str, annotator: str) -> HTMLResponse:
     """Show one annotator."""
     with looking_at(request, name) as scene:
-        tables = scene.results.rankings(scene.db, scene.project.id)
-        rows = [(fit, row_of(table, annotator)) for fit, table in tables]
-        history = [{"when": fit.finished, **row} for fit, row in rows if row is not None]
+        history = scene.results.history(scene.db, scene.project.id, annotator)
 
         def content(summary: Any, links: Any) -> Any:
             return one_annotator(summary, annotator, history, links)

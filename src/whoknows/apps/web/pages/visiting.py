@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 
 from whoknows.apps.charts import Html
 from whoknows.apps.web.pages.fit_pages import status
-from whoknows.apps.web.pages.results import FitResults
 from whoknows.apps.web.pages.shell import Visit
+from whoknows.apps.web.results import FitResults
 from whoknows.apps.web.security.access import store_of, visitor_of
 from whoknows.apps.web.store import fits, labels, projects
 from whoknows.apps.web.store.fits import Fit

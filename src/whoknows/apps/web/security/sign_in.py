@@ -6,14 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from starlette.concurrency import run_in_threadpool
 
 from whoknows.apps.charts import el
 from whoknows.apps.web.pages.shell import Visit, heading
 from whoknows.apps.web.pages.sign_in_page import sign_in_page
 from whoknows.apps.web.security.access import COOKIE, State
 from whoknows.apps.web.security.passwords import digest, matches, new_secret
-from whoknows.apps.web.store import Store, accounts, audit
+from whoknows.apps.web.store import Store, accounts, attempts, audit
 from whoknows.apps.web.store.accounts import Account
 
 DAYS = 24 * 3600
@@ -31,22 +30,24 @@ def form(request: Request) -> HTMLResponse:
 
 
 @router.post("/sign-in")
-async def sign_in(
+def sign_in(
     request: Request,
     store: State,
     name: Annotated[str, Form(max_length=200)] = "",
     password: Annotated[str, Form(max_length=1000)] = "",
 ) -> Response:
     """Open a session, if the password is right and was not tried too often."""
-    attempts, address = request.app.state.attempts, request.client.host if request.client else ""
-    if not attempts.allowed(name, address):
+    who = digest(f"name {name}"), digest(f"from {request.client.host if request.client else ''}")
+    with store.write() as db:
+        allowed = attempts.allowed(db, *who)
+    if not allowed:
         return HTMLResponse(sign_in_page("Too many attempts. Wait a minute."), 429, {"Retry-After": "60"})
-    account = await run_in_threadpool(_check, store, name, password)
+    account = _check(store, name, password)
     if account is None:
-        attempts.failed(name, address)
         return HTMLResponse(sign_in_page("Name or password is wrong."), 401)
-    answer = RedirectResponse(_workplace(account), 303)
-    return await run_in_threadpool(_opened, request, account, "signed in", answer)
+    with store.write() as db:
+        attempts.forgive(db, *who)
+    return _opened(request, account, "signed in", RedirectResponse(_workplace(account), 303))
 
 
 @router.get("/sign-in/{token}")

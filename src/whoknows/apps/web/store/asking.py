@@ -49,6 +49,11 @@ def next_task(db: Connection, project: Project, annotator: str, without: Sequenc
     return Task("enough" if is_enough else "ask", items.by_id(db, id))
 
 
+def chosen_task(db: Connection, project: Project, key: str) -> Task:
+    """Return the task to label a chosen item, perhaps again."""
+    return Task("ask", items.by_key(db, project.id, key))
+
+
 def _open(project: Project, annotator: str, without: Sequence[str]) -> Any:
     """Return the conditions for an item: not answered or skipped by this annotator, not before another's eyes."""
     r = reservation.c

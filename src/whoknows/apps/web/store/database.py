@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, InvalidatePoolError
 
 from whoknows.apps.web.store.migrations import migrate
-from whoknows.apps.web.store.together import Together
 from whoknows.data.errors import InputError
 
-Result = TypeVar("Result")
 BUSY = 30_000  # milliseconds to wait for another writer of SQLite
+IDLE = 2.0  # seconds after which a connection to PostgreSQL may be broken
 CONNECTIONS = 50  # as many as the server has threads, and some
-WRITERS = 8  # labels that PostgreSQL stores side by side
 SQLITE = (
     "PRAGMA journal_mode = WAL",  # readers do not wait for writers
     "PRAGMA synchronous = FULL",  # a commit is on the disk before it is acknowledged
@@ -41,9 +39,7 @@ class Store:
         self.url = database_url(url)
         self.engine = _sqlite(self.url) if self.is_sqlite else _postgresql(self.url)
         self._writer = self.engine.execution_options(writes=True)
-        self._turn, self._starting = Lock(), Lock()
-        self._together = Together(self.write)
-        self._side_by_side = ThreadPoolExecutor(WRITERS, "whoknows-writer")
+        self._turn = Lock()
         with self.write() as db:
             migrate(db)
 
@@ -65,26 +61,8 @@ class Store:
         with self._turn if self.is_sqlite else nullcontext(), self._writer.begin() as db:
             yield db
 
-    def submit(self, work: Callable[[Connection], Result]) -> Future[Result]:
-        """Write soon; the result is known when it is on the disk.
-
-        SQLite has one writer, so those that wait share a transaction; PostgreSQL carries out several side by side.
-        """
-        if not self.is_sqlite:
-            return self._side_by_side.submit(self._write_alone, work)
-        with self._starting:
-            if not self._together.is_alive():
-                self._together.start()
-        return self._together.submit(work)
-
-    def _write_alone(self, work: Callable[[Connection], Result]) -> Result:
-        with self.write() as db:
-            return work(db)
-
     def close(self) -> None:
-        """Carry out what waits, and close all connections."""
-        self._together.close()
-        self._side_by_side.shutdown()
+        """Close all connections."""
         self.engine.dispose()
 
 
@@ -121,9 +99,25 @@ def _sqlite(url: URL) -> Engine:
 
 def _postgresql(url: URL) -> Engine:
     try:
-        return create_engine(url, pool_size=CONNECTIONS, pool_pre_ping=True)
+        engine = create_engine(url, pool_size=CONNECTIONS)
     except ModuleNotFoundError:
         raise InputError("PostgreSQL needs a driver: pip install 'whoknows[postgres]'") from None
+    driver: Any = engine.dialect.dbapi
+
+    @event.listens_for(engine, "checkin")
+    def note(connection: Any, record: Any) -> None:
+        record.info["used"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def ping(connection: Any, record: Any, proxy: Any) -> None:
+        if time.monotonic() - record.info.get("used", time.monotonic()) < IDLE:
+            return  # every question to the database is a wait
+        try:
+            engine.dialect.do_ping(connection)
+        except driver.Error:
+            raise InvalidatePoolError from None
+
+    return engine
 
 
 def insert(db: Connection, table: Table) -> Any:

@@ -20,7 +20,7 @@ SUMMARIES = 30  # fits per project whose summary is kept, for the history of ann
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit without its results. ``progress`` has done, total (None if unknown) and bound, a list."""
+    """A fit without its results. ``progress`` is as `jobs.progress.Progress.facts` gives it."""
 
     id: int
     project_id: int
@@ -201,6 +201,12 @@ def in_state(db: Connection, project_id: int, state: State) -> Fit | None:
     """Return the newest fit of a project in a state."""
     query = select(*_COLUMNS).where(fit.c.project_id == project_id, fit.c.state == state)
     return _fit(db.execute(query.order_by(fit.c.id.desc()).limit(1)).first())
+
+
+def newest(db: Connection, project_id: int) -> Fit | None:
+    """Return the newest fit of a project that is queued, running or done."""
+    hopeful = fit.c.project_id == project_id, fit.c.state.in_(("queued", "running", "done"))
+    return _fit(db.execute(select(*_COLUMNS).where(*hopeful).order_by(fit.c.id.desc()).limit(1)).first())
 
 
 def latest(db: Connection, project_id: int) -> Fit | None:

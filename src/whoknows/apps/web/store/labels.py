@@ -6,12 +6,14 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, and_, func, or_, select
 
 from whoknows.apps.web.store import items
 from whoknows.apps.web.store.database import insert, upsert
+from whoknows.apps.web.store.errors import NotFound
 from whoknows.apps.web.store.projects import Project
 from whoknows.apps.web.store.schema import annotation, annotation_event, item, skip
 from whoknows.data.errors import InputError
@@ -46,19 +48,56 @@ class Answer:
     source: str = "web"
     external_id: str | None = None
 
+    def __post_init__(self) -> None:
+        """Number a request without id: it may be carried out again if its transaction fails."""
+        object.__setattr__(self, "request_id", self.request_id or secrets.token_hex(16))
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Answers that are stored together or not at all, and who sent them."""
+
+    answers: Sequence[Answer]
+    who: str
+
 
 def record(db: Connection, project: Project, answers: Sequence[Answer], who: str) -> list[Outcome]:
     """Store answers, in their order; return for each whether it is new or was stored before."""
-    if not answers:
-        return []
-    _check_classes(project, answers)
-    ids = items.ids_of(db, project.id, [answer.item for answer in answers])
+    (found,) = record_all(db, project, [Submission(answers, who)])
+    if isinstance(found, InputError):
+        raise found
+    return found
+
+
+def record_all(db: Connection, project: Project, submissions: Sequence[Submission]) -> list[list[Outcome] | InputError]:
+    """Store submissions, in their order; return for each what became of its answers, or why nothing is stored of it.
+
+    However many they are, the number of statements is the same.
+    """
+    ids = items.known(db, project.id, [answer.item for each in submissions for answer in each.answers])
+    problems = [_problem(project, each.answers, ids) for each in submissions]
     now = time.time()
-    events = [_event(project, answer, ids[answer.item], who, now) for answer in answers]
-    new = _add_events(db, events)
-    last = {(event["item_id"], event["annotator"]): event for event in events if event["request_id"] in new}
+    events = [
+        [] if problem else [_event(project, answer, ids[answer.item], each.who, now) for answer in each.answers]
+        for each, problem in zip(submissions, problems, strict=True)
+    ]
+    new = _store(db, list(chain.from_iterable(events)))
+    return [
+        problem or [_outcome(new, event["request_id"]) for event in own]
+        for problem, own in zip(problems, events, strict=True)
+    ]
+
+
+def _store(db: Connection, events: list[dict[str, Any]]) -> set[str]:
+    """Store events whose requests are new, and what follows for the labels; return the ids of these requests."""
+    if not events:
+        return set()
+    first = {event["request_id"]: event for event in reversed(events)}
+    in_order = [event for event in events if first[event["request_id"]] is event]
+    new = _add_events(db, in_order)
+    last = {(event["item_id"], event["annotator"]): event for event in in_order if event["request_id"] in new}
     _apply(db, [last[pair] for pair in sorted(last)])  # in one order everywhere: no two servers wait for each other
-    return [_outcome(new, event["request_id"]) for event in events]
+    return new
 
 
 def _outcome(new: set[str], request_id: str) -> Outcome:
@@ -69,11 +108,14 @@ def _outcome(new: set[str], request_id: str) -> Outcome:
     return "stored"
 
 
-def _check_classes(project: Project, answers: Sequence[Answer]) -> None:
+def _problem(project: Project, answers: Sequence[Answer], ids: dict[str, int]) -> InputError | None:
+    """Return why answers cannot be stored; ``ids`` are those of the items that are known."""
     classes = project.settings.classes
     others = [a.label for a in answers if a.label is not None and classes and a.label not in classes]
     if others:
-        raise InputError(f"Expected a label among {show(classes, 10)}; got {show(others, 3)}.")
+        return InputError(f"Expected a label among {show(classes, 10)}; got {show(others, 3)}.")
+    unknown = [key for key in dict.fromkeys(answer.item for answer in answers) if key not in ids]
+    return NotFound(f"There is no item {show(unknown, 3)} in this project.") if unknown else None
 
 
 def _event(project: Project, answer: Answer, item_id: int, who: str, now: float) -> dict[str, Any]:
@@ -83,7 +125,7 @@ def _event(project: Project, answer: Answer, item_id: int, who: str, now: float)
         "annotator": answer.annotator,
         "kind": "delete" if answer.label is None else "set",
         "label": answer.label,
-        "request_id": answer.request_id or secrets.token_hex(16),
+        "request_id": answer.request_id,
         "source": answer.source,
         "external_id": answer.external_id,
         "who": who,

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, inspect, select
 
-from whoknows.apps.web.store.schema import METADATA, schema_version
+from whoknows.apps.web.store.schema import METADATA, attempt, schema_version
 from whoknows.data.errors import InputError
 
 Step = Callable[[Connection], None]
-STEPS: tuple[Step, ...] = ()  # step i brings version i + 1 to version i + 2
+STEPS: tuple[Step, ...] = (attempt.create,)  # step i brings version i + 1 to version i + 2
 LOCK = 7_701_965  # any number, the same in all servers
 
 

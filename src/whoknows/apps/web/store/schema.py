@@ -230,6 +230,14 @@ session = Table(  # of a browser, or a token of the API
     CheckConstraint("kind IN ('cookie', 'bearer')"),
 )
 
+attempt = Table(  # to sign in, of the last minute
+    "attempt",
+    METADATA,
+    _text("who", primary_key=True),  # digest of a name or an address
+    _time("since"),
+    Column("number", Integer, nullable=False),
+)
+
 secret = Table("secret", METADATA, _text("name", primary_key=True), _text("value"))  # in addresses that tools call
 
 audit = Table(

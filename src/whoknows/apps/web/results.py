@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -46,6 +47,25 @@ class Recent:
         return value
 
 
+@dataclass(frozen=True)
+class Why:
+    """Why an item has its consensus.
+
+    Parameters
+    ----------
+    classes : list of str
+        Those of the fit.
+    labels : rows of n_labels with annotator and label
+        Labels that the fit can read: not those with a class that was added since.
+    contributions : Contributions
+        Of these labels, and of the features.
+    """
+
+    classes: list[str]
+    labels: Sequence[Any]
+    contributions: Contributions
+
+
 class FitResults:
     """Summaries, models and features of the last fits."""
 
@@ -65,16 +85,24 @@ class FitResults:
         """Return the table of annotators of the last fits, the oldest first."""
         return [(fit, self._ranking(db, fit)) for fit in reversed(_done(db, project_id)[:HISTORY])]
 
+    def history(self, db: Connection, project_id: int, annotator: str) -> list[Facts]:
+        """Return the row of an annotator in the last fits that know them, the oldest first, and ``when`` it was."""
+        rows = [(fit.finished, row_of(table, annotator)) for fit, table in self.rankings(db, project_id)]
+        return [{"when": when, **row} for when, row in rows if row is not None]
+
     def _ranking(self, db: Connection, fit: Fit) -> Table:
         return self._rankings.get(_key(fit), lambda: Summary.from_json(fits.summary(db, fit.id)).annotators)
 
-    def why(self, db: Connection, project: Project, fit: Fit, item: Item, labels: Any) -> Contributions | None:
+    def why(self, db: Connection, project: Project, fit: Fit, item: Item, labels: Sequence[Any]) -> Why | None:
         """Return what labels and features contribute to the posterior of an item; None where that is not known."""
         model = self._models.get(_key(fit), lambda: _load(fits.model(db, fit.id)))
         x = self._x(db, project, fit, item)
         if not hasattr(model, "classes_") or x is None or len(x) != model.n_features_in_:
             return None
-        return contributions(model, x, [row.annotator for row in labels], [row.label for row in labels])
+        classes = [str(name) for name in model.classes_]
+        read = [row for row in labels if row.label in classes]
+        found = contributions(model, x, [row.annotator for row in read], [row.label for row in read])
+        return Why(classes, read, found)
 
     def _x(self, db: Connection, project: Project, fit: Fit, item: Item) -> Array | None:
         """Return the features of an item; those of texts depend on all texts."""
@@ -82,6 +110,20 @@ class FitResults:
             return np.asarray(item.features, dtype=float)
         known = self._features.get(_key(fit), lambda: _by_item(db, project))
         return known.get(item.key)
+
+
+def row_of(ranking: Table, annotator: str) -> Facts | None:
+    """Facts of one annotator in the ranking, with the place; None if the fit does not know them."""
+    names = [str(name) for name in ranking["annotator"]]
+    if annotator not in names:
+        return None
+    place = names.index(annotator)
+    return {"place": place + 1, **{key: column[place] for key, column in ranking.items()}}
+
+
+def profile_of(summary: Summary, annotator: str) -> Facts | None:
+    """Regions and confusions of one annotator; of many annotators only a selection has them."""
+    return next((each for each in summary.profiles if str(each["annotator"]) == annotator), None)
 
 
 def _key(fit: Fit) -> tuple[int, float | None]:
