@@ -151,7 +151,7 @@ def as_column(values: Any, role: str) -> Ids:
 def tight_array(values: Sequence[Hashable]) -> Ids:
     """Return an array of the values: of their common type if numpy keeps it intact, else of objects."""
     kinds = set(map(type, values))
-    if kinds == {str} and max(map(len, values)) <= _LONGEST_PADDED_STRING:  # type: ignore[arg-type]
+    if kinds == {str} and max(len(str(value)) for value in values) <= _LONGEST_PADDED_STRING:
         strings = np.array(values)
         if strings.tolist() == values:  # numpy drops trailing NUL characters
             return strings
@@ -191,10 +191,10 @@ def same_ids(left: Ids, right: Ids) -> bool:
     return mine == theirs and list(map(type, mine)) == list(map(type, theirs))
 
 
-def sorted_if_possible(values: list[Hashable]) -> list[Hashable]:
+def sorted_if_possible(values: list[Any]) -> list[Any]:
     """Return values sorted, or in order of appearance if they cannot be compared."""
     try:
-        return sorted(values)  # type: ignore[type-var]
+        return sorted(values)
     except TypeError:
         return values
 
@@ -207,7 +207,7 @@ def row_numbers_first(values: list[Hashable]) -> list[Hashable]:
     return ordered if ordered == list(range(len(values))) else values
 
 
-def plain_labels(values: list[Hashable]) -> list[Hashable]:
+def plain_labels(values: list[Any]) -> list[Any]:
     """Return label values in their intended type: whole floats as integers, 0 next to 0.5 as 0.0."""
     floats = [value for value in values if isinstance(value, float)]
     if any(np.isinf(floats)):
@@ -215,7 +215,7 @@ def plain_labels(values: list[Hashable]) -> list[Hashable]:
     if all(value.is_integer() for value in floats):
         return [int(value) if isinstance(value, float) else value for value in values]
     if all(type(value) in (int, float) for value in values):
-        return [float(value) for value in values]  # type: ignore[arg-type]
+        return [float(value) for value in values]
     return values
 
 

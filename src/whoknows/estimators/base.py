@@ -376,4 +376,5 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
 
     def _interval(self, ask: Ask, X: Array, weights: Array, level: float) -> Interval:
         limits = [intervals.mixture(weights, answers, level) for answers in self._answers(ask, X)]
-        return tuple(np.concatenate(part) for part in zip(*limits, strict=True))  # type: ignore[return-value]
+        value, low, high = map(np.concatenate, zip(*limits, strict=True))
+        return value, low, high

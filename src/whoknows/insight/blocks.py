@@ -10,6 +10,7 @@ import numpy as np
 
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
+from whoknows.estimators.baselines.two_step import votes
 from whoknows.insight.pairwise import pairwise_agreement
 
 APART = 0.6  # kappa between blocks, as a share of that within, below which they contradict each other
@@ -124,13 +125,11 @@ def _contradictions(annotations: Annotations, one: Mask, other: Mask) -> tuple[f
 
     Two blocks of which one is stricter differ in one direction only: their kappa is low, but as high as it can be.
     """
-    votes = np.zeros((2, annotations.n_items, annotations.n_classes))
-    for place, block in enumerate((one, other)):
-        mine = block[annotations.annotator]
-        np.add.at(votes[place], (annotations.item[mine], annotations.label[mine]), 1)
-    both = (votes.sum(axis=2) > 0).all(axis=0)
+    of_blocks = (annotations.only(block[annotations.annotator]) for block in (one, other))
+    counts = np.array([votes(labels, weighted=False) for labels in of_blocks])
+    both = (counts.sum(axis=2) > 0).all(axis=0)
     table = np.zeros((annotations.n_classes, annotations.n_classes))
-    np.add.at(table, tuple(votes[:, both].argmax(axis=2)), 1 / max(both.sum(), 1))
+    np.add.at(table, tuple(counts[:, both].argmax(axis=2)), 1 / max(both.sum(), 1))
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     same, at_most, by_chance = np.trace(table), np.minimum(rows, columns).sum(), rows @ columns
     if at_most <= by_chance:

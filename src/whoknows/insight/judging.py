@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import elements, tight_array
+from whoknows.estimators.baselines.two_step import votes
 from whoknows.estimators.inputs.training_data import gold_codes, with_classes_of
 from whoknows.insight.accuracy import AgainstGold, confusion_counts, from_confusion
 from whoknows.insight.blocks import Blocks, contradicting_blocks
@@ -72,15 +73,14 @@ class Judges:
         prob = np.clip(self.posterior, 1e-300, 1)
         bits = np.where(self.is_gold, -1.0, -(prob * np.log2(prob)).sum(axis=1))
         rows = np.argsort(-bits, kind="stable")[: min(n, int((~self.is_gold).sum()))]
-        votes = np.zeros(self.posterior.shape, dtype=int)
-        np.add.at(votes, (self.annotations.item, self.annotations.label), 1)
+        counts = votes(self.annotations, weighted=False)
         labels = self.annotations.labels
         return {
             "item": self.annotations.items[rows],
             "consensus": labels[self.posterior[rows].argmax(axis=1)],
             "confidence": self.posterior[rows].max(axis=1),
             "information": bits[rows],
-            **{f"votes for {label}": votes[rows, k] for k, label in enumerate(labels.tolist())},
+            **{f"votes for {label}": counts[rows, k] for k, label in enumerate(labels.tolist())},
         }
 
 

@@ -227,7 +227,8 @@ class Cursor:
 
     def batch_at(self, row: int) -> tuple[int, Any]:
         """Return the first row of the batch of a row, and the batch; a group read in order is read once."""
-        group, batch = self.layout.group_of(row), None
+        group = self.layout.group_of(row)
+        batch: Any = None
         if group != self._group or row < self._next:
             self._start(group)
         while row >= self._next:
@@ -236,7 +237,7 @@ class Cursor:
             if batch is None:
                 raise FileError(self._file[0], "is cut off: it has fewer rows than it declares. Write it again.")
             self._next += batch.num_rows
-        return self._next - len(batch), batch  # type: ignore[arg-type]
+        return self._next - len(batch), batch
 
     def _start(self, place: int) -> None:
         """Begin to read a row group; its file stays open, as reading the footer may take long."""

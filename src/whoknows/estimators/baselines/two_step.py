@@ -32,11 +32,12 @@ SMALLEST = 1e-10  # lower limit of expected counts, so that the logarithm of a p
 LEAST_WEIGHT = 1e-6  # classes of lower probability are not used to fit the classifier
 
 
-def votes(annotations: Annotations) -> NDArray[Any]:
-    """Return the number of labels per item and class, weighted by confidence: (n_items, n_classes)."""
+def votes(annotations: Annotations, weighted: bool = True) -> NDArray[Any]:
+    """Return the number of labels per item and class, by default weighted by confidence: (n_items, n_classes)."""
     n_items, n_classes = annotations.n_items, annotations.n_classes
     cell = annotations.item.astype(np.intp) * n_classes + annotations.label
-    return np.bincount(cell, annotations.confidence, minlength=n_items * n_classes).reshape(-1, n_classes)
+    weight = annotations.confidence if weighted else None
+    return np.bincount(cell, weight, minlength=n_items * n_classes).reshape(-1, n_classes)
 
 
 def majority(counts: NDArray[Any]) -> NDArray[np.intp]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -108,7 +107,7 @@ class CategoricalFit(FittedData):
         self.uncertainty = 1 - self.posterior.max(axis=1)
         self.entropy = entr(self.posterior).sum(axis=1)
         self.is_uncertain = self.uncertainty > 1 - CERTAIN
-        counts = votes(replace(self.annotations, confidence=None))  # labels of each class, as a reader counts
+        counts = votes(self.annotations, weighted=False)  # as a reader counts
         most = counts.max(axis=1)
         has_majority = (most > 0) & ((counts == most[:, None]).sum(axis=1) == 1)
         self.vote = np.where(has_majority, counts.argmax(axis=1), np.nan)
