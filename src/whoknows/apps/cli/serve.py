@@ -40,7 +40,7 @@ def serve(
         bool, typer.Option("--https", help="Browsers reach the server over HTTPS, through a proxy.")
     ] = False,
     add_user: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Add an account, and exit; the password is asked for.")
+        str | None, typer.Option(metavar="NAME", help="Add an account or set its password, and exit; it is asked for.")
     ] = None,
     role: Annotated[
         Literal["viewer", "annotator", "lead"], typer.Option(metavar="ROLE", help="viewer, annotator or lead.")
@@ -145,6 +145,11 @@ def _add_user(store: Store, name: str, role: str, console: Console) -> None:
 
     password = _password(name)
     with store.write() as db:
+        if password and name in [each.name for each in accounts.every(db)]:
+            accounts.set_password(db, name, hashed(password))
+            audit.note(db, "command line", "password changed", name=name)
+            console.tell(f"{name} has a new password, and is signed out everywhere.")
+            return
         accounts.add(db, name, role, hashed(password) if password else None)
         audit.note(db, "command line", "account added", name=name, role=role)
     how = "with the password" if password else "by a link, which a lead makes"
