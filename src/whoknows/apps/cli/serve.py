@@ -145,15 +145,10 @@ def _add_user(store: Store, name: str, role: str, console: Console) -> None:
 
     password = _password(name)
     with store.write() as db:
-        if password and name in [each.name for each in accounts.every(db)]:
-            accounts.set_password(db, name, hashed(password))
-            audit.note(db, "command line", "password changed", name=name)
-            console.tell(f"{name} has a new password, and is signed out everywhere.")
-            return
-        accounts.add(db, name, role, hashed(password) if password else None)
-        audit.note(db, "command line", "account added", name=name, role=role)
+        done = accounts.add_or_set_password(db, name, role, hashed(password) if password else None)
+        audit.note(db, "command line", done, name=name)
     how = "with the password" if password else "by a link, which a lead makes"
-    console.tell(f"{name} may sign in {how}, as {role}.")
+    console.tell(f"{name} may sign in {how}: {done}.")
 
 
 def _password(name: str) -> str:
