@@ -30,9 +30,16 @@ def test_users_are_added_with_a_password_from_standard_input(tmp_path):
         assert [(each.name, each.role) for each in accounts.every(db)] == [("anna", "annotator"), ("lea", "lead")]
         assert matches("correct horse", accounts.password_hash(db, "lea"))
         assert accounts.password_hash(db, "anna") is None
-    store.close()
+    with store.write() as db:
+        accounts.open_session(db, accounts.by_name(db, "lea").id, "cookie", "digest", "csrf", 60)
     again = CliRunner().invoke(app, ["serve", str(tmp_path), "--add-user", "lea"], input="another one\n")
-    assert (again.exit_code, "already" in again.stderr) == (3, True)
+    assert again.exit_code == 0, again.output
+    with store.read() as db:
+        assert matches("another one", accounts.password_hash(db, "lea"))
+        assert accounts.session_of(db, "cookie", "digest") is None
+    store.close()
+    twice = CliRunner().invoke(app, ["serve", str(tmp_path), "--add-user", "anna"], input="\n")
+    assert (twice.exit_code, "already" in twice.stderr) == (3, True)
 
 
 def test_a_database_that_cannot_be_reached_is_said_in_one_line(tmp_path):

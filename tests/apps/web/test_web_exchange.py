@@ -67,6 +67,13 @@ def test_columns_can_be_chosen(client, pets):
     assert [each["label"] for each in client.get(f"{pets}/annotations").json()] == ["9", "8"]
 
 
+def test_advice_is_about_what_people_can_do_here(client, pets):
+    seen = upload(client, pets, "item;annotator;label\n1;Ömer;ja\n".encode("latin-1")).json()
+    assert any("name its encoding: whoknows convert --encoding NAME" in note for note in seen["notes"])
+    twice = upload(client, pets, "item,annotator,label\n1,bo,yes\n1,bo,no\n")
+    assert "or pass the file through whoknows convert with --duplicates 'first'" in twice.text
+
+
 def test_titles_with_spaces_are_recognised(client, pets):
     seen = upload(client, pets, "Item ID;Annotator ID;Label\ni1;zoe;yes\ni2;max;no\n").json()
     assert seen["columns"] == {"item": "Item ID", "annotator": "Annotator ID", "label": "Label"}

@@ -2,12 +2,14 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 import pytest
 
 from tests.apps.web.databases import BOTH
 from whoknows.apps.web.jobs.runner import Runner
+from whoknows.apps.web.jobs.worker import fit_now
 from whoknows.apps.web.store import Store, fits, labels, projects
 
 pytestmark = BOTH
@@ -75,6 +77,13 @@ def test_a_fit_that_failed_says_why(store, project, runner):
         empty = projects.create(db, "empty")
     fit = wait(store, queue(store, empty), "done", "failed")
     assert (fit.state, fit.error[:24]) == ("failed", "There are no labels yet.")
+
+
+def test_labels_that_the_settings_do_not_allow_any_more_are_named(store, project):
+    with store.write() as db:
+        projects.change(db, project, "x", replace(project.settings, model="regression"))
+    failed = fit_now(store, project.id)
+    assert failed.error.startswith("Expected a number; got 'benign', 'malignant'. Change these labels, or")
 
 
 def test_a_fit_without_sign_of_life_is_queued_again(store, project):

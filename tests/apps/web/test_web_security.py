@@ -117,6 +117,24 @@ def test_without_sign_in_forms_of_other_sites_change_nothing(client, kind):
     assert len(client.get(f"{API}/fits").json()) == 1
 
 
+def test_other_sites_sign_nobody_in(guest):
+    right = {"name": "lea", "password": PASSWORD}
+    assert guest.post("/sign-in", data=right, headers={"Origin": "http://evil.example"}).status_code == 403
+    assert guest.post("/sign-in", data=right, headers={"Origin": "http://testserver"}).status_code == 303
+
+
+def test_characters_that_no_database_holds_are_refused(client):
+    below = ("items/%00", "items?q=%00", "label?as=%00")
+    addresses = ["/projects/a%00b/", f"{API}/next?not=%00", *(f"/projects/example/{each}" for each in below)]
+    assert {client.get(address).status_code for address in addresses} == {400}
+    body = '{"item": "tumour 001", "annotator": "\\ud800", "label": "benign", "\\ud800": 1e999}'
+    answer = client.post(f"{API}/annotations", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["loc"][0] == "body"
+    with_csrf = {"csrf": client.app.state.csrf, "title": "a\0b"}
+    assert client.post("/projects", data=with_csrf).status_code == 422
+
+
 def test_tokens_act_for_an_account_without_cookie(guest, signed_in, store):
     lea = signed_in("lea")
     headers = {"X-CSRF-Token": csrf(lea, store)}

@@ -68,6 +68,18 @@ def test_what_cannot_be_a_label_is_refused(store, project, answer, error, messag
         assert "zoe" not in labels.counts(db, project.id)
 
 
+def test_labels_of_a_regression_are_numbers(store):
+    with store.write() as db:
+        rated = projects.create(db, "rated", settings=projects.ProjectSettings(model="regression"))
+        items.put(db, rated.id, [items.Item("a")])
+        labels.record(db, rated, [Answer("a", "zoe", "-1.5e3")], "zoe")
+        for wrong in ("good", "nan", "1e999", ""):
+            with pytest.raises(InputError, match="Expected a number; got"):
+                labels.record(db, rated, [Answer("a", "max", wrong)], "max")
+            with pytest.raises(InputError, match="Expected a number; got"):
+                gold.decide(db, rated, {"a": wrong}, "lea")
+
+
 def test_one_fit_is_queued_and_one_runs(store, project):
     with store.write() as db:
         first = fits.request(db, project.id)

@@ -40,7 +40,7 @@ def serve(
         bool, typer.Option("--https", help="Browsers reach the server over HTTPS, through a proxy.")
     ] = False,
     add_user: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Add an account, and exit; the password is asked for.")
+        str | None, typer.Option(metavar="NAME", help="Add an account or set its password, and exit; it is asked for.")
     ] = None,
     role: Annotated[
         Literal["viewer", "annotator", "lead"], typer.Option(metavar="ROLE", help="viewer, annotator or lead.")
@@ -145,10 +145,10 @@ def _add_user(store: Store, name: str, role: str, console: Console) -> None:
 
     password = _password(name)
     with store.write() as db:
-        accounts.add(db, name, role, hashed(password) if password else None)
-        audit.note(db, "command line", "account added", name=name, role=role)
+        done = accounts.add_or_set_password(db, name, role, hashed(password) if password else None)
+        audit.note(db, "command line", done, name=name)
     how = "with the password" if password else "by a link, which a lead makes"
-    console.tell(f"{name} may sign in {how}, as {role}.")
+    console.tell(f"{name} may sign in {how}: {done}.")
 
 
 def _password(name: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import Depends, FastAPI, Request
-from fastapi.exception_handlers import request_validation_exception_handler
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
@@ -109,10 +109,11 @@ def _unexpected(request: Request, error: Exception) -> Response:
     return error_answer(request, 500, told, HEADERS)
 
 
-async def _invalid(request: Request, error: Exception) -> Response:
-    """Answer which field is not as expected."""
+def _invalid(request: Request, error: Exception) -> Response:
+    """Answer which fields are not as expected; what came in is not repeated, as JSON cannot hold all of it."""
     assert isinstance(error, RequestValidationError)
-    if not is_for_people(request):
-        return await request_validation_exception_handler(request, error)
-    first = error.errors()[0]
-    return error_answer(request, 422, f"{first['loc'][-1]}: {first['msg']}.")
+    found = error.errors()
+    if is_for_people(request):
+        return error_answer(request, 422, f"{found[0]['loc'][-1]}: {found[0]['msg']}.")
+    told = [{name: each[name] for name in ("type", "loc", "msg")} for each in found]
+    return Response(json.dumps({"detail": told}), 422, media_type="application/json")

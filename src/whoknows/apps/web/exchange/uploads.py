@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from whoknows.apps.web.store.items import Item
 from whoknows.data.dataframes import ALIASES
-from whoknows.data.errors import InputError
+from whoknows.data.errors import InputError, Message
 from whoknows.data.vocabulary import show
 from whoknows.io.containers import (
     TRUTH,
@@ -41,7 +41,8 @@ LONGEST_TEXT, LONGEST_ID = 100_000, 500
 WORDINGS = {  # advice of the readers, in terms of the page
     "all_columns": "choose the columns of item, annotator and label",
     "columns": "choose {name!r} as the column of the {role}",
-    "duplicates": "leave one label per item and annotator in the file",
+    "duplicates": "the file through whoknows convert with --duplicates 'first'",
+    "encoding": "whoknows convert --encoding NAME",
     "format": "export it in one of these formats",
     "label_column": "choose the column of the labels",
     "max_size": "ask whoever runs the server",
@@ -159,7 +160,7 @@ def _labels(path: str, columns: Mapping[str, str]) -> Reading:
     rows = [(str(item), str(who), str(label)) for item, who, label in zip(*names, strict=True)]
     gold = {str(item): str(label) for item, label in (read_.gold or {}).items()}
     roles = _roles("labels", content.names, columns) if read_.format == "long" else {}
-    return Reading(list(content.names), roles, list(map(str, read_.notes)), items, rows, gold, format=read_.format)
+    return Reading(list(content.names), roles, _words(read_.notes), items, rows, gold, format=read_.format)
 
 
 def _gold(path: str, columns: Mapping[str, str]) -> Reading:
@@ -167,7 +168,7 @@ def _gold(path: str, columns: Mapping[str, str]) -> Reading:
     content = open_content(path)
     truth = {str(item): str(label) for item, label in read_gold(path, columns).items()}
     roles = _roles("gold", content.names, columns)
-    return Reading(list(content.names), roles, list(content.notes), [Item(key) for key in truth], [], truth)
+    return Reading(list(content.names), roles, _words(content.notes), [Item(key) for key in truth], [], truth)
 
 
 def _items(path: str, columns: Mapping[str, str]) -> Reading:
@@ -185,7 +186,7 @@ def _items(path: str, columns: Mapping[str, str]) -> Reading:
     X, names, notes = _features(path, roles) if len(content.names) > len(roles) else (None, [], [])
     texts = (map(_text, values(role)) for role in ("text", "second_text"))
     found = [Item(*row) for row in zip(keys, *texts, images, [None] * len(keys) if X is None else X, strict=True)]
-    return Reading(list(content.names), roles, [*content.notes, *notes, *left_out], found, features=names)
+    return Reading(list(content.names), roles, [*_words(content.notes), *notes, *left_out], found, features=names)
 
 
 READERS = {"labels": _labels, "items": _items, "gold": _gold}
@@ -209,7 +210,7 @@ def _features(path: str, roles: Mapping[str, str]) -> tuple[Any, list[str], list
     X = np.asarray(found.X, dtype=np.float32)
     if not np.isfinite(X).all():
         raise FileError(path, f"expected features below 3e38 in size; {show(found.names, 3)}.")
-    return X, list(found.names), list(map(str, found.notes))
+    return X, list(found.names), _words(found.notes)
 
 
 def _roles(kind: Kind, names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
@@ -226,6 +227,10 @@ def _found_roles(kind: Kind, names: Sequence[str], columns: Mapping[str, str]) -
         name = item_column(names) if role == "item" and not name else name
         if name:
             yield role, name
+
+
+def _words(notes: Iterable[str]) -> list[str]:
+    return [note.reworded(WORDINGS) if isinstance(note, Message) else str(note) for note in notes]
 
 
 def _text(value: Any) -> str | None:

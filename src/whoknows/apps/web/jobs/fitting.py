@@ -57,8 +57,12 @@ def read(db: Connection, project: Project) -> ProjectData:
     given = labels.every(db, project.id)
     if not given:
         raise InputError("There are no labels yet. Label some items, or import labels, and fit again.")
+    truths = gold.every(db, project.id)
+    problem = project.settings.problem_of(sorted({*(row.label for row in given), *truths.values()}))
+    if problem:
+        raise InputError(f"{problem} Change these labels, or the classes or the model on the page Data.")
     kind = _kind_of_label(project)
-    known = {key: kind(label) for key, label in gold.every(db, project.id).items()}
+    known = {key: kind(label) for key, label in truths.items()}
     annotations = Annotations.from_arrays(
         [row.item for row in given],
         [row.annotator for row in given],

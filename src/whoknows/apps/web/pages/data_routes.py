@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, File, Form, Request, UploadFile
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -15,7 +16,7 @@ from whoknows.apps.web.api import imports
 from whoknows.apps.web.api import projects as api_projects
 from whoknows.apps.web.api.common import ProjectName
 from whoknows.apps.web.api.imports import ColumnsIn, Token
-from whoknows.apps.web.api.models import ProjectChange, ProjectIn, SettingsIn
+from whoknows.apps.web.api.models import ProjectChange, ProjectIn, Strict
 from whoknows.apps.web.exchange import importing
 from whoknows.apps.web.exchange.uploads import ROLES, Kind, Upload
 from whoknows.apps.web.pages.actions import back_to
@@ -25,10 +26,18 @@ from whoknows.apps.web.pages.shell import heading
 from whoknows.apps.web.pages.visiting import looking_at, visit_of
 from whoknows.apps.web.security.access import Caller, State
 from whoknows.apps.web.store import Store, projects
-from whoknows.data.errors import InputError
 
 router = APIRouter(include_in_schema=False)
 Line = Annotated[str, Form(max_length=2000)]
+Body = TypeVar("Body", bound=Strict)
+
+
+def _body(kind: type[Body], **fields: Any) -> Body:
+    """Return what a form holds as a body of the API."""
+    try:
+        return kind(**fields)
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from None
 
 
 @router.get("/projects")
@@ -42,7 +51,7 @@ def list_projects(request: Request, store: State) -> HTMLResponse:
 def add_project(store: State, caller: Caller, title: Line) -> RedirectResponse:
     """Add a project; its name in addresses comes from its title."""
     name = name_from(title)
-    api_projects.add_project(ProjectIn(name=name, title=title.strip()), store, caller)
+    api_projects.add_project(_body(ProjectIn, name=name, title=title.strip()), store, caller)
     return back_to(name, "data")
 
 
@@ -121,10 +130,6 @@ def change(
         features = projects.by_name(db, name).settings.features
     lines = [line.strip() for line in classes.splitlines() if line.strip()]
     given = {"model": model, "refit_every": refit_every, "enough": enough, "question": question, "classes": lines}
-    try:
-        new = ProjectChange(title=title, settings=SettingsIn(**given, features=list(features)))
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(f"{first['loc'][-1]}: {first['msg']}.") from None
+    new = _body(ProjectChange, title=title, settings={**given, "features": list(features)})
     api_projects.change_project(name, new, store, caller)
     return back_to(name, "data")

@@ -63,13 +63,17 @@ class SignInNeeded(Exception):
 async def admit(request: Request) -> None:
     """Dependency of every route: find the visitor, and refuse what they may not do."""
     path = request.scope["path"]
+    if "\0" in path or "\0" in "".join(request.query_params.values()):
+        raise HTTPException(400, "Expected an address without null characters.")
+    if request.method not in SAFE:
+        _refuse_other_pages(request)
     if PUBLIC.fullmatch(path):
         return
     visitor = await _visitor(request)
     if not may(visitor.role, request.method, path):
         raise HTTPException(403, f"This is not for the role {visitor.role!r}. Ask a lead.")
     if request.method not in SAFE:
-        await _refuse_other_sites(request, visitor)
+        await _refuse_without_secret(request, visitor)
     request.state.visitor = visitor
 
 
@@ -133,15 +137,19 @@ def _session(request: Request) -> Session | None:
 # --- other sites -------------------------------------------------------------------------------------------
 
 
-async def _refuse_other_sites(request: Request, visitor: Visitor) -> None:
+def _refuse_other_pages(request: Request) -> None:
+    """Refuse a request that a page of another site has caused, as browsers tell; also to sign in."""
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        raise HTTPException(403, "This request comes from a page of another site.")
+
+
+async def _refuse_without_secret(request: Request, visitor: Visitor) -> None:
     """Refuse a request that a page of another site may have caused (CSRF).
 
     A token in the Authorization header is never sent by accident. Where nobody signs in, other sites can send
     forms, but neither JSON nor other methods than POST: browsers ask first whether they may, and hear no.
     """
-    origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
-        raise HTTPException(403, "This request comes from a page of another site.")
     if visitor.kind == "bearer":
         return
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

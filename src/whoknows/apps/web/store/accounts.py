@@ -96,6 +96,15 @@ def set_password(db: Connection, name: str, password_hash: str) -> None:
     db.execute(session.delete().where(session.c.account_id == found.id))
 
 
+def add_or_set_password(db: Connection, name: str, role: str, password_hash: str | None) -> str:
+    """Add an account, or set the password of a known one, which keeps its role; return what was done."""
+    if password_hash is not None and name in [each.name for each in every(db)]:
+        set_password(db, name, password_hash)
+        return "password changed"
+    add(db, name, role, password_hash)
+    return f"account added as {role}"
+
+
 # --- sessions and links ------------------------------------------------------------------------------------
 
 

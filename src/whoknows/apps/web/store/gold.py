@@ -11,14 +11,13 @@ from whoknows.apps.web.store.database import upsert
 from whoknows.apps.web.store.projects import Project
 from whoknows.apps.web.store.schema import gold, item
 from whoknows.data.errors import InputError
-from whoknows.data.vocabulary import show
 
 
 def decide(db: Connection, project: Project, truths: dict[str, str], who: str) -> None:
     """Store the truth of items, given by key."""
-    others = [label for label in truths.values() if project.settings.classes and label not in project.settings.classes]
-    if others:
-        raise InputError(f"Expected a label among {show(project.settings.classes, 10)}; got {show(others, 3)}.")
+    problem = project.settings.problem_of(truths.values())
+    if problem:
+        raise InputError(problem)
     ids, now = items.ids_of(db, project.id, list(truths)), time.time()
     same = {"project_id": project.id, "who": who, "created": now}
     upsert(db, gold, [{**same, "item_id": ids[key], "label": label} for key, label in truths.items()], ("item_id",))

@@ -110,10 +110,9 @@ def _outcome(new: set[str], request_id: str) -> Outcome:
 
 def _problem(project: Project, answers: Sequence[Answer], ids: dict[str, int]) -> InputError | None:
     """Return why answers cannot be stored; ``ids`` are those of the items that are known."""
-    classes = project.settings.classes
-    others = [a.label for a in answers if a.label is not None and classes and a.label not in classes]
-    if others:
-        return InputError(f"Expected a label among {show(classes, 10)}; got {show(others, 3)}.")
+    problem = project.settings.problem_of(answer.label for answer in answers if answer.label is not None)
+    if problem:
+        return InputError(problem)
     unknown = [key for key in dict.fromkeys(answer.item for answer in answers) if key not in ids]
     return NotFound(f"There is no item {show(unknown, 3)} in this project.") if unknown else None
 

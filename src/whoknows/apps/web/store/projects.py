@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
 from typing import Any, Literal, get_args
 
 from sqlalchemy import Connection, Row, select
@@ -58,6 +60,22 @@ class ProjectSettings:
             raise InputError(f"Expected a model among {show(get_args(Model), 10)}; got {self.model!r}.")
         if len(set(self.classes)) < len(self.classes):
             raise InputError(f"Expected classes that differ; got {show(self.classes, 10)}.")
+
+    def problem_of(self, labels: Iterable[str]) -> str | None:
+        """Return what is wrong with labels, if anything: they are classes, or numbers for a regression."""
+        if self.model == "regression":
+            others, expected = [label for label in labels if not _is_number(label)], "a number"
+        else:
+            others = [label for label in labels if self.classes and label not in self.classes]
+            expected = f"a label among {show(self.classes, 10)}"
+        return f"Expected {expected}; got {show(others, 3)}." if others else None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)
