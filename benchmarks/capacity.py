@@ -7,7 +7,9 @@ features, read from tabular/phoneme.csv in the folder that WHOKNOWS_DATA names, 
 three tenths of its items are predicted. The rivals are boosted trees and an RBF support vector machine, taught by
 the vote, by the posterior of one-coin Dawid and Skene, or by that of CROWDLAB, whose out-of-sample predictions are
 of boosted trees (left out unless cleanlab is installed: pip install 'whoknows[peers]'). The last row is the trees
-taught by the truth. Prints CPU seconds, of teacher and classifier, and accuracy of consensus and classifier.
+taught by the truth. ``--only trees`` compares the trees inside `CrowdClassifier` with trees taught by Dawid and
+Skene's posterior, for docs/any_classifier.md. Prints CPU seconds, of teacher and classifier, and accuracy of
+consensus and classifier.
 """
 
 import argparse
@@ -26,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from whoknows import Annotations, AutoCrowdClassifier
+from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
 
 N_TEST, N_ANNOTATORS, N_LABELS = 5_000, 20, 3
 N_EXPERTS, N_LABELS_OF_EXPERTS = 6, 4
@@ -107,10 +109,10 @@ TEACHERS = {"vote": vote, "Dawid-Skene": dawid_skene, "CROWDLAB": crowdlab}
 # --- classifiers that learn from them -----------------------------------------------------------------
 
 
-def trees(X, q):
+def trees(X, q, early_stopping="auto"):
     """Boosted trees that see each item as both classes, weighted."""
     X, z, weight = np.vstack([X, X]), np.repeat([1, 0], len(X)), np.concatenate([q, 1 - q])
-    return HistGradientBoostingClassifier(random_state=0).fit(X, z, weight)
+    return HistGradientBoostingClassifier(early_stopping=early_stopping, random_state=0).fit(X, z, weight)
 
 
 def svm(X, q):
@@ -138,18 +140,25 @@ def run(name, n_items, seed, only=None):
     train, test, known, answer = X[:n_items], X[n_items:], z[:n_items], z[n_items:]
     who, label = who[:n_items], label[:n_items]
     if only in (None, "auto"):
-        _run_ensemble(name, seed, train, test, known, answer, who, label)
+        _run_ours(AutoCrowdClassifier(), name, seed, train, test, known, answer, who, label)
+    if only == "trees":
+        boosted = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
+        _run_ours(CrowdClassifier(truth=boosted), name, seed, train, test, known, answer, who, label)
+        q = dawid_skene(train, who, label)
+        right = np.mean(trees(train, q, early_stopping=False).predict(test) == answer)
+        row(name, seed, "Dawid-Skene + trees", np.nan, np.mean((q > 0.5) == known), right)
     if only in (None, "rivals"):
         _run_rivals(name, seed, train, test, known, answer, who, label)
 
 
-def _run_ensemble(name, seed, train, test, known, answer, who, label):
+def _run_ours(model, name, seed, train, test, known, answer, who, label):
     items = np.repeat(np.arange(len(train)), who.shape[1])
     y = Annotations.from_arrays(items, who.ravel(), label.ravel(), items=range(len(train)))
     start = time.process_time()
-    model = AutoCrowdClassifier().fit(train, y)
+    model.fit(train, y)
     seconds, posterior = time.process_time() - start, model.posterior_.argmax(axis=1)
-    row(name, seed, "AutoCrowdClassifier", seconds, np.mean(posterior == known), np.mean(model.predict(test) == answer))
+    right = np.mean(model.predict(test) == answer)
+    row(name, seed, type(model).__name__, seconds, np.mean(posterior == known), right)
 
 
 def _run_rivals(name, seed, train, test, known, answer, who, label):
@@ -174,7 +183,7 @@ def main():
     parser.add_argument("worlds", nargs="?", default=",".join(SIMULATED))
     parser.add_argument("--items", type=int, default=20_000)
     parser.add_argument("--seeds", default="0,1,2")
-    parser.add_argument("--only", choices=["auto", "rivals"])
+    parser.add_argument("--only", choices=["auto", "rivals", "trees"])
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="The fit did not converge")
     for name in options.worlds.split(","):

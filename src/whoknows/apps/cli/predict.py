@@ -48,10 +48,10 @@ def predict(
     source = Source.of({"labels": model, **settings})
     check_table(out, features, source.items)
     fitted = FitFolder(model)
-    source = _as_in_the_fit(source, fitted)
     if out.exists() and out.absolute() in {fitted.folder.absolute() / name for name in FILES}:
         raise UsageError(f"{out}: is a file of the fit. Choose another --out.")
     loaded = fitted.model()
+    source = _as_in_the_fit(source, fitted)
     # Columns are ordered here. The model gets arrays, and would warn that they have no names.
     names = tuple(map(str, vars(loaded).pop("feature_names_in_", ())))
     new = _read(source, fitted, names, console)
@@ -71,7 +71,7 @@ def predict(
 
 def _as_in_the_fit(source: Source, fitted: FitFolder) -> Source:
     """Take the column of ids and the ignored columns from the fit, if the new file has them and no option differs."""
-    if not fitted.has_settings or source.features is None:
+    if not (fitted.has_settings and "labels" in fitted.settings and source.features):
         return source
     then = fitted.source
     names = (then.id_column, then.columns.get("item"))
