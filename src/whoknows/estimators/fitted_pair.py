@@ -19,7 +19,7 @@ from whoknows.fit.item_effect import with_best_item_effect
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Covariances
 from whoknows.fit.monitor import Callback, Monitor
-from whoknows.fit.solve import SOLVERS, Solution, covariances_of, solve
+from whoknows.fit.solve import SOLVERS, Solution, covariances_of, solve, without_own_labels
 from whoknows.model.gaussian import belief_about
 from whoknows.model.posterior import CategoricalPosterior, GaussianPosterior, Posterior
 from whoknows.model.protocols import (
@@ -185,6 +185,7 @@ def fit_pair(
     with one_thread():
         model = with_best_item_effect(prepared.model, items, solution)
         prepared = prepared if model is prepared.model else replace(prepared, model=model)
+        solution = without_own_labels(model, items, solution)
         reading = None if is_member else read_pair(model, solution, items, settings)
     covariances = covariances_of(prepared.model, items, solution)
     return FittedPair(prepared, solution, covariances, typical, monitor.history, reading)

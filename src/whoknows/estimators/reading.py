@@ -16,7 +16,7 @@ from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.second_factor import labels_contradict
-from whoknows.fit.solve import Solution, as_chunks, solve
+from whoknows.fit.solve import Solution, as_chunks, solve, without_own_labels
 from whoknows.model.gold import GoldCorrection, fit_correction
 from whoknows.model.protocols import BiasAnnotators, ItemEffectAnnotators, supports
 from whoknows.model.truth import LogisticTruth
@@ -106,7 +106,8 @@ def read_pair(model: Model, solution: Solution, items: Items | Chunks, settings:
         return Reading(simpler, doubt_of(source, sample_of(items))) if err_together else None
     if simpler is None and n_gold > LITTLE * n_items:
         monitor = Monitor(settings.max_iter, max(settings.tol, ROUGH), warn=False)
-        source = Source(model, solve(model, bare, None, monitor, settings.solver))
+        alone = solve(model, bare, None, monitor, settings.solver)
+        source = Source(model, without_own_labels(model, bare, alone))
     labels, *arrays = data.engine.sum(_of_gold, data.chunks, source)
     prob, gold, counts = map(np.concatenate, arrays)
     return Reading(source, correction=fit_correction(prob, joined(labels), gold, counts))
