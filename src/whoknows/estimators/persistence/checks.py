@@ -287,7 +287,8 @@ def _check_pair(pair: FittedPair, model: Any) -> None:
 def _check_reading(reading: Reading | None, model: Any) -> None:
     """Check that labels are read by a model of these annotators and classes, and corrected by weighed candidates."""
     n_annotators, source, correction = len(model.annotators_), *_parts(reading)
-    _expect(reading is None or 0 <= reading.doubt <= 1, "a probability that is none")
+    shares = () if reading is None else (reading.doubt, reading.share)
+    _expect(all(0 <= each <= 1 for each in shares), "a probability that is none")
     if source is not None:
         _expect(len(source.solution.annotators.mean) == n_annotators + 1, "labels read by other annotators")
         _expect(source.solution.solver in SOLVERS, "a solver that is not known")
