@@ -133,3 +133,18 @@ def test_a_saved_model_reads_labels_in_the_same_way(kind, tmp_path):
         np.testing.assert_allclose(again.posterior(X, y), model.posterior(X, y), atol=1e-12)
         new = Annotations.from_matrix(y[:5], annotators=model.annotators_, labels=[0, 1])
         np.testing.assert_allclose(again.posterior(X[:5], new), model.posterior(X, y)[:5], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_annotators_worse_than_chance_on_the_gold_are_an_attribute(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    truth, X = rng.integers(0, 2, 300), rng.normal(size=(300, 2))
+    accuracy = [0.85, 0.85, 0.8, 0.1]
+    y = np.where(rng.random((300, 4)) < accuracy, truth[:, None], 1 - truth[:, None]).astype(float)
+    votes = Annotations.from_matrix(y, annotators=["anna", "bob", "cleo", "liar"], labels=[0, 1])
+    model = clone(MODELS[kind]).fit(X, votes)
+    assert model.worse_than_chance_ == {}
+    model.fit(X, votes, gold={i: int(truth[i]) for i in range(40)})
+    assert model.worse_than_chance_ == {"liar": "the labels are inverted"}
+    model.save(tmp_path / "judges.whoknows")
+    assert whoknows.load(tmp_path / "judges.whoknows").worse_than_chance_ == model.worse_than_chance_

@@ -182,12 +182,13 @@ def doubt_of(source: Source, items: Items) -> float:
     """
     if not items.Y.n_annotations:
         return 0.0
-    return UNSEEN * source.chance_of_item_effect(items) * label_errors(source.posterior(items), items.Y)
+    return UNSEEN * source.chance_of_item_effect(items) * label_errors(source.posterior(items), items.Y, items.weight)
 
 
-def label_errors(prob: Array, Y: Annotations) -> float:
-    """Share of the labels that are wrong, by the posterior of the items."""
-    return 1 - float(np.average(prob[Y.item, Y.label], weights=Y.counts))
+def label_errors(prob: Array, Y: Annotations, weight: Array | None) -> float:
+    """Share of the labels that are wrong, by the posterior of the items, which have these weights."""
+    counts = Y.counts if weight is None else Y.counts * weight[Y.item]
+    return 1 - float(np.average(prob[Y.item, Y.label], weights=counts))
 
 
 def _sizes(items: Items) -> tuple[int, int]:

@@ -54,7 +54,7 @@ def all_alike(items: Items | Chunks, group: Rows | None = None) -> tuple[Model, 
     return _fitted(annotators if group is None else annotators.with_groups(group), EVEN, items)
 
 
-def labels_alone(annotators: Any, items: Items) -> tuple[Model, Solution]:
+def fit_labels_alone(annotators: Any, items: Items) -> tuple[Model, Solution]:
     """Fit the labels without features, neither of the truth nor of expertise."""
     return _fitted(_constant(annotators), SHARES, items)
 
@@ -132,14 +132,14 @@ def weight_of_features(model: Model, items: Items) -> float:
     """
     if len(items.X_truth) < FEWEST_ITEMS:
         return 1.0
-    alone, solution = labels_alone(model.annotators, items)
+    alone, solution = fit_labels_alone(model.annotators, items)
     pieces: Any = alone
     evidence = to_numpy(pieces.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y).table)
     log_shares = to_numpy(pieces.truth.log_predict(solution.truth, items.X_truth[:, -1:]))
     counts = np.ones(len(evidence)) if items.weight is None else items.weight
     f = first_step(model.truth, items.X_truth, np.exp(log_softmax(log_shares + evidence)), counts)
     gain = gain_of_features(f, log_shares, evidence)
-    variance = counts**2 @ (gain - gain.mean()) ** 2
+    variance = counts @ (gain - np.average(gain, weights=counts)) ** 2
     return float(expit(moderated(logit(INFORMATIVE) + counts @ gain, variance)))
 
 

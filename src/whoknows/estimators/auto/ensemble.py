@@ -72,7 +72,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
 
     Attributes
     ----------
-    classes_, annotators_, posterior_
+    classes_, annotators_, posterior_, worse_than_chance_
         As in `CrowdClassifier`.
     members_ : list of CrowdClassifier
         The fitted members, in the order of ``selection_.members``; their pairs are in ``pairs_``.
@@ -139,6 +139,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         self._set_attributes()
         self._read(X, fits.scored_rows)
         self.posterior_ = self._consensus(X, data, checkpoint)
+        self._find_worse_than_chance(X)
         return self
 
     def _read(self, X: Array, scored: Rows) -> None:
@@ -190,6 +191,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         self._set_attributes()
         self._read(X, np.arange(0))
         self.posterior_ = self._consensus(X, data)
+        self._find_worse_than_chance(X)
         return self
 
     def _updated(self, member: Member, pair: FittedPair, X: Array, data: TrainingData, engine: Engine) -> FittedPair:
@@ -198,7 +200,8 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         if self.selection and data.informed.sum() > MOST_SCORED:
             settings.tol = max(settings.tol, TOL_OF_MANY)
         prepared, before = start_of_update(settings, pair, self._training_data, data)
-        return settings._fit_pair(X, data, engine, prepared=prepared, before=before)
+        pair = settings._fit_pair(X, data, engine, prepared=prepared, before=before)
+        return replace(pair, reading=None)  # the ensemble reads the average
 
     def posterior(self, X: FeatureRows, y: Labels, unknown: Unknown = "error") -> Array:
         """p(z | x, labels) of each item: (n_items, n_classes)."""

@@ -13,7 +13,7 @@ from whoknows.estimators.auto.selection import Selection
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.reading import LITTLE_WEIGHT, UNSEEN, Reading, Source, alike, label_errors
-from whoknows.fit.alternatives import ENOUGH_ITEMS, labels_alone
+from whoknows.fit.alternatives import ENOUGH_ITEMS, fit_labels_alone
 from whoknows.fit.items import Items
 from whoknows.fit.second_factor import contradiction
 from whoknows.model.gold import fit_correction
@@ -54,9 +54,9 @@ def read_ensemble(
     held_out, known = (rows[np.isfinite(gold[rows])] for rows in (scored, np.arange(len(gold))))
     if not len(known):
         one = source if share > 0.5 else None
-        alone = one or Source(*labels_alone(annotators, labels_of(labels[some])), sees_x=False)
+        alone = one or Source(*fit_labels_alone(annotators, labels_of(labels[some])), sees_x=False)
         chance = alone.chance_of_item_effect(labels_of(labels[some]))
-        errors = label_errors(posterior(some, labels[some]), labels.annotations[some])
+        errors = label_errors(posterior(some, labels[some]), labels.annotations[some], labels[some].weight)
         return Reading(source, UNSEEN * chance * errors, share=share)
     known = held_out if len(held_out) == len(selection.of_gold) == len(known) else known
     prob = selection.of_gold if known is held_out else posterior(known, labels[known])

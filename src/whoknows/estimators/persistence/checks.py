@@ -50,13 +50,17 @@ _SETTINGS: dict[str, Any] = {
     "levels": str | list[Any] | tuple[Any, ...] | Ids | None,
 }
 _NOT_SAVED = {"engine", "device"}  # where a model was fitted
+_NOT_IN_ALL = {"posterior_", "_reading", "worse_than_chance_"}  # members and older files have none
 # What a file holds of a fit: all other attributes of an estimator follow from it.
 FITTED_FIELDS: dict[type, dict[str, Any]] = {
-    CrowdClassifier: {"_pair": FittedPair, "_training_data": TrainingData, "posterior_": Array},
+    CrowdClassifier: {
+        **{"_pair": FittedPair, "_training_data": TrainingData, "posterior_": Array},
+        "worse_than_chance_": dict,
+    },
     CrowdRegressor: {**{"_pair": FittedPair, "annotators_": Ids, "posterior_mean_": Array, "posterior_std_": Array}},
     AutoCrowdClassifier: {
         **{"pairs_": list[FittedPair], "selection_": Selection, "_seed": int},
-        **{"_training_data": TrainingData, "posterior_": Array, "_reading": Reading},
+        **{"_training_data": TrainingData, "posterior_": Array, "_reading": Reading, "worse_than_chance_": dict},
     },
 }
 ESTIMATOR_FIELDS = {
@@ -190,7 +194,7 @@ def _words(value: Any) -> str:
 
 def check_fitted_fields(model: Any) -> None:
     """Refuse an estimator without what it learned."""
-    required = FITTED_FIELDS[type(model)].keys() - {"posterior_", "_reading"}  # members and older files have none
+    required = FITTED_FIELDS[type(model)].keys() - _NOT_IN_ALL
     missing = sorted(required - vars(model).keys())
     if missing:
         raise ValueError(f"{type(model).__name__} lacks {missing[0]!r}")

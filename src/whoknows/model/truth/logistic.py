@@ -218,10 +218,11 @@ class LogisticTruth(Settings):
     def without_own_labels(self, moments: tuple[Array, Array], posterior: CategoricalPosterior) -> Array:
         """log p(z_i | x_i) under q(ξ) without the terms of item i: (n_items, n_classes).
 
-        The cavity of f_i ~ N(m, v): m₋ = (m − v (p̃ − ½)) / (1 − ω v), v₋ = v / (1 − ω v).
+        The cavity of f_i ~ N(m, v): m₋ = (m − v (p̃ − ½)) / (1 − ω v), v₋ = v / (1 − ω v). Of an item of weight 2,
+        one copy is left out.
         """
         mean, second = moments
-        v, counts = second - mean**2, posterior.counts
+        v, counts = second - mean**2, posterior.counts.clip(max=1.0)
         left = (1 - counts * omega(second**0.5) * v).clip(min=LEAST_LEFT)
         f = moderated((mean - counts * v * (posterior.mean - 0.5)) / left, v / left)
         return log_classes(f[:, None])
@@ -316,37 +317,31 @@ class ItemLookup:
 
     def find(self, X: Array, labels: Array) -> tuple[Rows, Mask]:
         """Return the index of the training item at each x, and whether there is one: two (n_items,)."""
-        item, found = self._with_labels.nearest(np.column_stack([X, labels]))
+        item, found = _nearest(self._with_labels, np.column_stack([X, labels]))
         others = np.flatnonzero(~found)  # with other labels, or not training items
         if len(others):
-            item[others], found[others] = self._by_features.nearest(X[others])
+            item[others], found[others] = _nearest(self._by_features, X[others])
         return item, found
 
     @cached_property
-    def _with_labels(self) -> _Distinct:
-        return _Distinct.of(np.column_stack([self._X, self._labels]))
+    def _with_labels(self) -> tuple[Rows, cKDTree]:
+        return _distinct(np.column_stack([self._X, self._labels]))
 
     @cached_property
-    def _by_features(self) -> _Distinct:
-        return _Distinct.of(self._X)
+    def _by_features(self) -> tuple[Rows, cKDTree]:
+        return _distinct(self._X)
 
 
-@dataclass(frozen=True)
-class _Distinct:
-    """The first of all rows that are alike, since a tree of many equal points is slow."""
+def _distinct(X: Array) -> tuple[Rows, cKDTree]:
+    """Return the first of all rows that are alike, and their tree: one of many equal points is slow."""
+    rows = np.unique(np.round(X / SAME_ITEM), axis=0, return_index=True)[1]
+    return rows, cKDTree(X[rows])
 
-    rows: Rows
-    tree: cKDTree
 
-    @classmethod
-    def of(cls, X: Array) -> _Distinct:
-        rows = np.unique(np.round(X / SAME_ITEM), axis=0, return_index=True)[1]
-        return cls(rows, cKDTree(X[rows]))
-
-    def nearest(self, X: Array) -> tuple[Rows, Mask]:
-        """Return the nearest row to each x, and whether there is one: two (n_items,)."""
-        distance, place = self.tree.query(X, distance_upper_bound=SAME_ITEM)
-        return self.rows[place % self.tree.n], np.isfinite(distance)
+def _nearest(distinct: tuple[Rows, cKDTree], X: Array) -> tuple[Rows, Mask]:
+    rows, tree = distinct
+    distance, place = tree.query(X, distance_upper_bound=SAME_ITEM)
+    return rows[place % tree.n], np.isfinite(distance)
 
 
 def shares(evidence: Array) -> Array:
