@@ -2,9 +2,20 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 
 from whoknows import Annotations, ConfusionAnnotators, LogisticTruth
-from whoknows.fit.alternatives import all_alike, features_say_nothing, first_step, without_features
+from whoknows._array import log_softmax
+from whoknows.fit.alternatives import (
+    INFORMATIVE,
+    all_alike,
+    features_say_nothing,
+    first_step,
+    fit_labels_alone,
+    gain_of_features,
+    weight_of_features,
+    without_features,
+)
 from whoknows.fit.items import Items
 from whoknows.fit.objective import Model
 
@@ -31,6 +42,18 @@ def test_noise_says_nothing_and_features_of_the_classes_do(n_classes):
     for informative in (0, 1):
         model, items, _ = world(n_classes, informative)
         assert features_say_nothing(model, items) == (not informative)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_weight_of_features_is_their_probability_averaged_over_the_gain(seed):
+    model, items, _ = world(2, 0.15, seed)
+    alone, solution = fit_labels_alone(model.annotators, items)
+    evidence = alone.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y).table
+    log_shares = alone.truth.log_predict(solution.truth, items.X_truth[:, -1:])
+    prob = np.exp(log_softmax(log_shares + evidence))
+    gain = gain_of_features(first_step(model.truth, items.X_truth, prob, np.ones(N_ITEMS)), log_shares, evidence)
+    total = gain.sum() + gain.std() * N_ITEMS**0.5 * np.random.default_rng(0).normal(size=200_000)
+    assert weight_of_features(model, items) == pytest.approx(expit(logit(INFORMATIVE) + total).mean(), abs=0.02)
 
 
 def test_an_item_of_weight_two_is_the_item_twice():

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from whoknows import Annotations
-from whoknows.fit.second_factor import correlations, one_factor, second_factor
+from whoknows.fit.second_factor import CONTRADICTION, contradiction, correlations, one_factor, second_factor
 
 
 def said(rng, right, truth):
@@ -33,6 +33,27 @@ def test_judges_who_follow_a_trap_have_two(seed):
     truth, trap = rng.integers(0, 2, (2, 300, 1))
     right = np.full((300, 6), 0.85)
     assert share(np.hstack([said(rng, right, truth), said(rng, right, trap)])) > 0.4
+
+
+def test_contradiction_grows_with_the_second_factor_and_is_not_explained_by_constant_expertise():
+    rng = np.random.default_rng(0)
+    truth, trap = rng.integers(0, 2, (2, 300, 1))
+    right = np.full((300, 6), 0.85)
+    labels = np.hstack([said(rng, right, truth), said(rng, right, trap)])
+    found = [contradiction(Annotations.from_matrix(labels[:, :n]), np.full((300, n), 0.8)) for n in (6, 8, 12)]
+    assert found[0] == 0 < found[1] < 1 == found[2]
+    few = second_factor(Annotations.from_matrix(labels[:, :8]))
+    assert found[1] == pytest.approx(few / CONTRADICTION)
+
+
+def test_experts_of_different_items_do_not_contradict_each_other():
+    """Within each half of the items, one group knows the truth and the other guesses."""
+    rng = np.random.default_rng(0)
+    truth, left = rng.integers(0, 2, (600, 1)), np.arange(600)[:, None] < 300
+    right = np.where(left == (np.arange(12) < 6), 0.9, 0.5)
+    Y = Annotations.from_matrix(said(rng, right, truth))
+    assert second_factor(Y) > CONTRADICTION
+    assert contradiction(Y, right) < 0.2
 
 
 def test_few_common_items_say_nothing():

@@ -132,9 +132,12 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
     pairs_ : list of FittedPair
     weights_, _truth_weights : (n_pairs,)
         For expertise and labels, and for the truth of items without labels.
+    worse_than_chance_ : dict
+        Of annotators who are worse than chance on the gold: what the model makes of their labels.
     """
 
     pairs_: list[FittedPair]
+    worse_than_chance_: dict[Any, str]
     weights_: Array
     _truth_weights: Array
 
@@ -334,6 +337,14 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         numbered = elements(self.annotators_) == list(range(len(self.annotators_)))
         new = check_annotations(y, len(X), None if numbered else self.annotators_, index)
         return X, self._training_data.updated(new, X).without_zero_weights()
+
+    def _find_worse_than_chance(self, X: Any) -> None:
+        """Name annotators who are worse than chance on the gold of the fit, to validated X."""
+        data, found = self._training_data, []
+        if data.gold is not None:
+            find = import_module("whoknows.insight.worse").worse_than_chance  # by name, as in `report`
+            found = find(self, CheckedFeatures(X, None), data.annotations, data.gold)
+        self.worse_than_chance_ = {each.annotator: each.use for each in found}
 
     def _voices(self, X: Any, y: Any) -> list[Voice]:
         """Pairs with a weight worth counting, the largest first."""

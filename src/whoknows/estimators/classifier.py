@@ -116,6 +116,9 @@ class CrowdClassifier(CrowdClassifierMixin):
     annotator_coef_, annotator_intercept_ : (n_annotators, n_features), (n_annotators,)
         w_t and γ_t in the units of X: log-odds of being right (Bernoulli), or the logit of Eq. (15)
         (Gaussian). Only with map="linear" and no other ``annotator_map``.
+    worse_than_chance_ : dict
+        By annotator who is worse than chance on the gold, what the model makes of the labels: "the labels are
+        inverted", "the labels are not used" or "the labels still count as they are". Empty without gold.
     annotator_severity_ : (n_annotators,)
         Mean difference between an annotator's labels and the truth, in levels; 0 over all annotators. Only
         for ordered labels.
@@ -228,12 +231,13 @@ class CrowdClassifier(CrowdClassifierMixin):
         checkpoint = start.get("checkpoint")
         if checkpoint is None or not checkpoint.step("fit").is_done:
             self.posterior_ = consensus(pair, X, data).prob
-            return self
+        else:
 
-        def of_block(X: Array, rows: slice) -> Array:
-            return consensus(pair, X, data[rows]).prob
+            def of_block(X: Array, rows: slice) -> Array:
+                return consensus(pair, X, data[rows]).prob
 
-        self.posterior_ = checkpoint.in_pieces("consensus", of_block, X, pair.prepared.needs_all)
+            self.posterior_ = checkpoint.in_pieces("consensus", of_block, X, pair.prepared.needs_all)
+        self._find_worse_than_chance(X)
         return self
 
     def _fit_pair(

@@ -20,7 +20,7 @@ from whoknows.fit.item_effect import with_best_item_effect
 from whoknows.fit.items import Items
 from whoknows.fit.laplace import Covariances
 from whoknows.fit.monitor import Callback, Monitor
-from whoknows.fit.solve import SOLVERS, Solution, as_chunks, covariances_of, solve
+from whoknows.fit.solve import SOLVERS, Solution, as_chunks, covariances_of, solve, without_own_labels
 from whoknows.model.gaussian import belief_about
 from whoknows.model.posterior import CategoricalPosterior, GaussianPosterior, Posterior
 from whoknows.model.protocols import (
@@ -186,6 +186,7 @@ def fit_pair(
     with one_thread():
         model = with_best_item_effect(prepared.model, items, solution)
         prepared = prepared if model is prepared.model else replace(prepared, model=model)
+        solution = without_own_labels(model, items, solution)
         reading = None if is_member else read_pair(model, solution, items, settings)
         pair = FittedPair(prepared, solution, None, typical, monitor.history, reading)
         if reading is not None and reading.correction is not None and not model.truth.couples_items:

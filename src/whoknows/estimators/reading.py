@@ -6,25 +6,34 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logsumexp
 
 from whoknows._array import Array, Rows, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.estimators.gold_classifier import GoldClassifier, teach
-from whoknows.fit.alternatives import all_alike, as_one, features_say_nothing, joined, sample_of, without_features
+from whoknows.fit.alternatives import all_alike, as_one, joined, sample_of, weight_of_features, without_features
 from whoknows.fit.engines import Chunks
-from whoknows.fit.item_effect import with_best_item_effect
+from whoknows.fit.item_effect import SIZES, with_best_item_effect
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
-from whoknows.fit.second_factor import labels_contradict
-from whoknows.fit.solve import Solution, as_chunks, solve
+from whoknows.fit.second_factor import contradiction
+from whoknows.fit.solve import Solution, as_chunks, solve, without_own_labels
 from whoknows.model.gold import GoldCorrection, fit_correction
-from whoknows.model.protocols import BiasAnnotators, ItemEffectAnnotators, supports
+from whoknows.model.protocols import (
+    BiasAnnotators,
+    ClassAnnotators,
+    ClassTruth,
+    ItemEffectAnnotators,
+    require,
+    supports,
+)
 from whoknows.model.truth import LogisticTruth
 
 LITTLE = 0.02  # share of gold among items: with more, a model that was fitted to it looks better there than it is
 ROUGH = 1e-4  # tolerance of the fit without gold
-UNSEEN = 0.5  # items that mislead all annotators, per error of a label, in crowds who err together
+LITTLE_WEIGHT = 0.02  # of a source, below which it is left out
+UNSEEN = 0.5  # doubt per error of a label, in crowds who err together: see `doubt_of`
 
 
 @dataclass(frozen=True)
@@ -45,10 +54,10 @@ class Source:
 
     def posterior(self, items: Items) -> Array:
         """p(z | x, labels) of each item, whatever gold says: (n_items, n_classes)."""
-        items, pieces = self.seen(items), self.model
-        annotators, truth = pieces.annotators, pieces.truth
-        evidence = annotators.evidence_at(self.solution.annotators, items.X_annotators, items.Y)  # type: ignore[attr-defined]
-        return to_numpy(truth.posterior_at(self.solution.truth, items.X_truth, evidence))  # type: ignore[attr-defined]
+        items, solution = self.seen(items), self.solution
+        truth: ClassTruth = require(self.model.truth, ClassTruth, "a posterior of classes")
+        evidence = self.model.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y)
+        return to_numpy(truth.posterior_at(solution.truth, items.X_truth, evidence))
 
     def seen(self, items: Items) -> Items:
         """Return the items as the model sees them."""
@@ -60,6 +69,22 @@ class Source:
         seen = Chunks(data.engine.keep(self.seen, data.chunks), data.engine)
         return replace(self, model=with_best_item_effect(self.model, seen, self.solution))
 
+    def chance_of_item_effect(self, items: Items) -> float:
+        """Probability that annotators err together, given the labels; ½ before, all sizes of the effect alike."""
+        items, pieces = self.seen(items), self.model
+        truth: ClassTruth = require(pieces.truth, ClassTruth, "a posterior of classes")
+        annotators: ItemEffectAnnotators = require(pieces.annotators, ItemEffectAnnotators, "an item effect")
+        log_prior = to_numpy(truth.log_predict(self.solution.truth, items.X_truth))
+        counts = np.ones(len(log_prior)) if items.weight is None else items.weight
+
+        def log_lik(size: float) -> float:
+            kind: ClassAnnotators = require(annotators.with_item_effect(size), ClassAnnotators, "evidence")
+            evidence = kind.predictive(self.solution.annotators, items.X_annotators, items.Y)
+            return float(counts @ np.logaddexp.reduce(log_prior + to_numpy(evidence.table), axis=1))
+
+        independent, *together = map(log_lik, SIZES)
+        return float(expit(logsumexp(together) - np.log(len(together)) - independent))
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -68,26 +93,32 @@ class Reading:
     Attributes
     ----------
     source : Source, optional
-        Its posterior takes the place of that of the fit.
+        Its posterior takes the place of that of the fit, or a share of it.
     doubt : float
         Probability that an item misleads all annotators in ways that labels do not show.
     correction : GoldCorrection, optional
         How gold corrects the result, in place of doubt.
     classifier : GoldClassifier, optional
         What gold alone teaches about x.
+    share : float
+        Weight of the source; the rest is that of the fit.
     """
 
     source: Source | None = None
     doubt: float = 0.0
     correction: GoldCorrection | None = None
     classifier: GoldClassifier | None = None
+    share: float = 1.0
 
     def posterior(self, of_fit: Array, items: Items) -> Array:
         """Return the posterior of items, given that of the fit; that of gold items is their truth."""
         labelled = items.Y.labelled if items.gold is None else items.Y.labelled & ~np.isfinite(items.gold)
-        prob = of_fit if self.source is None else self.source.posterior(items)
+        prob = of_fit if self.source is None else self._with_source(self.source, of_fit, items)
         prob = self._doubted(prob) if self.correction is None else self._corrected(prob, items, self.correction)
         return np.where(labelled[:, None], prob, of_fit)
+
+    def _with_source(self, source: Source, of_fit: Array, items: Items) -> Array:
+        return self.share * source.posterior(items) + (1 - self.share) * of_fit
 
     def _corrected(self, prob: Array, items: Items, correction: GoldCorrection) -> Array:
         log_g = None if self.classifier is None else self.classifier.log_prob(to_numpy(items.X_truth))
@@ -108,13 +139,14 @@ def read_pair(model: Model, solution: Solution, items: Items | Chunks, settings:
     n_items, n_gold = data.engine.sum(_sizes, data.chunks)
     bare = Chunks(data.engine.keep(_without_gold, data.chunks), data.engine) if n_gold else data
     err_together = supports(model.annotators, ItemEffectAnnotators)
-    simpler = simpler_source(model, solution, bare) if err_together else None
-    source = simpler or Source(model, solution)
+    simpler, share = simpler_source(model, solution, bare) if err_together else (None, 0.0)
+    source = Source(model, solution) if simpler is None or share < 0.5 else simpler
     if not n_gold:
-        return Reading(simpler, doubt_of(source, sample_of(items))) if err_together else None
-    if simpler is None and n_gold > LITTLE * n_items:
+        return Reading(simpler, doubt_of(source, sample_of(items)), share=share) if err_together else None
+    if source is not simpler and n_gold > LITTLE * n_items:
         monitor = Monitor(settings.max_iter, max(settings.tol, ROUGH), warn=False)
-        source = Source(model, solve(model, bare, None, monitor, settings.solver))
+        alone = solve(model, bare, None, monitor, settings.solver)
+        source = Source(model, without_own_labels(model, bare, alone))
     labels, *arrays = data.engine.sum(_of_gold, data.chunks, source)
     prob, X, gold, counts = map(np.concatenate, arrays)
     return corrected_by_gold(source, prob, joined(labels), X, gold, counts)
@@ -128,18 +160,22 @@ def corrected_by_gold(
     return Reading(source, 0.0, fit_correction(prob, Y, gold, counts, log_g), classifier)
 
 
-def simpler_source(model: Model, solution: Solution, items: Items | Chunks) -> Source | None:
-    """Return a simpler model to read labels by, or None.
+def simpler_source(model: Model, solution: Solution, items: Items | Chunks) -> tuple[Source | None, float]:
+    """Return a simpler model to read labels by, if there is one, and its weight.
 
-    Annotators count alike where they contradict each other in more than one way; features do not count where they say
-    nothing about the truth.
+    Annotators count alike as far as they contradict each other in more than one way; features do not count as far as
+    they probably say nothing about the truth. The larger of both weights decides.
     """
     sample = sample_of(items)
-    if labels_contradict(sample.Y, _expertise(model, solution, sample)):
-        return alike(items, model.annotators.group)  # type: ignore[attr-defined]
-    if type(model.truth) is LogisticTruth and sample.X_truth.shape[1] > 1 and features_say_nothing(model, sample):
-        return Source(*without_features(model, items), sees_x=False).with_item_effect(items)
-    return None
+    annotators: ItemEffectAnnotators = require(model.annotators, ItemEffectAnnotators, "an item effect")
+    contradict, noise = contradiction(sample.Y, _expertise(model, solution, sample)), 0.0
+    if contradict < 1 and type(model.truth) is LogisticTruth and sample.X_truth.shape[1] > 1:
+        noise = 1 - weight_of_features(model, sample)
+    if max(contradict, noise) < LITTLE_WEIGHT:
+        return None, 0.0
+    if contradict >= noise:
+        return alike(items, annotators.group), contradict
+    return Source(*without_features(model, items), sees_x=False).with_item_effect(items), noise
 
 
 def alike(items: Items | Chunks, group: Rows | None) -> Source:
@@ -154,20 +190,21 @@ def _expertise(model: Any, solution: Solution, items: Items) -> Array:
 
 
 def doubt_of(source: Source, items: Items) -> float:
-    """Return the probability that an item misleads all its annotators, 0 if labels show no item effect.
+    """Return the probability that an item misleads its annotators without the labels showing it.
 
-    Errors that all share look like the truth. In crowds who err together, half as many items are assumed to mislead
-    everybody as single labels are wrong.
+    Errors that all share look like the truth: labels tell whether annotators err together, but not how many items
+    mislead most of them. So this is a prior, explained in docs/uncertainty.md: per error of a label, and in
+    proportion to the probability that annotators err together at all.
     """
-    annotators: Any = source.model.annotators
-    if not annotators.item_effect or not items.Y.n_annotations:
+    if not items.Y.n_annotations:
         return 0.0
-    return UNSEEN * label_errors(source.posterior(items), items.Y)
+    return UNSEEN * source.chance_of_item_effect(items) * label_errors(source.posterior(items), items.Y, items.weight)
 
 
-def label_errors(prob: Array, Y: Annotations) -> float:
-    """Share of the labels that are wrong, by the posterior of the items."""
-    return 1 - float(np.average(prob[Y.item, Y.label], weights=Y.counts))
+def label_errors(prob: Array, Y: Annotations, weight: Array | None) -> float:
+    """Share of the labels that are wrong, by the posterior of the items, which have these weights."""
+    counts = Y.counts if weight is None else Y.counts * weight[Y.item]
+    return 1 - float(np.average(prob[Y.item, Y.label], weights=counts))
 
 
 def _sizes(items: Items) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit
 
 from whoknows._array import Array, Rows, log_softmax, to_numpy
 from whoknows.data.annotations import Annotations
@@ -22,12 +23,13 @@ from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.solve import Solution, as_chunks, solve
 from whoknows.model.annotators import BernoulliAnnotators, Population
+from whoknows.model.gaussian import moderated
 from whoknows.model.truth import LogisticTruth
 
 ENOUGH_ITEMS = 5_000  # to compare models
 ITERATIONS, TOL = 100, 1e-5  # of fits to the labels alone
 STRENGTHS = (0.2, 0.5, 1.0, 2.0, 4.0)  # by which the log-odds of the Newton step are multiplied
-CLEAR = 1.5  # standard errors of a gain that is not due to chance
+INFORMATIVE = 0.05  # prior probability that features say something about the truth: noise must not cost anything
 FEWEST_ITEMS = 50  # with fewer, labels cannot tell whether features say anything, and features count
 ALIKE = Population(deviation_variance=1e-6, deviation_shape=1e6)  # all annotators have one accuracy
 SHARES = 1 / LogisticTruth().intercept_variance  # prior precision of the log-odds of the classes
@@ -50,6 +52,11 @@ def all_alike(items: Items | Chunks, group: Rows | None = None) -> tuple[Model, 
     """Fit one accuracy for all annotators and classes: without ``group``, the consensus is the vote."""
     annotators = BernoulliAnnotators(varies_with_x=False, population=ALIKE).for_classes(sample_of(items).Y.n_classes)
     return _fitted(annotators if group is None else annotators.with_groups(group), EVEN, items)
+
+
+def fit_labels_alone(annotators: Any, items: Items) -> tuple[Model, Solution]:
+    """Fit the labels without features, neither of the truth nor of expertise."""
+    return _fitted(_constant(annotators), SHARES, items)
 
 
 def _constant(annotators: Any) -> Any:
@@ -112,21 +119,28 @@ def joined(parts: list[Annotations]) -> Annotations:
 
 
 def features_say_nothing(model: Model, items: Items) -> bool:
-    """Whether features do not clearly make the labels of other items more likely than the class shares do.
+    """Whether features probably say nothing about the truth."""
+    return weight_of_features(model, items) < 0.5
 
-    Given constant expertise: one that depends on x could explain labels in place of the truth. Few items cannot tell.
+
+def weight_of_features(model: Model, items: Items) -> float:
+    """Probability that features make the labels of other items more likely than the class shares do.
+
+    The odds are multiplied by exp(gain), averaged over a gain that is normal around the observed one (pseudo-BMA+; Yao,
+    Vehtari, Simpson and Gelman, Bayesian Analysis 2018). Expertise is constant here: one that depends on x could
+    explain labels in place of the truth. Few items cannot tell.
     """
     if len(items.X_truth) < FEWEST_ITEMS:
-        return False
-    alone, solution = _fitted(_constant(model.annotators), SHARES, items)
+        return 1.0
+    alone, solution = fit_labels_alone(model.annotators, items)
     pieces: Any = alone
     evidence = to_numpy(pieces.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y).table)
     log_shares = to_numpy(pieces.truth.log_predict(solution.truth, items.X_truth[:, -1:]))
     counts = np.ones(len(evidence)) if items.weight is None else items.weight
     f = first_step(model.truth, items.X_truth, np.exp(log_softmax(log_shares + evidence)), counts)
     gain = gain_of_features(f, log_shares, evidence)
-    total, error = counts @ gain, np.sqrt(counts**2 @ (gain - gain.mean()) ** 2)
-    return bool(total <= CLEAR * error)
+    variance = counts @ (gain - np.average(gain, weights=counts)) ** 2
+    return float(expit(moderated(logit(INFORMATIVE) + counts @ gain, variance)))
 
 
 def first_step(truth: Any, X: Array, prob: Array, counts: Array) -> Array:

@@ -22,7 +22,7 @@ from whoknows.fit.items import Items
 from whoknows.fit.objective import Model
 from whoknows.model.gaussian import Belief
 from whoknows.model.protocols import LeaveOneOutTruth, ReducibleTruth, require, supports
-from whoknows.model.truth.logistic import CrossFitBelief, gram
+from whoknows.model.truth.logistic import CrossFitBelief, gram, item_keys
 
 MOST_ITEMS_PER_FEATURE = 0.8  # beyond it, the reduction costs more than it saves
 
@@ -40,7 +40,7 @@ class ReducedBasis:
     precision : (n_features, n_features)
         R, of the original model.
     X_truth : (n_items, n_features)
-        The original features of the items, which a cross-fitted state stores.
+        The original features of the items, of which a cross-fitted state stores keys.
     """
 
     model: Model
@@ -98,8 +98,8 @@ def from_reduced(basis: ReducedBasis, state: Belief) -> Belief:
     if covariance is not None:
         covariance = scipy.linalg.inv(basis.precision) + B @ (covariance - np.eye(B.shape[1])) @ B.T
     original = replace(state, mean=_of_weights(B, state.mean), covariance=covariance)
-    # A cross-fitted state also holds the features of its items, which are in the reduced basis.
-    return replace(original, items=basis.X_truth) if isinstance(original, CrossFitBelief) else original
+    # A cross-fitted state also holds keys of its items, made of their features.
+    return replace(original, items=item_keys(basis.X_truth)) if isinstance(original, CrossFitBelief) else original
 
 
 def _of_weights(matrix: Array, xi: Array) -> Array:

@@ -16,7 +16,7 @@ LEAST_COMMON = 20  # items of a pair, below which its correlation is mostly chan
 FEWEST = 4  # annotators: the correlations of three always have one factor
 MOST = 100  # annotators, those with the most labels
 STEPS = 200  # of the iteration for a
-CONTRADICTION = 0.2  # second factor, as a share of the first, from which labels cannot tell which of them is the truth
+CONTRADICTION = 0.2  # second factor, as a share of the first, from which only the vote counts
 SAME = 1e-6  # expertise that varies by less is constant
 
 
@@ -53,19 +53,19 @@ def second_factor(Y: Annotations) -> float:
     return max(largest - float(by_chance), 0.0) / of_factor if of_factor > 0 else 0.0
 
 
-def labels_contradict(Y: Annotations, expertise: Array) -> bool:
-    """Whether labels have a second factor that expertise does not explain.
+def contradiction(Y: Annotations, expertise: Array) -> float:
+    """How far labels have a second factor that expertise does not explain: from 0 to 1, where only the vote counts.
 
     Experts of different kinds of items have two factors as well, but only one within each kind. So there must be two
-    in each half of the items, too, divided where ``expertise`` (n_items, n_annotators) varies most.
+    in each half of the items, too, divided where ``expertise`` (n_items, n_annotators) varies most. Which factor is
+    the truth, labels do not tell: two thirds of the annotators may be right, or in a trap.
     """
-    if second_factor(Y) <= CONTRADICTION:
-        return False
+    found = second_factor(Y)
     varies = expertise - expertise.mean(axis=0)
-    if np.abs(varies).max() < SAME:
-        return True
-    order = np.argsort(np.linalg.svd(varies, full_matrices=False)[0][:, 0], kind="stable")
-    return bool(np.mean([second_factor(Y[np.sort(half)]) for half in np.array_split(order, 2)]) > CONTRADICTION)
+    if found and np.abs(varies).max() >= SAME:
+        order = np.argsort(np.linalg.svd(varies, full_matrices=False)[0][:, 0], kind="stable")
+        found = min(found, float(np.mean([second_factor(Y[np.sort(half)]) for half in np.array_split(order, 2)])))
+    return min(found / CONTRADICTION, 1.0)
 
 
 def correlations(Y: Annotations) -> tuple[Array, Array]:

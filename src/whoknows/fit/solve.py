@@ -23,8 +23,7 @@ from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model, Parameters, check_pair, e_step, final_state
 from whoknows.fit.reduced_basis import ReducedBasis, from_reduced, principal_basis, reduced_basis, to_reduced
 from whoknows.fit.starts import best_beliefs, weighted_vote
-from whoknows.fit.variational import fit_variational, has_bound
-from whoknows.fit.variational import leave_one_out as of_variational
+from whoknows.fit.variational import fit_variational, has_bound, held_out
 from whoknows.model.annotators.population import CrowdBelief
 from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
@@ -77,19 +76,17 @@ def guess_of(model: Model, items: Items | Chunks, solution: Solution) -> Array:
     return np.vstack(parts)
 
 
-def leave_one_out(model: Model, items: Items | Chunks, solution: Solution) -> Array:
-    """log p(z | x) of each item of a fit as if its labels had not been in it: (n_items, n_classes).
+def without_own_labels(model: Model, items: Items | Chunks, solution: Solution) -> Solution:
+    """Return a variational solution that predicts each item of the fit as if its labels had not been in it.
 
-    To first order. The items must be those of the fit, in their order.
+    Otherwise the labels of an item would count twice in its posterior: as evidence, and in ξ. Other solutions are
+    returned as they are.
     """
-    if isinstance(solution.truth, CrossFitBelief):
-        return solution.truth.held_out
-    data = as_chunks(items)
-    if solution.solver == "vb":
-        parts = data.engine.sum(of_variational, data.chunks, model, solution.annotators, solution.truth)
-    else:  # a solver without such a formula; its truth has few parameters, or the features saw no labels
-        parts = data.engine.sum(_log_prob, data.chunks, model, solution.truth)
-    return np.vstack(parts[0])
+    if solution.solver != "vb":
+        return solution
+    data, xi = as_chunks(items), solution.truth
+    parts = data.engine.sum(held_out, data.chunks, model, solution.annotators, xi)
+    return replace(solution, truth=CrossFitBelief(xi.mean, xi.covariance, *map(np.vstack, parts)))
 
 
 def for_annotators(solution: Solution, rows: Rows, active: Mask) -> Solution:
@@ -322,10 +319,6 @@ def _rows_of_chunks(size: _Size) -> list[slice]:
 
 def _prob(items: Items, model: Model, parameters: Parameters) -> tuple[list[Array]]:
     return ([to_numpy(e_step(items, model, parameters).prob)],)  # type: ignore[union-attr]
-
-
-def _log_prob(items: Items, model: Model, state: Any) -> tuple[list[Array]]:
-    return ([to_numpy(model.truth.log_predict(state, items.X_truth))],)  # type: ignore[attr-defined]
 
 
 def _itself(items: Items) -> Items:

@@ -21,6 +21,7 @@ from whoknows.model.annotators.population import CrowdBelief
 from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import Posterior
 from whoknows.model.protocols import VariationalAnnotators, VariationalTruth, require, supports
+from whoknows.model.truth.logistic import item_keys, shares
 
 INSTEAD = (
     "Use solver='em' or 'lbfgs', or BernoulliAnnotators with LogisticTruth (truth='id' or 'lgp', "
@@ -157,12 +158,14 @@ def expectation(items: Items, model: Any, theta: Belief, xi: Belief) -> tuple[An
     return posterior.log_marginal, *_statistics(items, model, posterior, eta, f)
 
 
-def leave_one_out(items: Items, model: Any, theta: Belief, xi: Belief) -> tuple[list[Array]]:
-    """log p(z | x) of each item of a chunk without its own labels, at a solution: (n_items, n_classes)."""
+def held_out(items: Items, model: Any, theta: Belief, xi: Belief) -> tuple[list[Array], ...]:
+    """Return keys of a chunk's items, log p(z | x) of each without its labels, and what these say."""
     eta, f = model.annotators.moments(theta, items.pairs), model.truth.moments(xi, items.X_truth)
     evidence = items.complete(model.annotators.bounded_evidence(eta, items.pairs))
     posterior = model.truth.bounded_posterior(f, evidence)
-    return ([to_numpy(model.truth.without_own_labels(f, posterior))],)
+    labels = items.complete(model.annotators.evidence_at(theta, items.X_annotators, items.Y))
+    log_prob, table = (to_numpy(part) for part in (model.truth.without_own_labels(f, posterior), labels.table))
+    return [item_keys(items.X_truth)], [log_prob], [shares(table)]
 
 
 def _start(work: tuple[Items, Posterior], model: Any, theta: Belief, xi: Belief) -> tuple[Array, ...]:

@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 from whoknows._array import Array, Rows
 from whoknows.data.annotations import Annotations
 from whoknows.data.vocabulary import elements
+from whoknows.estimators.inputs.validation import CheckedFeatures
 from whoknows.insight.accuracy import confusion_counts, from_confusion
 
 MOST_ITEMS = 500  # on which the influence of an annotator is computed
@@ -79,7 +80,7 @@ def worse_than_chance(model: Any, X: Any, y: Annotations, gold: Array, level: fl
 def _influence(model: Any, X: Any, y: Annotations, annotator: int) -> float:
     """Mean change of the log-odds of this annotator's label in the posterior by this label itself."""
     rows = _items_of(y, annotator)
-    Y, features = y[rows], _safe_indexing(X, rows)
+    Y, features = y[rows], X[rows] if isinstance(X, CheckedFeatures) else _safe_indexing(X, rows)
     own = Y.annotator == annotator
     cells = Y.item[own], Y.label[own]
     prob = (model.posterior(features, each)[cells] for each in (Y, Y.only(~own)))

@@ -80,7 +80,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
 
     Attributes
     ----------
-    classes_, annotators_, posterior_
+    classes_, annotators_, posterior_, worse_than_chance_
         As in `CrowdClassifier`.
     members_ : list of CrowdClassifier
         The fitted members, in the order of ``selection_.members``; their pairs are in ``pairs_``.
@@ -149,6 +149,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         self._set_attributes()
         self._read(X, fits.scored_rows, engine)
         self.posterior_ = self._consensus(X, data, checkpoint)
+        self._find_worse_than_chance(X)
         return self
 
     def _read(self, X: Array, scored: Rows, engine: Engine) -> None:
@@ -224,6 +225,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
             self._set_attributes()
             self._read(X, np.arange(0), engine)
         self.posterior_ = self._consensus(X, data)
+        self._find_worse_than_chance(X)
         return self
 
     def _updated(self, member: Member, pair: FittedPair, X: Array, data: TrainingData, engine: Engine) -> FittedPair:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,11 @@ from whoknows.estimators.auto.selection import Selection
 from whoknows.estimators.corrected_fit import fit_to_posterior
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.reading import UNSEEN, Reading, Source, alike, corrected_by_gold, label_errors
-from whoknows.fit.alternatives import ENOUGH_ITEMS
+from whoknows.estimators.reading import LITTLE_WEIGHT, UNSEEN, Reading, Source, alike, corrected_by_gold, label_errors
+from whoknows.fit.alternatives import ENOUGH_ITEMS, fit_labels_alone
 from whoknows.fit.engines import Chunks
 from whoknows.fit.items import Items
-from whoknows.fit.second_factor import labels_contradict
+from whoknows.fit.second_factor import contradiction
 from whoknows.fit.solve import as_chunks, covariances_of
 
 Posterior = Callable[[Rows, TrainingData], Array]  # of some rows of X, of which this is known
@@ -54,29 +53,24 @@ def read_ensemble(
     labels, labelled = replace(data, gold=None), data.annotations.labelled
     rows = np.flatnonzero(labelled)
     some = rows[:: -(-len(rows) // ENOUGH_ITEMS)]
-    contradict = labels_contradict(data.annotations[some], expertise(some))
+    share = contradiction(data.annotations[some], expertise(some))
     annotators: Any = pairs[0].prepared.model.annotators
-    source = alike(labels_of(labels[rows]), annotators.group) if contradict else None
+    source = None if share < LITTLE_WEIGHT else alike(labels_of(labels[rows]), annotators.group)
     gold = np.full(len(labelled), np.nan) if data.gold is None else np.where(labelled, data.gold, np.nan)
     held_out, known = (rows[np.isfinite(gold[rows])] for rows in (scored, np.arange(len(gold))))
     if not len(known):
-        return Reading(source, _doubt(labels[some], pairs, selection, partial(posterior, some)))
+        one = source if share > 0.5 else None
+        alone = one or Source(*fit_labels_alone(annotators, labels_of(labels[some])), sees_x=False)
+        chance = alone.chance_of_item_effect(labels_of(labels[some]))
+        errors = label_errors(posterior(some, labels[some]), labels.annotations[some], labels[some].weight)
+        return Reading(source, UNSEEN * chance * errors, share=share)
     known = held_out if len(held_out) == len(selection.of_gold) == len(known) else known
+    prob = selection.of_gold if known is held_out else posterior(known, labels[known])
     if source is not None:
-        prob = source.posterior(labels_of(labels[known]))
-    else:
-        prob = selection.of_gold if known is held_out else posterior(known, labels[known])
+        prob = share * source.posterior(labels_of(labels[known])) + (1 - share) * prob
     counts = np.ones(len(known)) if data.weight is None else data.weight[known]
-    return corrected_by_gold(source, prob, data.annotations[known], features(known), gold[known], counts)
-
-
-def _doubt(
-    labels: TrainingData, pairs: list[FittedPair], selection: Selection, posterior: Callable[[TrainingData], Array]
-) -> float:
-    """Return the same as `doubt_of`, by the share of members whose annotators err together."""
-    annotators: list[Any] = [pair.prepared.model.annotators for pair in pairs]
-    share = float(selection.on_labelled @ [float(each.item_effect > 0) for each in annotators])
-    return UNSEEN * share * label_errors(posterior(labels), labels.annotations) if share else 0.0
+    reading = corrected_by_gold(source, prob, data.annotations[known], features(known), gold[known], counts)
+    return replace(reading, share=share)
 
 
 def labels_of(data: TrainingData, X: Array | None = None) -> Items:

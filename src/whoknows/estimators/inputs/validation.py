@@ -103,6 +103,10 @@ class CheckedFeatures:
     def __len__(self) -> int:
         return len(self.X)
 
+    def __getitem__(self, rows: Any) -> CheckedFeatures:
+        """Return some of the rows, without ids."""
+        return CheckedFeatures(self.X[rows], None)
+
 
 def checked(estimator: Any, X: Any) -> CheckedFeatures:
     """Validate features once for several questions to a fitted estimator; its methods take the result."""

@@ -51,13 +51,17 @@ _SETTINGS: dict[str, Any] = {
     "levels": str | list[Any] | tuple[Any, ...] | Ids | None,
 }
 _NOT_SAVED = {"engine", "device"}  # where a model was fitted
+_NOT_IN_ALL = {"posterior_", "_reading", "worse_than_chance_"}  # members and older files have none
 # What a file holds of a fit: all other attributes of an estimator follow from it.
 FITTED_FIELDS: dict[type, dict[str, Any]] = {
-    CrowdClassifier: {"_pair": FittedPair, "_training_data": TrainingData, "posterior_": Array},
+    CrowdClassifier: {
+        **{"_pair": FittedPair, "_training_data": TrainingData, "posterior_": Array},
+        "worse_than_chance_": dict,
+    },
     CrowdRegressor: {**{"_pair": FittedPair, "annotators_": Ids, "posterior_mean_": Array, "posterior_std_": Array}},
     AutoCrowdClassifier: {
         **{"pairs_": list[FittedPair], "selection_": Selection, "_seed": int},
-        **{"_training_data": TrainingData, "posterior_": Array, "_reading": Reading},
+        **{"_training_data": TrainingData, "posterior_": Array, "_reading": Reading, "worse_than_chance_": dict},
     },
 }
 ESTIMATOR_FIELDS = {
@@ -191,7 +195,7 @@ def _words(value: Any) -> str:
 
 def check_fitted_fields(model: Any) -> None:
     """Refuse an estimator without what it learned."""
-    required = FITTED_FIELDS[type(model)].keys() - {"posterior_", "_reading"}  # members and older files have none
+    required = FITTED_FIELDS[type(model)].keys() - _NOT_IN_ALL
     missing = sorted(required - vars(model).keys())
     if missing:
         raise ValueError(f"{type(model).__name__} lacks {missing[0]!r}")
@@ -291,7 +295,8 @@ def _check_reading(reading: Reading | None, model: Any, pair: FittedPair) -> Non
     ``pair`` has the features of a classifier that gold taught.
     """
     n_annotators, source, correction = len(model.annotators_), *_parts(reading)
-    _expect(reading is None or 0 <= reading.doubt <= 1, "a probability that is none")
+    shares = () if reading is None else (reading.doubt, reading.share)
+    _expect(all(0 <= each <= 1 for each in shares), "a probability that is none")
     if source is not None:
         _expect(len(source.solution.annotators.mean) == n_annotators + 1, "labels read by other annotators")
         _expect(source.solution.solver in SOLVERS, "a solver that is not known")

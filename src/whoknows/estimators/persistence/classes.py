@@ -147,6 +147,8 @@ def upgraded(name: str, content: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if name == "RegressorLearnt":
         content["model"] = Model(content.pop("annotators"), content.pop("truth"))
         content["units"] = LabelUnits(content.pop("mean"), content.pop("scale"))
+    elif name == "CrossFitted":
+        content["items"] = logistic.item_keys(content["items"])
     elif name == "RegressorFitted":
         content["solver"] = "em"
     elif "_learnt" in content or "members_" in content:

@@ -23,6 +23,7 @@ LEAST_LEFT = 0.02  # smallest share of an item's precision left without its labe
 SHARPNESS_DEVIATION = 0.5  # prior standard deviation of log t, by which predictions are sharpened
 MOST_SHARPNESS = 4.0  # largest t; the smallest is its inverse
 SAME_ITEM = 1e-9  # features closer than this differ only by rounding
+KEY_NUMBERS = 3  # by which an item is recognised
 
 
 @dataclass
@@ -182,7 +183,7 @@ class LogisticTruth(Settings):
         """
         log_p, table = np.vstack(held_out), np.vstack(evidence)
         t = sharpness(log_p, table, np.concatenate(counts))
-        return CrossFitBelief(t * xi, None, np.vstack(X), log_softmax(t * log_p), shares(table))
+        return CrossFitBelief(t * xi, None, item_keys(np.vstack(X)), log_softmax(t * log_p), shares(table))
 
     # --- variational -----------------------------------------------------------------------------
 
@@ -217,10 +218,11 @@ class LogisticTruth(Settings):
     def without_own_labels(self, moments: tuple[Array, Array], posterior: CategoricalPosterior) -> Array:
         """log p(z_i | x_i) under q(ξ) without the terms of item i: (n_items, n_classes).
 
-        The cavity of f_i ~ N(m, v): m₋ = (m − v (p̃ − ½)) / (1 − ω v), v₋ = v / (1 − ω v).
+        The cavity of f_i ~ N(m, v): m₋ = (m − v (p̃ − ½)) / (1 − ω v), v₋ = v / (1 − ω v). Of an item of weight 2,
+        one copy is left out.
         """
         mean, second = moments
-        v, counts = second - mean**2, posterior.counts
+        v, counts = second - mean**2, posterior.counts.clip(max=1.0)
         left = (1 - counts * omega(second**0.5) * v).clip(min=LEAST_LEFT)
         f = moderated((mean - counts * v * (posterior.mean - 0.5)) / left, v / left)
         return log_classes(f[:, None])
@@ -256,7 +258,7 @@ class LogisticTruth(Settings):
     def posterior_at(self, state: Belief, X: Array, evidence: Evidence) -> Array:
         """p(z | x, labels), Eqs. (7), (12), ξ integrated out in the same way: (n_items, n_classes)."""
         log_prior = self.log_predict(state, X)
-        if isinstance(state, CrossFitBelief):  # only that solver stores predictions without an item's labels
+        if isinstance(state, CrossFitBelief):
             log_prior = state.without_own_labels(X, log_prior, evidence.table)
         return CategoricalPosterior.from_log_joint(log_prior + evidence.table).prob
 
@@ -267,8 +269,8 @@ class CrossFitBelief(Belief):
 
     Attributes
     ----------
-    items : (n_items, n_features)
-        Features of the training items.
+    items : (n_items, n_numbers)
+        `item_keys` of the training items.
     held_out : (n_items, n_classes)
         log p(z | x) of each as fitted without its labels.
     says : (n_items, n_classes)
@@ -281,14 +283,23 @@ class CrossFitBelief(Belief):
 
     def without_own_labels(self, X: Array, log_prior: Array, evidence: Array) -> Array:
         """Return ``log_prior`` with the leave-one-out predictions of labelled training items filled in."""
-        says = shares(evidence)
-        item, found = self._lookup.find(X, says)
+        says = shares(to_numpy(evidence))
+        item, found = self._lookup.find(item_keys(X), says)
         labelled = (says != says[:, :1]).any(axis=1)
-        return np.where((found & labelled)[:, None], self.held_out[item], log_prior)
+        return like(np.where((found & labelled)[:, None], self.held_out[item], to_numpy(log_prior)), log_prior)
 
     @cached_property
     def _lookup(self) -> ItemLookup:
         return ItemLookup(self.items, self.says)
+
+
+def item_keys(X: Array) -> Array:
+    """Return a few numbers that tell items with different features apart: (n_items, 3).
+
+    They are projections on fixed directions, so a model need not store the features of its items.
+    """
+    directions = np.cos(np.outer(np.arange(1, X.shape[1] + 1), np.arange(1, KEY_NUMBERS + 1) ** 0.5))
+    return to_numpy(X @ like(directions, X))
 
 
 class ItemLookup:
@@ -313,17 +324,24 @@ class ItemLookup:
         return item, found
 
     @cached_property
-    def _with_labels(self) -> cKDTree:
-        return cKDTree(np.column_stack([self._X, self._labels]))
+    def _with_labels(self) -> tuple[Rows, cKDTree]:
+        return _distinct(np.column_stack([self._X, self._labels]))
 
     @cached_property
-    def _by_features(self) -> cKDTree:
-        return cKDTree(self._X)
+    def _by_features(self) -> tuple[Rows, cKDTree]:
+        return _distinct(self._X)
 
 
-def _nearest(tree: cKDTree, X: Array) -> tuple[Rows, Mask]:
-    distance, item = tree.query(X, distance_upper_bound=SAME_ITEM)
-    return item % tree.n, np.isfinite(distance)
+def _distinct(X: Array) -> tuple[Rows, cKDTree]:
+    """Return the first of all rows that are alike, and their tree: one of many equal points is slow."""
+    rows = np.unique(np.round(X / SAME_ITEM), axis=0, return_index=True)[1]
+    return rows, cKDTree(X[rows])
+
+
+def _nearest(distinct: tuple[Rows, cKDTree], X: Array) -> tuple[Rows, Mask]:
+    rows, tree = distinct
+    distance, place = tree.query(X, distance_upper_bound=SAME_ITEM)
+    return rows[place % tree.n], np.isfinite(distance)
 
 
 def shares(evidence: Array) -> Array:

@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit
 from whoknows._array import Array
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import POSITIVE, Rules
-from whoknows.model.truth.logistic import CrossFitBelief, LogisticTruth, shares
+from whoknows.model.truth.logistic import CrossFitBelief, LogisticTruth, item_keys, shares
 
 LARGEST_LOG = 30.0  # of a gap: beyond it, a level is certain or impossible
 
@@ -135,7 +135,7 @@ class OrderedTruth(LogisticTruth):
         self, xi: Array, X: list[Array], held_out: list[Array], evidence: list[Array], counts: list[Array]
     ) -> CrossFitBelief:
         """Return ξ as it is, since gaps cannot be scaled with ω, and the leave-one-out predictions."""
-        return CrossFitBelief(xi, None, np.vstack(X), np.vstack(held_out), shares(np.vstack(evidence)))
+        return CrossFitBelief(xi, None, item_keys(np.vstack(X)), np.vstack(held_out), shares(np.vstack(evidence)))
 
     def _gaps(self, xi: Array) -> Array:
         return np.exp(np.clip(xi[len(self.weights(xi)) :, 0], -LARGEST_LOG, LARGEST_LOG))
