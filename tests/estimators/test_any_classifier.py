@@ -1,5 +1,6 @@
 """Any scikit-learn classifier as the truth: every container of X, every answer, and no self-confirmation."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -257,7 +258,10 @@ def test_a_weight_of_two_is_the_item_twice():
     settings = {"truth": LogisticRegression(), "annotators": CONSTANT, "map": "linear"}
     weighted = CrowdClassifier(**settings).fit(X, Y, sample_weight=1 + twice)
     copied = CrowdClassifier(**settings).fit(X[copies], Y[copies])
-    np.testing.assert_allclose(weighted.posterior_[copies], copied.posterior_, atol=1e-3)
+    # What an item's own labels are left out of, the other copy is in: so up to a hundredth apart, and read alike.
+    for model in (weighted, copied):
+        model._pair = replace(model._pair, reading=None)
+    np.testing.assert_allclose(weighted.posterior(X, Y)[copies], copied.posterior(X[copies], Y[copies]), atol=1e-2)
     np.testing.assert_allclose(weighted.predict_proba(X), copied.predict_proba(X), atol=1e-3)
 
 

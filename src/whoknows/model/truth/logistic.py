@@ -218,11 +218,10 @@ class LogisticTruth(Settings):
     def without_own_labels(self, moments: tuple[Array, Array], posterior: CategoricalPosterior) -> Array:
         """log p(z_i | x_i) under q(ξ) without the terms of item i: (n_items, n_classes).
 
-        The cavity of f_i ~ N(m, v): m₋ = (m − v (p̃ − ½)) / (1 − ω v), v₋ = v / (1 − ω v). Of an item of weight 2,
-        one copy is left out.
+        The cavity of f_i ~ N(m, v): m₋ = (m − v (p̃ − ½)) / (1 − ω v), v₋ = v / (1 − ω v).
         """
         mean, second = moments
-        v, counts = second - mean**2, posterior.counts.clip(max=1.0)
+        v, counts = second - mean**2, posterior.counts
         left = (1 - counts * omega(second**0.5) * v).clip(min=LEAST_LEFT)
         f = moderated((mean - counts * v * (posterior.mean - 0.5)) / left, v / left)
         return log_classes(f[:, None])
