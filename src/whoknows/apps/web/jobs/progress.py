@@ -17,17 +17,18 @@ class Progress:
 
     def __init__(self) -> None:
         self._done, self._total = 0, None
-        self._member, self._curves = "", dict[str, list[float]]()
+        self._member, self._curves = None, dict[Any, list[float]]()
 
     def facts(self) -> dict[str, Any]:
         """Return done, total (None if unknown), member (empty if there is one model) and bound, a list."""
         curve = self._curves.get(self._member, [])
-        return {"done": self._done, "total": self._total, "member": self._member, "bound": curve[-MOST_BOUNDS:]}
+        member = "" if self._member is None else _name(self._member)
+        return {"done": self._done, "total": self._total, "member": member, "bound": curve[-MOST_BOUNDS:]}
 
     def of_model(self, iteration: int, bound: float, seconds: float) -> None:
         """Take note of an iteration of the only model."""
         self._done = iteration
-        self._add("", iteration, bound)
+        self.of_member(None, iteration, bound, seconds)
 
     def of_ensemble(self, done: int, total: int, seconds: float) -> None:
         """Take note of the end of a fit of an ensemble."""
@@ -35,17 +36,13 @@ class Progress:
 
     def of_member(self, member: Any, iteration: int, bound: float, seconds: float) -> None:
         """Take note of an iteration of a member."""
-        self._add(_name(member), iteration, bound)
+        if iteration == 1:
+            self._member, self._curves[member] = member, []
+        self._curves[member].append(float(bound))
 
     def end_with(self, member: Any, history: Sequence[float]) -> None:
         """Show the curve of one member from now on."""
-        self._member = _name(member)
-        self._curves[self._member] = list(history)
-
-    def _add(self, name: str, iteration: int, bound: float) -> None:
-        if iteration == 1:
-            self._member, self._curves[name] = name, []
-        self._curves[name].append(float(bound))
+        self._member, self._curves[member] = member, list(history)
 
 
 def _name(member: Any) -> str:
