@@ -137,8 +137,10 @@ def in_groups(prepared: PreparedModel, settings: Any, annotations: Annotations) 
     if settings.groups is not None:
         require(annotators, ItemEffectAnnotators, "groups=", "Use annotators='bernoulli' or 'confusion'.")
         annotators = annotators.with_groups(group_of_each(settings.groups, annotations.annotators))
-    if supports(annotators, ItemEffectAnnotators):
+    if supports(annotators, ItemEffectAnnotators) and annotators.item_effect:
         annotators = annotators.with_item_effect(0.0)
+    if annotators is prepared.model.annotators:
+        return prepared
     return replace(prepared, model=replace(prepared.model, annotators=annotators))
 
 

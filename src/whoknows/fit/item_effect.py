@@ -45,6 +45,8 @@ def with_best_item_effect(model: Model, items: Items | Chunks, solution: Solutio
         return model
     data = as_chunks(items)
     ((effects,),) = data.engine.sum(_best_effects, data.chunks[:1], model, solution)
+    if not effects.any() and not annotators.item_effect and not annotators.group_effect:
+        return model
     of_item, of_group = (float(size[0]) if np.ptp(size) == 0 else size.copy() for size in effects.T)
     annotators = annotators.with_item_effect(of_item)
     if annotators.group is not None:

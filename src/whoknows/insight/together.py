@@ -132,6 +132,20 @@ def shared_errors(
     )
 
 
+def effect_sentence(effects: Array, annotators: Ids) -> str:
+    """Say who errs together with others most, and least; empty if effects of items are alike.
+
+    ``effects`` (n_annotators,) are ``item_effect_``.
+    """
+    if np.ptp(effects) == 0:
+        return ""
+    most, least = (elements(annotators)[place] for place in (effects.argmax(), effects.argmin()))
+    return (
+        f"According to the model, {most} errs together with the others most (item effect {effects.max():.1f}), "
+        f"and {least} least ({effects.min():.1f})."
+    )
+
+
 def _of_errors(pairs: AnnotatorPairs, gold: Any) -> tuple[Array, Array]:
     """Correlation of the errors of each pair on its common items, twice: (n_pairs,)."""
     known = pairs.annotations
