@@ -136,6 +136,13 @@ def effect_sentence(effects: Array, annotators: Ids) -> str:
     """Say who errs together with others most, and least; empty if effects of items are alike.
 
     ``effects`` (n_annotators,) are ``item_effect_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whoknows.insight.together import effect_sentence
+    >>> effect_sentence(np.array([1.5, 0.1]), np.array(["ann", "bob"]))
+    'According to the model, ann errs together with the others most (item effect 1.5), and bob least (0.1).'
     """
     if np.ptp(effects) == 0:
         return ""
