@@ -273,6 +273,26 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         n_labels = self._training_data.annotations.labels_per_annotator
         return Ranking.of(self.annotators_, intervals.mixture(self.weights_, answers, level), n_labels, level)
 
+    @property
+    def item_effect_(self) -> Array:
+        """How much each annotator errs together with the others: (n_annotators,).
+
+        The log-odds of being right gain ``item_effect_[t]`` · u, u ~ N(0, 1), where u is shared by the labels of an
+        item. 0 is an annotator who errs independently; below 0, one who is right where others are trapped. Annotators
+        have one value if labels do not tell them apart. Not for Gaussian and ordered annotators.
+        """
+        return self._mean_effects[:, 0]
+
+    @property
+    def group_effect_(self) -> Array:
+        """The same for what annotators of one group share, beside the item effect; 0 without ``groups``."""
+        return self._mean_effects[:, 1]
+
+    @property
+    def _mean_effects(self) -> Array:
+        check_is_fitted(self)
+        return np.tensordot(self.weights_, [pair.effects for pair in self.pairs_], axes=1)
+
     def confusion(self, annotator: Hashable) -> Array:
         """p(label | truth) of one annotator, averaged over items of the fit: (n_classes, n_classes).
 

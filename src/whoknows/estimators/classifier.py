@@ -122,6 +122,9 @@ class CrowdClassifier(CrowdClassifierMixin):
     annotator_severity_ : (n_annotators,)
         Mean difference between an annotator's labels and the truth, in levels; 0 over all annotators. Only
         for ordered labels.
+    item_effect_, group_effect_ : (n_annotators,)
+        How much each annotator errs together with all others, and beyond that with those of its group; 0 is
+        independently. Not for Gaussian and ordered annotators.
     truth_classifier_ : classifier
         The classifier given as ``truth``, fitted to all labelled items; its classes are positions in
         ``classes_``.

@@ -148,6 +148,12 @@ class FittedPair:
             found[:, 3] += joint.sum(axis=1) - joint[:, k]
         return found
 
+    @property
+    def effects(self) -> Array:
+        """Sizes of the effects that labels of an item share, of all labels and of one group: (n_annotators, 2)."""
+        annotators: Any = self.prepared.model.annotators
+        return np.asarray(annotators.effects(len(self.solution.annotators.mean))[:-1])
+
     def expertise(self, items: Items, rows: Rows) -> Array:
         """Probability that each annotator is right; ``rows`` of θ, −1 for one not seen in training."""
         right = self.prepared.model.annotators.expertise(self.solution.annotators, items.X_annotators, self.prob(items))

@@ -132,14 +132,16 @@ def prepare_classifier(
 
 
 def in_groups(prepared: PreparedModel, settings: Any, annotations: Annotations) -> PreparedModel:
-    """Return the model with annotators in the groups of the settings; the same one without groups."""
-    if settings.groups is None:
+    """Return the model with annotators in the groups of the settings, who err independently until a fit is done."""
+    annotators: Any = prepared.model.annotators
+    if settings.groups is not None:
+        require(annotators, ItemEffectAnnotators, "groups=", "Use annotators='bernoulli' or 'confusion'.")
+        annotators = annotators.with_groups(group_of_each(settings.groups, annotations.annotators))
+    if supports(annotators, ItemEffectAnnotators) and annotators.item_effect:
+        annotators = annotators.with_item_effect(0.0)
+    if annotators is prepared.model.annotators:
         return prepared
-    annotators = require(
-        prepared.model.annotators, ItemEffectAnnotators, "groups=", "Use annotators='bernoulli' or 'confusion'."
-    )
-    grouped = annotators.with_groups(group_of_each(settings.groups, annotations.annotators))
-    return replace(prepared, model=replace(prepared.model, annotators=grouped))
+    return replace(prepared, model=replace(prepared.model, annotators=annotators))
 
 
 def prepare_regressor(settings: Any, X: Array, data: TrainingData) -> PreparedModel:

@@ -131,6 +131,27 @@ def shared_errors(
     )
 
 
+def effect_sentence(effects: Array, annotators: Ids) -> str:
+    """Say who errs together with others most, and least; empty if effects of items are alike.
+
+    ``effects`` (n_annotators,) are ``item_effect_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whoknows.insight.together import effect_sentence
+    >>> effect_sentence(np.array([1.5, 0.1]), np.array(["ann", "bob"]))
+    'According to the model, ann errs together with the others most (item effect 1.5), and bob least (0.1).'
+    """
+    if np.ptp(effects) == 0:
+        return ""
+    most, least = (elements(annotators)[place] for place in (effects.argmax(), effects.argmin()))
+    return (
+        f"According to the model, {most} errs together with the others most (item effect {effects.max():.1f}), "
+        f"and {least} least ({effects.min():.1f})."
+    )
+
+
 def _of_errors(pairs: AnnotatorPairs, gold: Any) -> tuple[Array, Array]:
     """Correlation of the errors of each pair on its common items, twice: (n_pairs,)."""
     known = pairs.annotations

@@ -17,6 +17,7 @@ from whoknows._array import Array, Mask
 from whoknows.data.annotations import Annotations
 from whoknows.model.annotators.pairs import Pairs
 from whoknows.model.annotators.population import CrowdBelief, Population
+from whoknows.model.annotators.shared_effects import LabelOdds
 from whoknows.model.evidence import Evidence, TableEvidence
 from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior, GaussianPosterior, Posterior
@@ -248,14 +249,16 @@ class AccuracyAnnotators(Protocol):
 
 
 class ItemEffectAnnotators(Protocol):
-    """What annotators who err together need: a random effect that the labels of an item share."""
+    """What annotators who err together need: random effects that the labels of an item share."""
+
+    population: Population
 
     @property
     def item_effect(self) -> float:
-        """Standard deviation of that effect; 0 for independent annotators."""
+        """Standard deviation of that of all labels: root mean square over annotators; 0 if they are independent."""
 
-    def with_item_effect(self, size: float) -> Self:
-        """Return a copy whose `evidence_at` integrates an effect of this standard deviation out."""
+    def with_item_effect(self, size: float | Array) -> Self:
+        """Return a copy whose `evidence_at` integrates out an effect of this size, of all or of each row of θ."""
 
     @property
     def group(self) -> Any:
@@ -265,8 +268,14 @@ class ItemEffectAnnotators(Protocol):
     def group_effect(self) -> float:
         """Standard deviation of that effect."""
 
-    def with_groups(self, group: Any, size: float = 0.0) -> Self:
-        """Return a copy with groups, and an effect of this standard deviation in each."""
+    def with_groups(self, group: Any, size: float | Array = 0.0) -> Self:
+        """Return a copy with groups, and an effect of this size in each."""
+
+    def effects(self, n_rows: int) -> Array:
+        """Sizes of both effects for each row of θ: (n_rows, 2)."""
+
+    def label_odds(self, belief: Belief, X: Array, Y: Annotations) -> LabelOdds:
+        """Return the labels with the log-odds that they are right, apart from effects."""
 
 
 class MistakeAnnotators(Protocol):

@@ -371,7 +371,7 @@ def _short(value: float | None) -> str:
 def _together(facts: Facts) -> Iterator[Html]:
     source = "on the gold items" if facts["by_gold"] else "according to the model"
     correlation = f" The errors of two annotators correlate by {facts['mean']:.2f} on average, {source}."
-    yield el("p", facts["finding"], correlation)
+    yield el("p", facts["finding"], correlation, f" {facts.get('by_annotator', '')}".rstrip())
     if not facts["by_gold"]:
         yield note("Errors that all annotators share do not show without gold, which may give a smaller number.")
 

@@ -79,6 +79,7 @@ _MAY_BE_NAN = {
 }
 _ABOVE_ZERO = {"variance", "crowd_variance", "rate", "width", "noise"}
 _LARGEST_VARIANCE = 1e12  # of a truth in units of 1
+_LARGEST_EFFECT = 100.0  # on log-odds, that labels of an item share
 _LARGEST_LABEL = 1e100  # in units in which labels have variance 1
 # Shapes of the arrays of a class and of its parts: axes with the same letter have the same length.
 _CLASSIFIER = "classes_ c, posterior_ nc, _training_data.annotations.items n"
@@ -278,10 +279,7 @@ def _check_pair(pair: FittedPair, model: Any) -> None:
     _expect(len(belief.mean) == n_annotators + 1, "parameters of another number of annotators")
     _expect(crowd is None or len(crowd.mean) == n_annotators, "a crowd of other annotators")
     _check_reading(pair.reading, model, pair)
-    for model_of_labels in (pair.prepared.model, *(s.model for s in _parts(pair.reading)[:1] if s is not None)):
-        if supports(model_of_labels.annotators, ItemEffectAnnotators):
-            group = model_of_labels.annotators.group
-            _expect(group is None or (len(group) == n_annotators + 1 and min(group) >= 0), "groups of other annotators")
+    _check_effects(pair.prepared.model.annotators, n_annotators)
     is_regressor = type(model) is CrowdRegressor
     _expect((pair.prepared.units is not None) == is_regressor, "labels of another kind")
     for piece in () if is_regressor else (pair.prepared.model.truth, pair.prepared.model.annotators):
@@ -300,6 +298,7 @@ def _check_reading(reading: Reading | None, model: Any, pair: FittedPair) -> Non
     if source is not None:
         _expect(len(source.solution.annotators.mean) == n_annotators + 1, "labels read by other annotators")
         _expect(source.solution.solver in SOLVERS, "a solver that is not known")
+        _check_effects(source.model.annotators, n_annotators)
     if correction is not None:
         same = correction.of_votes.shape[1] == n_annotators
         _expect(same and correction.single.max() < n_annotators, "a correction of other annotators")
@@ -310,6 +309,17 @@ def _check_reading(reading: Reading | None, model: Any, pair: FittedPair) -> Non
         same = pair.typical.X_truth.shape[1] == len(classifier.weights)
         _expect(correction is not None and same, "a classifier of other features")
         _expect(classifier.weights.shape[1] == len(model.classes_), "a classifier of other classes")
+
+
+def _check_effects(annotators: Any, n_annotators: int) -> None:
+    """Check what annotators who err together share: groups, and sizes of effects."""
+    if not supports(annotators, ItemEffectAnnotators):
+        return
+    group, n_rows = annotators.group, n_annotators + 1
+    _expect(group is None or (len(group) == n_rows and min(group) >= 0 and max(group) < n_rows), "groups of others")
+    for size in (annotators._item_effect, annotators._group_effect):
+        same = np.ndim(size) == 0 or np.shape(size) == (n_rows,)
+        _expect(same and np.max(np.abs(size)) <= _LARGEST_EFFECT, "effects of other annotators, or too large")
 
 
 def _parts(reading: Reading | None) -> tuple[Source | None, GoldCorrection | None]:

@@ -36,7 +36,7 @@ from whoknows.insight.summary.text import (
     probabilities,
     thousands,
 )
-from whoknows.insight.together import shared_errors
+from whoknows.insight.together import effect_sentence, shared_errors
 from whoknows.insight.worse import worse_than_chance
 
 CERTAIN = 0.9  # probability from which a consensus counts as certain
@@ -234,8 +234,9 @@ class CategoricalFit(FittedData):
         """How many independent labels those of an item are worth; None where annotators do not err together."""
         by_gold = shared_errors(self.annotations, self.gold) if self.is_gold.any() else None
         found = by_gold or shared_errors(self.annotations[self._compared], expected=self._expected_pairs)
+        effects = getattr(self.model, "item_effect_", np.zeros(1))  # Gaussian annotators have none
         facts = {"worth": found.worth, "mean": found.mean, "finding": found.sentence(), "by_gold": found is by_gold}
-        return facts if found.matters else None
+        return facts | {"by_annotator": effect_sentence(effects, self.model.annotators_)} if found.matters else None
 
     @cached_property
     def _compared(self) -> Rows:

@@ -205,7 +205,7 @@ def _agreement_lines(agreement: Facts) -> Iterator[str]:
         )
     together = agreement.get("together")
     if together:
-        yield f"Annotators err together: {together['finding']}"
+        yield f"Annotators err together: {together['finding']} {together.get('by_annotator', '')}".rstrip()
     copying = agreement.get("copying")
     if copying and copying["n_suspects"]:
         yield f"{copying['finding']} {copying['caveat']}"

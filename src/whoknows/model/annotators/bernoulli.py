@@ -33,12 +33,12 @@ from whoknows.model.annotators.pairs import (
     variance_of_codes,
 )
 from whoknows.model.annotators.population import CrowdBelief, Population
+from whoknows.model.annotators.shared_effects import LabelOdds
 from whoknows.model.evidence import TableEvidence, table_of
 from whoknows.model.gaussian import Belief, bounded_log_logistic, moderated, omega
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import COUNT, Rules, Settings, is_a, or_none
 
-_NODES, _SHARES = np.polynomial.hermite_e.hermegauss(11)  # Gauss-Hermite, for u ~ N(0, 1)
 LabelSums = Callable[[Array, Array], tuple[float, Array, Array]]  # of w and shift: see `_sum_over_labels`
 
 
@@ -72,9 +72,9 @@ class BernoulliAnnotators(Settings):
     rules: ClassVar[Rules] = {"directions": or_none(COUNT), "population": is_a(Population)}
 
     _n_classes: int = field(default=2, init=False, repr=False, compare=False)
-    _item_effect: float = field(default=0.0, init=False, repr=False, compare=False)
+    _item_effect: float | Array = field(default=0.0, init=False, repr=False, compare=False)  # of all, or each row of θ
     _group: Rows | None = field(default=None, init=False, repr=False, compare=False)  # of each row of θ
-    _group_effect: float = field(default=0.0, init=False, repr=False, compare=False)
+    _group_effect: float | Array = field(default=0.0, init=False, repr=False, compare=False)
 
     def for_classes(self, n_classes: int) -> Self:
         """Return a copy for this number of classes."""
@@ -82,30 +82,31 @@ class BernoulliAnnotators(Settings):
         prepared._n_classes = n_classes
         return prepared
 
-    def with_item_effect(self, size: float) -> Self:
-        """Return a copy for annotators who err together: the log-odds of being right gain size · u_i, u_i ~ N(0, 1).
+    def with_item_effect(self, size: float | Array) -> Self:
+        """Return a copy for annotators who err together: the log-odds of being right gain λ_t u_i, u_i ~ N(0, 1).
 
         u_i is shared by all labels of an item: a trap fools most annotators. The accuracy of each annotator,
-        averaged over u_i, stays the same. 0 is independent annotators.
+        averaged over u_i, stays the same. ``size`` is λ_t of all, or of each row of θ: negative for those who are
+        right where others are trapped. 0 is independent annotators.
         """
         prepared = copy.copy(self)
         prepared._item_effect = size
         return prepared
 
-    @property
-    def item_effect(self) -> float:
-        """Standard deviation of the effect on the log-odds of being right that the labels of an item share."""
-        return self._item_effect
-
-    def with_groups(self, group: Rows, size: float = 0.0) -> Self:
+    def with_groups(self, group: Rows, size: float | Array = 0.0) -> Self:
         """Return a copy for groups of annotators who err together, such as prompts of one model.
 
-        Beside u_i, the log-odds of being right gain size · v_ig, v_ig ~ N(0, 1), shared by the labels that an item has
-        from group g. ``group`` (n_annotators + 1,) is the group of each row of θ, 0 to n_groups − 1.
+        Beside λ_t u_i, the log-odds of being right gain κ_t v_ig, v_ig ~ N(0, 1), shared by the labels that an item has
+        from group g. ``group`` (n_annotators + 1,) is the group of each row of θ, 0 to n_groups − 1; ``size`` is κ_t.
         """
         prepared = copy.copy(self)
         prepared._group, prepared._group_effect = group, size
         return prepared
+
+    @property
+    def item_effect(self) -> float:
+        """Standard deviation of the effect that the labels of an item share: root mean square of λ_t."""
+        return float(np.mean(np.square(self._item_effect)) ** 0.5)
 
     @property
     def group(self) -> Rows | None:
@@ -115,7 +116,12 @@ class BernoulliAnnotators(Settings):
     @property
     def group_effect(self) -> float:
         """Standard deviation of the effect that the labels of an item by one group share."""
-        return self._group_effect
+        return float(np.mean(np.square(self._group_effect)) ** 0.5)
+
+    def effects(self, n_rows: int) -> Array:
+        """λ and κ of each row of θ: (n_rows, 2)."""
+        sizes = self._item_effect, 0.0 if self._group is None else self._group_effect
+        return np.column_stack([np.broadcast_to(size, n_rows) for size in sizes])
 
     # --- point estimates -------------------------------------------------------------------------
 
@@ -210,28 +216,28 @@ class BernoulliAnnotators(Settings):
 
     def evidence_at(self, belief: Belief, X: Array, Y: Annotations) -> TableEvidence:
         """Σ_t log P(y_it | x_i, z) with θ integrated out if its covariance is known."""
+        effects = self.effects(len(belief.mean))
+        if effects.any():
+            return TableEvidence(like(self.label_odds(belief, X, Y).evidence(effects), X))
+        labels, eta = self._moderated(belief, X, Y)
+        return self._table(belief.mean, labels, log_logistic(eta), log_logistic(-eta))
+
+    def label_odds(self, belief: Belief, X: Array, Y: Annotations) -> LabelOdds:
+        """Return the labels, in groups if these have an effect, with the log-odds that each of them is right."""
+        labels, eta = self._moderated(belief, X, Y)
+        real = np.flatnonzero(to_numpy(labels.counts) > 0)
+        item, who, label, counts, eta = (
+            to_numpy(values)[real] for values in (labels.item, labels.annotator, labels.label, labels.counts, eta)
+        )
+        wrong = np.broadcast_to(self._log_wrong(belief.mean, labels), (len(labels.counts), self._n_classes))[real]
+        group = np.zeros_like(item) if self._group is None or not np.any(self._group_effect) else self._group[who]
+        return LabelOdds(item.astype(np.intp), who, label, counts, group, eta, wrong, Y.n_items)
+
+    def _moderated(self, belief: Belief, X: Array, Y: Annotations) -> tuple[Annotations, Array]:
+        """Labels, in blocks of annotators, and the log-odds that they are right with θ integrated out."""
         pairs = group_labels(self._features(X), Y)
         mean, second = self.moments(belief, pairs)
-        eta = moderated(mean, second - mean**2)
-        if not self._item_effect and not self._group_effect:
-            return self._table(belief.mean, pairs.labels, log_logistic(eta), log_logistic(-eta))
-        spread = self._item_effect**2 + self._group_effect**2
-        eta = eta * (1 + np.pi * spread / 8) ** 0.5  # so that its mean over the effects is as before
-        shifts = self._item_effect * _NODES if self._item_effect else np.zeros(1)
-        tables = [self._given_item_effect(belief.mean, pairs.labels, eta + shift) for shift in shifts]
-        return TableEvidence(_log_mean_exp(namespace(eta).stack(tables, 0)) if self._item_effect else tables[0])
-
-    def _given_item_effect(self, theta: Array, Y: Annotations, eta: Array) -> Array:
-        """Σ_t log p(y | x, z), effects of groups integrated out: (n_items, n_classes)."""
-        if self._group is None or not self._group_effect:
-            return self._table(theta, Y, log_logistic(eta), log_logistic(-eta)).table
-        n_groups = int(self._group.max()) + 1
-        cell = Y.item.astype(np.intp) * n_groups + self._group[Y.annotator]
-        of_cells = replace(Y, item=cell, items=np.arange(Y.n_items * n_groups))
-        shifted = (eta + self._group_effect * v for v in _NODES)
-        tables = [self._table(theta, of_cells, log_logistic(e), log_logistic(-e)).table for e in shifted]
-        by_group = _log_mean_exp(namespace(eta).stack(tables, 0))
-        return by_group.reshape(Y.n_items, n_groups, -1).sum(1)
+        return pairs.labels, moderated(mean, second - mean**2)
 
     predictive = evidence_at
 
@@ -398,15 +404,6 @@ class ConfusionAnnotators(BernoulliAnnotators):
             excess[:-1] = 0
         value = np.vdot(wrong, np.where(right, 0.0, log_mistakes[:-1]))
         return float(value), excess.reshape(len(theta), -1)
-
-
-def _log_mean_exp(tables: Array) -> Array:
-    """log E_u[exp(table)], by quadrature: (n_items, n_classes) from (n_nodes, n_items, n_classes)."""
-    xp = namespace(tables)
-    log_shares = like(np.log(_SHARES / _SHARES.sum()), tables)
-    tables = tables + log_shares[:, None, None]
-    top = xp.amax(tables, axis=0)
-    return top + xp.log(xp.exp(tables - top).sum(axis=0))
 
 
 def _sum_over_labels(pairs: Pairs, q: Array, right: Array, w: Array, shift: Array) -> tuple[float, Array, Array]:
