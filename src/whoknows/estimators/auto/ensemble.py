@@ -276,7 +276,9 @@ def _select(members: list[Member], fits: MemberFits, trees: bool, parts: float) 
         grown = [with_trees(members[scores.best])]
         members, scores = members + grown, HeldOutScores.joined([scores, fits.scores(grown)], axis=1)
     selection = select(members, scores)
-    return selection.condensed(LEAST_WEIGHT) if fits.splits.many else selection.with_weight()
+    if fits.splits.many:
+        return selection.condensed(LEAST_WEIGHT)
+    return selection.with_weight(LEAST_SHARE if n_classes > 2 and fits.splits.can_race else 0.0)
 
 
 def _in_stages(members: list[Member], fits: MemberFits, trees: bool, parts: float, say_nothing: bool) -> Selection:

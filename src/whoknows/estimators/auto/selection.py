@@ -87,6 +87,11 @@ class HeldOutScores:
         return np.asarray(logsumexp(self.log_truth + self.log_labels, axis=2))
 
     @property
+    def posterior(self) -> Array:
+        """p(z | x, labels) of each item under each member: (n_items, n_members, n_classes)."""
+        return np.exp(log_softmax(self.log_truth + self.log_labels))
+
+    @property
     def log_posterior_of_gold(self) -> Array:
         """log p(z | x, labels) of gold items under each member: (n_gold, n_members, n_classes)."""
         known = np.flatnonzero(np.isfinite(self.gold))
@@ -261,8 +266,8 @@ class Selection:
 
     @property
     def promising(self) -> Rows:
-        """Members with a share worth another fold: half of an even one, for one purpose at least."""
-        return np.flatnonzero((self._table_of_weights > 0.5 / len(self.members)).any(axis=0))
+        """Members with a share worth another fold: more than an even one, for one purpose at least."""
+        return np.flatnonzero((self._table_of_weights > 1 / len(self.members)).any(axis=0))
 
     def with_weight(self, least: float = 0.0) -> Selection:
         """Return the selection without members that have at most this weight for each purpose."""
