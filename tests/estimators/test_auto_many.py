@@ -115,7 +115,7 @@ def test_members_start_from_what_they_learnt_on_trial(few_are_tried, monkeypatch
     y = np.where(X[:, 1:] > 0.5, 2.0, y) if n_classes == 3 else y
     found, known, fit = [], [], Candidate.fit
 
-    def told(self, step, before=None):
+    def told(self, step, before=None, start=None):
         known.append(before is not None)
         return fit(self, step) if found else fit(self, step, before)
 

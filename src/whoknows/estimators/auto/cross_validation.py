@@ -284,11 +284,17 @@ class MemberFits:
                 scored = list(self._fold(list(zip(candidates, steps, strict=True)), guess_key, rest, fold))
                 found.append(HeldOutScores.joined([scores for scores, _ in scored], axis=1))
                 latest = dict(zip(members, (solution for _, solution in scored), strict=True))
-                for member, (scores, _) in zip(members, scored, strict=True):
-                    empty = np.full((len(rows), scores.log_truth.shape[2]), np.nan)
-                    self.held_out.setdefault(member, empty)[fold] = scores.posterior[:, 0]
+                self._remember(members, [scores.posterior[:, 0] for scores, _ in scored], fold)
         self.solutions |= latest
         return HeldOutScores.joined(found, axis=0) if found else HeldOutScores.nothing(len(members))
+
+    def _remember(self, members: list[Member], posteriors: list[Array], fold: Rows) -> None:
+        """Keep what members said of held-out items, where the final fits are to the same few items."""
+        if self.splits.many:
+            return
+        for member, posterior in zip(members, posteriors, strict=True):
+            empty = np.full((len(self.splits.rows), posterior.shape[1]), np.nan)
+            self.held_out.setdefault(member, empty)[fold] = posterior
 
     def fit(self, members: list[Member]) -> list[FittedPair]:
         """Fit the selected members to all labels."""
@@ -298,7 +304,10 @@ class MemberFits:
             for candidate in candidates:
                 candidate.settings.tol = max(candidate.settings.tol, TOL_OF_MANY)
         work = enumerate(zip(members, candidates, strict=True))
-        fits = [partial(each.fit, self._step(f"fit-{m}"), known.get(member), self._guess(member)) for m, (member, each) in work]
+        fits = [
+            partial(each.fit, self._step(f"fit-{m}"), known.get(member), self._guess(member))
+            for m, (member, each) in work
+        ]
         return list(self._run(fits))
 
     def _fold(
@@ -324,7 +333,7 @@ class MemberFits:
 
     def _guess(self, member: Member) -> Array | None:
         """Return what a member said of few items of three or more classes while they were held out, or None."""
-        if self.splits.many or self.data.annotations.n_classes == 2 or member not in self.held_out:
+        if self.data.annotations.n_classes == 2 or member not in self.held_out:
             return None
         guess, gold = self.held_out[member].copy(), self.data.gold
         if gold is not None:

@@ -232,7 +232,8 @@ class Selection:
         """Compute the weights from held-out scores; where features say nothing, they do not count on labelled items."""
         log_lik = scores.log_lik
         maps = np.array([member.map for member in members])
-        overall = weigh(log_lik, maps == "spectral", scores.weight)
+        with_graph = np.array([member.has_graph for member in members])
+        overall = weigh(log_lik, with_graph, scores.weight)
         counted = overall > 0
         sees = counted & (maps != "none")
         judged = sees if sees.any() else counted
@@ -246,7 +247,7 @@ class Selection:
         reads = blind if say_nothing and blind.any() else counted
         on_labelled[reads] = stack(scores.log_given[:, reads], counts=scores.label_weight)
         on_labelled, of_gold = _weighed_by_gold(on_labelled, scores)
-        varying, graph = gain_of_varying(members, scores), _graph_prior(maps)
+        varying, graph = gain_of_varying(members, scores), _graph_prior(maps, with_graph)
         return cls(
             members, weights, on_truth, on_labelled, log_lik, scores.weight, varying, parts, graph, of_gold=of_gold
         )
@@ -345,7 +346,7 @@ class Selection:
 
     def _graph(self) -> Iterator[str]:
         """Say what the graph adds, if one was tried or ruled out."""
-        carries = sum(w for w, m in zip(self.on_truth, self.members, strict=True) if m.map == "spectral")
+        carries = sum(w for w, m in zip(self.on_truth, self.members, strict=True) if m.has_graph)
         if np.isfinite(self.graph):
             finding = "help" if carries > self.graph else "add little"
             yield f"Members with a graph have {carries:.0%} of the weight: unlabelled items {finding} here."
@@ -397,8 +398,8 @@ def gain_of_varying(members: list[Member], scores: HeldOutScores) -> tuple[float
     return float(mean), float(np.sqrt(n / (n - 1) * np.sum((share * (gain - mean)) ** 2)))
 
 
-def _graph_prior(maps: Array) -> float:
+def _graph_prior(maps: Array, with_graph: Mask) -> float:
     """Return the prior weight on truth of members with a graph; NaN if it is 0 or 1."""
-    seeing = maps[maps != "none"]
-    share = half_and_half(seeing == "linear")[seeing == "spectral"].sum() if len(seeing) else 0.0
+    sees = maps != "none"
+    share = half_and_half(maps[sees] == "linear")[with_graph[sees]].sum() if sees.any() else 0.0
     return float(share) if 0 < share < 1 else np.nan
