@@ -130,6 +130,32 @@ def test_members_start_from_what_they_learnt_on_trial(few_are_tried, monkeypatch
     np.testing.assert_allclose(found[0].posterior_, found[1].posterior_, atol=0.01)
 
 
+def test_more_eigenvectors_are_tried_where_the_graph_wins(few_are_tried, monkeypatch):
+    rng, tried, compare = np.random.default_rng(0), [], cross_validation.MemberFits.compare
+    angle, z = rng.uniform(0, np.pi, 600), rng.integers(2, size=600)  # two moons
+    X = np.column_stack([np.cos(angle) + z, np.where(z == 1, -1, 1) * np.sin(angle) + 0.3 * z])
+    X += rng.normal(0, 0.08, X.shape)
+    y = np.where(rng.random((600, 3)) < 0.25, 1 - z[:, None], z[:, None]).astype(float)
+    y[rng.permutation(600)[:450]] = np.nan
+
+    def told(self, members, *name):
+        tried.append([member.map for member in members])
+        return compare(self, members, *name)
+
+    monkeypatch.setattr(cross_validation.MemberFits, "compare", told)
+    model = AutoCrowdClassifier().fit(X, y)
+    assert tried[1:] == [["finest"]]
+    graphs = {m.map: pair for m, pair in zip(model.selection_.members, model.pairs_, strict=True) if m.has_graph}
+    assert (model.classes_[model.posterior_.argmax(axis=1)] == z).mean() > 0.95
+    assert "Members with a graph" in str(model.selection_)
+    few, many = (graphs[name].prepared.preprocessing.features for name in ("spectral", "finest"))
+    assert many.graph is few.graph
+    assert len(many.eigenvalues) > len(few.eigenvalues) == 80
+    tried.clear()
+    AutoCrowdClassifier().fit(*world(500)[:2])  # a straight line
+    assert len(tried) == 1
+
+
 def test_gold_in_place_of_labels_settles_no_kind_of_expertise(few_are_tried):
     X, y, z = world(900)
     labelled = np.flatnonzero(~np.isnan(y).any(axis=1))[:60]

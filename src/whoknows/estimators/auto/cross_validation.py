@@ -84,6 +84,10 @@ class Splits:
         """Whether one fold has enough items to drop members after it."""
         return len(self.folds) > 1 and len(self.folds[0]) >= ITEMS_OF_A_RACE
 
+    def give_starts(self, n_classes: int) -> bool:
+        """Whether cross-fitted EM starts where another fit ended; with few items, where it starts matters."""
+        return n_classes > 2 and (self.many or self.can_race)
+
     def n_fits(self, members: list[Member], n_classes: int) -> int:
         """Return the largest possible number of fits."""
         if self.in_stages:
@@ -263,14 +267,14 @@ class MemberFits:
         numbered = list(enumerate(self.splits.folds))[folds]
         return self._scores(members, self.splits.rows, numbered, "fold")
 
-    def compare(self, members: list[Member]) -> HeldOutScores:
+    def compare(self, members: list[Member], name: str = "compare") -> HeldOutScores:
         """Score maps with the kind of expertise that was selected.
 
         Refits are needed: closed-form leave-one-out overrates flexible maps, since an item's labels are also
-        in the posterior of its neighbours.
+        in the posterior of its neighbours. A checkpoint has them under this name.
         """
         self.total = self.done + 2 * len(members)
-        return self._scores(members, self.splits.compared, [(0, self.splits.fold)], "compare")
+        return self._scores(members, self.splits.compared, [(0, self.splits.fold)], name)
 
     def _scores(self, members: list[Member], rows: Rows, folds: list[tuple[int, Rows]], name: str) -> HeldOutScores:
         """Score members in numbered folds, which are positions in ``rows``."""
@@ -314,7 +318,7 @@ class MemberFits:
         self, work: list[tuple[Any, Any]], name: str, rest: Rows, fold: Rows
     ) -> Iterator[tuple[HeldOutScores, Solution]]:
         # Cross-fitted EM converges faster from where the first fit to the same items ended.
-        if self.data.annotations.n_classes > 2 and name not in self._guesses:
+        if self.splits.give_starts(self.data.annotations.n_classes) and name not in self._guesses:
             (first, step), *work = work
             (scored,) = self._run([partial(first.score, rest, fold, step)])
             self._guesses[name] = guess_of(first.prepared.model, first.items[rest], scored[1])
@@ -332,8 +336,8 @@ class MemberFits:
         return {member: for_annotators(solution, everybody, active) for member, solution in known}
 
     def _guess(self, member: Member) -> Array | None:
-        """Return what a member said of few items of three or more classes while they were held out, or None."""
-        if self.data.annotations.n_classes == 2 or member not in self.held_out:
+        """Return what a member said of the items while they were held out, to start from; None for the vote."""
+        if not self.splits.give_starts(self.data.annotations.n_classes) or member not in self.held_out:
             return None
         guess, gold = self.held_out[member].copy(), self.data.gold
         if gold is not None:

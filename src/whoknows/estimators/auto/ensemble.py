@@ -292,7 +292,7 @@ def _in_stages(members: list[Member], fits: MemberFits, trees: bool, parts: floa
     compared = fits.compare(second)
     if second[compared.best].map == "spectral":  # then more of its eigenvectors may help, too
         finest = [replace(second[compared.best], map="finest")]
-        second, compared = second + finest, HeldOutScores.joined([compared, fits.compare(finest)], axis=1)
+        second, compared = second + finest, HeldOutScores.joined([compared, fits.compare(finest, "finest")], axis=1)
     selection = Selection.of(second, compared, n_classes, parts, say_nothing)
     selection = selection.with_weight(LEAST_SHARE) if fits.splits.compares_all else selection.condensed(LEAST_WEIGHT)
     return replace(selection, varying=gain_of_varying(first, scores), left_out=selection.left_out + len(first) - 1)
