@@ -52,9 +52,9 @@ def test_of_members_that_differ_in_variance_alone_one_has_the_weight_of_all():
     assert found.on_labelled == pytest.approx([0.9, 0.1])
     assert found.log_lik.tolist() == [[1.0, 2.0], [4.0, 5.0]]
     assert found.left_out == 0  # whoever has the weight of others speaks for them
-    fewer = found.condensed(0.3)
+    fewer = found.condensed(0.5)
     assert "Members tried and dropped: 1." in str(fewer)
-    assert found.condensed(0.3).members == members[1:2]
+    assert fewer.members == members[1:2]
     assert found.condensed(0.9).weights.tolist() == [1.0]  # the best is worth it, however little it has
 
 
@@ -64,6 +64,14 @@ def test_somebody_is_left_to_tell_the_truth():
     found = Selection(members, weights, on_truth, weights, np.zeros((2, 3)), np.ones(2)).condensed(0.5)
     assert found.members == members[:2]
     assert found.on_truth.tolist() == [1, 0]
+
+
+def test_the_best_at_the_truth_stays_though_another_is_best_at_expertise():
+    members = [Member("linear", 30.0, True), Member("rbf 0.5", 30.0, True), Member("rbf 2", 30.0, True)]
+    says = np.array([[0.2, 0.7, 0.1], [0.97, 0.02, 0.01], [0.8, 0.1, 0.1]])
+    found = Selection(members, *says, np.zeros((2, 3)), np.ones(2)).condensed(0.75)
+    assert found.members == members[:2]
+    assert found.on_truth == pytest.approx([0.97 / 0.99, 0.02 / 0.99])
 
 
 def test_labels_alone_stay_where_they_have_much_to_say_on_labelled_items():

@@ -297,16 +297,16 @@ class Selection:
     def condensed(self, least: float) -> Selection:
         """Return the selection with only the members worth a fit to very many items.
 
-        A member needs ``least`` times the largest weight. One that does not use x, and so is cheap, may also
-        have that weight on labelled items; and at least one member must have weight on truth. With so many
-        labels the prior hardly matters: of members that differ in variance alone, the best takes all weight.
+        A member needs ``least`` times the largest weight, for expertise or for the truth: with more than two classes
+        the best at one need not be good at the other. One that does not use x, and so is cheap, may also have that
+        weight on labelled items. With so many labels the prior hardly matters: of members that differ in variance
+        alone, the best takes all weight.
         """
         kinds: dict[Member, list[int]] = {}
         sees = np.array([member.map != "none" for member in self.members])
         worth = self.weights >= least * self.weights.max()
+        worth |= self.on_truth >= least * self.on_truth.max()
         worth |= ~sees & (self.on_labelled >= least * self.on_labelled.max())
-        if not self.on_truth[worth].any():
-            worth[self.on_truth.argmax()] = True
         for i in np.flatnonzero(worth):
             kinds.setdefault(replace(self.members[i], variance=1.0), []).append(i)
         best = [max(alike, key=self.weights.__getitem__) for alike in kinds.values()]
