@@ -16,11 +16,11 @@ from tests.repo.size import (
     questions,
 )
 
-LINES, MODULES = 20_970, 204
+LINES, MODULES = 21_030, 204
 WEB_LINES, WEB_MODULES = 5_800, 88  # a program beside the library
 LINES_PER_FILE = 450
 CLASSES_IN_A_FIT = 22
-LINES_OF_THE_PATH = 5_900
+LINES_OF_THE_PATH = 5_940
 QUESTIONS_ABOUT_PIECES = 12
 
 
