@@ -22,8 +22,9 @@ GROWTH = {
 }
 HOW = f"""\
 Simulated data: five clusters of items, a logistic truth, annotators whose accuracy differs between clusters,
-and five labels per labelled item. Each row of the first table is one fit of `AutoCrowdClassifier` with
-default settings, including the selection of members. Every fit has its own process and one thread.
+and five labels per labelled item. (embeddings-2k-clusters has ten clusters, each of one class.) Each row of the
+first table is one fit of `AutoCrowdClassifier` with default settings, including the selection of members. Every
+fit has its own process and one thread.
 
 - *s*: wall-clock seconds. *CPU s*: CPU seconds, which depend less on other programs.
 - *MB*: peak memory above what the process held after its imports. *Data MB*: features (float32) and labels.

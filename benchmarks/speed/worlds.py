@@ -19,6 +19,7 @@ from whoknows import Annotations
 BLOCK = 65_536  # items generated at a time, and rows per row group of a Parquet file
 BLOCKS_A_FILE = 16
 N_CLUSTERS, SPREAD = 5, 1.5  # of the cluster centres; the standard deviation within a cluster is 1
+SPREAD_OF_EMBEDDINGS = 0.3  # with hundreds of columns, clusters are far apart all the same
 SHARPNESS = 8.0  # standard deviation of the logits of the truth
 SKILL, UNLIKE, PLACES = (
     1.5,
@@ -44,6 +45,11 @@ class World:
         Labels per labelled item, each by a different annotator.
     on_disk : bool
         Whether the features are read from Parquet files, out of core.
+    n_clusters : int
+    spread : float
+        Standard deviation of the cluster centres.
+    one_class_each : bool
+        Whether all items of a cluster have one class, in place of a logistic truth.
     seed : int
     """
 
@@ -54,6 +60,9 @@ class World:
     n_features: int = 20
     per_item: int = 5
     on_disk: bool = False
+    n_clusters: int = N_CLUSTERS
+    spread: float = SPREAD
+    one_class_each: bool = False
     seed: int = 0
 
     @property
@@ -77,19 +86,19 @@ class World:
 
     @cached_property
     def _centres(self) -> np.ndarray:
-        """Centres of the clusters: (N_CLUSTERS, n_features)."""
-        centres = self._rng(CENTRES).normal(0, SPREAD, (N_CLUSTERS, self.n_features))
+        """Centres of the clusters: (n_clusters, n_features)."""
+        centres = self._rng(CENTRES).normal(0, self.spread, (self.n_clusters, self.n_features))
         return (centres - centres.mean(axis=0)).astype(np.float32)
 
     @cached_property
     def _slopes(self) -> np.ndarray:
         """Coefficients of the classes: (n_features, n_classes)."""
         drawn = self._rng(SLOPES).normal(size=(self.n_features, self.n_classes))
-        return drawn * SHARPNESS / np.sqrt(self.n_features * (1 + SPREAD**2))
+        return drawn * SHARPNESS / np.sqrt(self.n_features * (1 + self.spread**2))
 
     def _some_items(self, rng: np.random.Generator, n: int) -> np.ndarray:
         X = rng.standard_normal((n, self.n_features), dtype=np.float32)
-        X += self._centres[rng.integers(N_CLUSTERS, size=n)]
+        X += self._centres[rng.integers(self.n_clusters, size=n)]
         return X
 
     def blocks(self) -> Iterator[np.ndarray]:
@@ -130,7 +139,9 @@ class World:
         return np.sort(drawn).astype(np.int32)
 
     def _truth(self, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draw a class for each item, p(z | x) = softmax(x · slopes)."""
+        """Draw a class for each item, p(z | x) = softmax(x · slopes), or tell that of its cluster."""
+        if self.one_class_each:
+            return self._likeliest(X)
         return (X @ self._slopes + rng.gumbel(size=(len(X), self.n_classes))).argmax(axis=1)
 
     def crowd(self, X: np.ndarray) -> tuple[Annotations, np.ndarray]:
@@ -140,8 +151,8 @@ class World:
         """
         rng, people = self._rng(LABELS), self._rng(ANNOTATORS)
         odds = people.normal(SKILL, UNLIKE, (self.n_annotators, 1))
-        odds = odds + people.normal(0, PLACES, (self.n_annotators, N_CLUSTERS))
-        cluster = (X @ self._centres.T - (self._centres**2).sum(axis=1) / 2).argmax(axis=1)
+        odds = odds + people.normal(0, PLACES, (self.n_annotators, self.n_clusters))
+        cluster = self._cluster(X)
         z = self._truth(X, rng)
         who = subsets(rng, len(X), self.n_annotators, self.per_item)
         right = rng.random(who.shape) < expit(odds[who, cluster[:, None]])
@@ -161,7 +172,15 @@ class World:
     def ceiling(self) -> float:
         """Accuracy of the Bayes classifier on the test items."""
         X, z = self.new()
-        return float(np.mean((X @ self._slopes).argmax(axis=1) == z))
+        return float(np.mean(self._likeliest(X) == z))
+
+    def _likeliest(self, X: np.ndarray) -> np.ndarray:
+        """Most probable class of each item."""
+        return self._cluster(X) % self.n_classes if self.one_class_each else (X @ self._slopes).argmax(axis=1)
+
+    def _cluster(self, X: np.ndarray) -> np.ndarray:
+        """Nearest centre to each item."""
+        return (X @ self._centres.T - (self._centres**2).sum(axis=1) / 2).argmax(axis=1)
 
 
 def subsets(rng: np.random.Generator, n: int, size: int, k: int) -> np.ndarray:
@@ -182,6 +201,13 @@ WORLDS = {
     "annotators-5": World(100_000, 100_000, n_annotators=5),
     "annotators-2000": World(100_000, 100_000, n_annotators=2_000),
     "classes-10": World(10_000, 10_000, n_classes=10),
+    "embeddings-2k": World(2_000, 2_000, n_annotators=20, n_classes=5, n_features=384),
+    "embeddings-2k-clusters": World(
+        *(2_000, 2_000, 20, 5, 384), n_clusters=10, spread=SPREAD_OF_EMBEDDINGS, one_class_each=True
+    ),
+    "embeddings-10k": World(10_000, 10_000, n_classes=10, n_features=768),
+    "embeddings-20k": World(20_000, 20_000, n_features=384),
+    "embeddings-50k": World(50_000, 20_000, n_annotators=100, n_classes=20, n_features=768),
     "all-100k": World(100_000, 20_000, n_features=64),
     "all-1m": World(1_000_000, 20_000, n_features=64),
     "all-10m": World(10_000_000, 20_000, n_features=64, on_disk=True),

@@ -52,9 +52,9 @@ def test_of_members_that_differ_in_variance_alone_one_has_the_weight_of_all():
     assert found.on_labelled == pytest.approx([0.9, 0.1])
     assert found.log_lik.tolist() == [[1.0, 2.0], [4.0, 5.0]]
     assert found.left_out == 0  # whoever has the weight of others speaks for them
-    fewer = found.condensed(0.3)
+    fewer = found.condensed(0.5)
     assert "Members tried and dropped: 1." in str(fewer)
-    assert found.condensed(0.3).members == members[1:2]
+    assert fewer.members == members[1:2]
     assert found.condensed(0.9).weights.tolist() == [1.0]  # the best is worth it, however little it has
 
 
@@ -64,6 +64,14 @@ def test_somebody_is_left_to_tell_the_truth():
     found = Selection(members, weights, on_truth, weights, np.zeros((2, 3)), np.ones(2)).condensed(0.5)
     assert found.members == members[:2]
     assert found.on_truth.tolist() == [1, 0]
+
+
+def test_the_best_at_the_truth_stays_though_another_is_best_at_expertise():
+    members = [Member("linear", 30.0, True), Member("rbf 0.5", 30.0, True), Member("rbf 2", 30.0, True)]
+    says = np.array([[0.2, 0.7, 0.1], [0.97, 0.02, 0.01], [0.8, 0.1, 0.1]])
+    found = Selection(members, *says, np.zeros((2, 3)), np.ones(2)).condensed(0.75)
+    assert found.members == members[:2]
+    assert found.on_truth == pytest.approx([0.97 / 0.99, 0.02 / 0.99])
 
 
 def test_labels_alone_stay_where_they_have_much_to_say_on_labelled_items():
@@ -115,7 +123,7 @@ def test_members_start_from_what_they_learnt_on_trial(few_are_tried, monkeypatch
     y = np.where(X[:, 1:] > 0.5, 2.0, y) if n_classes == 3 else y
     found, known, fit = [], [], Candidate.fit
 
-    def told(self, step, before=None):
+    def told(self, step, before=None, start=None):
         known.append(before is not None)
         return fit(self, step) if found else fit(self, step, before)
 
@@ -128,6 +136,32 @@ def test_members_start_from_what_they_learnt_on_trial(few_are_tried, monkeypatch
     assert all(known)
     assert found[0].n_iter_ < found[1].n_iter_
     np.testing.assert_allclose(found[0].posterior_, found[1].posterior_, atol=0.01)
+
+
+def test_more_eigenvectors_are_tried_where_the_graph_wins(few_are_tried, monkeypatch):
+    rng, tried, compare = np.random.default_rng(0), [], cross_validation.MemberFits.compare
+    angle, z = rng.uniform(0, np.pi, 600), rng.integers(2, size=600)  # two moons
+    X = np.column_stack([np.cos(angle) + z, np.where(z == 1, -1, 1) * np.sin(angle) + 0.3 * z])
+    X += rng.normal(0, 0.08, X.shape)
+    y = np.where(rng.random((600, 3)) < 0.25, 1 - z[:, None], z[:, None]).astype(float)
+    y[rng.permutation(600)[:450]] = np.nan
+
+    def told(self, members, *name):
+        tried.append([member.map for member in members])
+        return compare(self, members, *name)
+
+    monkeypatch.setattr(cross_validation.MemberFits, "compare", told)
+    model = AutoCrowdClassifier().fit(X, y)
+    assert tried[1:] == [["finest"]]
+    graphs = {m.map: pair for m, pair in zip(model.selection_.members, model.pairs_, strict=True) if m.has_graph}
+    assert (model.classes_[model.posterior_.argmax(axis=1)] == z).mean() > 0.95
+    assert "Members with a graph" in str(model.selection_)
+    few, many = (graphs[name].prepared.preprocessing.features for name in ("spectral", "finest"))
+    assert many.graph is few.graph
+    assert len(many.eigenvalues) > len(few.eigenvalues) == 80
+    tried.clear()
+    AutoCrowdClassifier().fit(*world(500)[:2])  # a straight line
+    assert len(tried) == 1
 
 
 def test_gold_in_place_of_labels_settles_no_kind_of_expertise(few_are_tried):

@@ -1,5 +1,7 @@
 """Cross-fitted EM: its predictions without an item are those of a refit without it."""
 
+from functools import partialmethod
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,10 @@ from whoknows.fit import crossfit
 from whoknows.fit.engines import Chunks, Serial
 from whoknows.fit.items import Items
 from whoknows.fit.lbfgs import maximize
+from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
 from whoknows.fit.reduced_basis import principal_basis
+from whoknows.fit.solve import solve
 from whoknows.model.annotators import ConfusionAnnotators
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.truth import LogisticTruth, OrderedTruth
@@ -87,3 +91,69 @@ def test_equal_curvatures_are_found_exactly():
     np.testing.assert_allclose(h, 2 / 9, rtol=1e-9)
     a = crossfit._variance_without_item(items.X_truth, posterior, h, spectrum)
     np.testing.assert_allclose(a, variance_without_item(truth, xi, items.X_truth, posterior), rtol=1e-8)
+
+
+def crowd(n_items, n_features, seed=0):
+    """Items of three classes labelled by four annotators, some known and some counted twice, and their truth model."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=(n_items, n_features)) / np.sqrt(n_features), np.ones(n_items)])
+    z = np.argmax(X[:, :K] * np.sqrt(n_features), axis=1)
+    wrong = (z[:, None] + rng.integers(1, K, size=(n_items, 4))) % K
+    y = np.where(rng.random((n_items, 4)) < [0.9, 0.8, 0.7, 0.6], z[:, None], wrong).astype(float)
+    y[rng.random(y.shape) < 0.3] = np.nan
+    gold = np.where(np.arange(n_items) < 5, z, np.nan)
+    weight = 1.0 + (np.arange(n_items) % 7 == 0)
+    return Items(X, X[:, -4:], Annotations.from_matrix(y, labels=range(K)), gold, weight)
+
+
+def on(device, torch, items, precision):
+    """The same items with tensors as features."""
+    X, X_annotators = (
+        torch.as_tensor(part, dtype=precision, device=device) for part in (items.X_truth, items.X_annotators)
+    )
+    return Items(X, X_annotators, items.Y, items.gold, items.weight)
+
+
+@pytest.mark.parametrize(("n_items", "n_features"), [(200, 12), (60, 90)])
+@pytest.mark.parametrize("varies_with_x", [False, True])
+def test_tensors_are_fitted_as_arrays_are_and_products_are_computed_on_them(
+    n_items, n_features, varies_with_x, monkeypatch
+):
+    torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'whoknows[gpu]'")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    items, multiplied = crowd(n_items, n_features), set()
+    truth = LogisticTruth(variance=20.0).for_classes(K).prepare(items.X_truth, items.X_truth)
+    model = Model(ConfusionAnnotators(varies_with_x=varies_with_x).for_classes(K), truth)
+    names = ("expected_log_truth", "curvature", "leave_one_out")
+
+    def told(self, xi, X, *rest, ask):
+        multiplied.add((ask.__name__, type(X)))
+        return ask(self, xi, X, *rest)
+
+    for name in names:
+        monkeypatch.setattr(LogisticTruth, name, partialmethod(told, ask=getattr(LogisticTruth, name)))
+    monitor, expected_monitor = Monitor(60, 1e-6), Monitor(60, 1e-6)
+    expected = solve(model, items, None, expected_monitor)
+    multiplied.clear()
+    found = solve(model, on(device, torch, items, torch.float64), None, monitor)
+    assert found.solver == "crossfit"
+    assert multiplied == {(name, torch.Tensor) for name in names}
+    assert monitor.n_iter == expected_monitor.n_iter > 5
+    np.testing.assert_allclose(monitor.history, expected_monitor.history, rtol=1e-8)
+    np.testing.assert_allclose(found.annotators.mean, expected.annotators.mean, atol=1e-8)
+    for name in ("mean", "items", "held_out", "says"):
+        part = getattr(found.truth, name)
+        assert isinstance(part, np.ndarray)
+        np.testing.assert_allclose(part, getattr(expected.truth, name), atol=1e-8)
+
+
+def test_ordered_truths_of_tensors_are_computed_on_the_host():
+    torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'whoknows[gpu]'")
+    items = crowd(80, 6)
+    truth = OrderedTruth().for_classes(K).prepare(items.X_truth, items.X_truth)
+    model = Model(ConfusionAnnotators().for_classes(K), truth)
+    found, expected = (
+        solve(model, each, None, Monitor(20, 1e-4, warn=False))
+        for each in (on("cpu", torch, items, torch.float64), items)
+    )
+    np.testing.assert_allclose(found.truth.mean, expected.truth.mean, atol=1e-8)

@@ -22,7 +22,7 @@ from whoknows.fit import engines
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
 from whoknows.fit.objective import Model, check_pair
-from whoknows.fit.solve import split_into_chunks
+from whoknows.fit.solve import keeps_features, split_into_chunks
 from whoknows.fit.variational import has_bound
 from whoknows.model.distances import blocks_of
 from whoknows.model.posterior import GaussianPosterior
@@ -86,7 +86,9 @@ class PreparedModel:
         else:
             data = data if self.units is None else self.units.standardize(data)
             items = Items(doubles(X_truth), doubles(X_annotators), data.annotations, data.gold, data.weight)
-        return items if has_bound(self.model) else items.on_host  # the other solvers need numpy arrays
+        if has_bound(self.model):
+            return items
+        return items.labels_on_host if data is not None and keeps_features(self.model) else items.on_host
 
     def some(self, X: Array, rows: Any, data: TrainingData | None = None) -> Items:
         """Return the same for some rows of X."""

@@ -13,7 +13,7 @@ from whoknows.data.annotations import Annotations
 from whoknows.estimators.gold_classifier import GoldClassifier, teach
 from whoknows.fit.alternatives import all_alike, as_one, joined, sample_of, weight_of_features, without_features
 from whoknows.fit.engines import Chunks
-from whoknows.fit.item_effect import SIZES, with_best_item_effect
+from whoknows.fit.item_effect import with_best_item_effect
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model
@@ -32,6 +32,7 @@ from whoknows.model.truth import LogisticTruth
 
 LITTLE = 0.02  # share of gold among items: with more, a model that was fitted to it looks better there than it is
 ROUGH = 1e-4  # tolerance of the fit without gold
+SIZES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # of an item effect that all annotators share
 LITTLE_WEIGHT = 0.02  # of a source, below which it is left out
 UNSEEN = 0.5  # doubt per error of a label, in crowds who err together: see `doubt_of`
 

@@ -15,6 +15,9 @@ Curvatures w_i = p_i (1 − p_i) differ between items. The h that stands for all
     Σ_i h / (1 + h a_i) = Σ_i w_i / (1 + w_i a_i),
 
 as for large random matrices (a deterministic equivalent). No iteration has to decompose a matrix.
+
+Features of the truth may be tensors, and products with them are computed on their device. What has one number per
+item and class (posteriors, evidence), or per feature and class, is small and stays on the host.
 """
 
 from __future__ import annotations
@@ -104,7 +107,8 @@ def _curvature_sums(
 ) -> tuple[Array, Array]:
     """Σ w / (1 + w a) and Σ 1 / (1 + h a), over the items of a chunk: two (n_outputs,)."""
     items, posterior = work
-    counts, a = posterior.counts[:, None], _variance_without_item(items.X_truth, posterior, h, spectrum)
+    counts = like(posterior.counts[:, None], items.X_truth)
+    a = _variance_without_item(items.X_truth, posterior, h, spectrum)
     w = truth.curvature(xi, items.X_truth, posterior)
     found, expected = counts * w / (1 + counts * w * a), counts / (1 + counts * like(h, a) * a)
     return to_numpy(found.sum(axis=0)), to_numpy(expected.sum(axis=0))
@@ -113,7 +117,7 @@ def _curvature_sums(
 def _variance_without_item(X: Array, posterior: Posterior, h: Array, spectrum: Array) -> Array:
     """Return a, the variance of ξᵀx in the fit without the item, all its copies: (n_items, n_outputs)."""
     v = X**2 @ like(_posterior_variance(spectrum, h), X)
-    return v / (1 - posterior.counts[:, None] * like(h, X) * v)
+    return v / (1 - like(posterior.counts[:, None], X) * like(h, X) * v)
 
 
 # --- the E-step --------------------------------------------------------------------------------------------
@@ -137,7 +141,7 @@ def _expectation(
 
 def _leave_one_out(items: Items, posterior: Posterior, truth: Any, xi: Array, h: Array, spectrum: Array) -> Array:
     a = _variance_without_item(items.X_truth, posterior, h, spectrum)
-    return truth.leave_one_out(xi, items.X_truth, posterior, a)
+    return np.asarray(to_numpy(truth.leave_one_out(xi, items.X_truth, posterior, a)))
 
 
 def _held_out(

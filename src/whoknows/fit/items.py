@@ -58,6 +58,11 @@ class Items:
         """The same items with NumPy arrays, copied from the device if they are tensors."""
         return replace(self, X_truth=to_numpy(self.X_truth), X_annotators=to_numpy(self.X_annotators))
 
+    @property
+    def labels_on_host(self) -> Items:
+        """The same items with features of expertise, and so all that concerns labels, as NumPy arrays."""
+        return replace(self, X_annotators=to_numpy(self.X_annotators))
+
     def labelled(self) -> Items:
         """Return the items that have a label or a known truth."""
         return self[self.informed]

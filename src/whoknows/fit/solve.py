@@ -131,7 +131,8 @@ def solve(
     size = _Size(*data.engine.sum(_size, data.chunks))
     name = _best_solver(model, size.n_classes[0]) if solver == "auto" else solver
     if not SOLVERS[name].works_on_tensors:
-        data = Chunks(data.engine.keep(attrgetter("on_host"), data.chunks), data.engine)
+        place = "labels_on_host" if keeps_features(model, name) else "on_host"
+        data = Chunks(data.engine.keep(attrgetter(place), data.chunks), data.engine)
     problem = _Problem(model, data, size, start, monitor, before)
     find_basis = SOLVERS[name].basis
     basis = find_basis and find_basis(model, data, sum(size.n_items), size.n_truth_features[0])
@@ -271,12 +272,15 @@ class Solver:
         From a problem, and the solver's name, to a solution.
     works_on_tensors : bool
         Whether it accepts torch tensors; others get NumPy arrays.
+    features_on_tensors : bool
+        Whether it accepts them as features of a truth that works on tensors, if those of expertise are arrays.
     basis : callable, optional
         Gives the basis that it runs in, or None to leave the features as they are.
     """
 
     run: Callable[[_Problem, str], Solution]
     works_on_tensors: bool = False
+    features_on_tensors: bool = False
     basis: Callable[..., ReducedBasis | None] | None = None
 
 
@@ -284,7 +288,7 @@ SOLVERS = {
     "vb": Solver(_variational, works_on_tensors=True, basis=reduced_basis),
     "em": Solver(partial(_point_estimate, fit=fit_em)),
     "lbfgs": Solver(partial(_point_estimate, fit=fit_lbfgs)),
-    "crossfit": Solver(_crossfit, basis=principal_basis),
+    "crossfit": Solver(_crossfit, features_on_tensors=True, basis=principal_basis),
 }
 
 
@@ -293,6 +297,12 @@ def _best_solver(model: Model, n_classes: int) -> str:
     if has_bound(model):
         return "vb"
     return "crossfit" if n_classes > 2 and supports(model.truth, LeaveOneOutTruth) else "em"
+
+
+def keeps_features(model: Model, name: str | None = None) -> bool:
+    """Whether features of the truth may be tensors where all else is NumPy arrays, under a solver or the best one."""
+    solver = SOLVERS[_best_solver(model, 3) if name is None else name]
+    return solver.features_on_tensors and bool(getattr(model.truth, "works_on_tensors", False))
 
 
 def _refuse_coupled(model: Model, data: Chunks) -> None:
@@ -337,5 +347,5 @@ def _sample(work: tuple[Items, Rows]) -> tuple[list[Items]]:
 
 def _given_posterior(work: tuple[Items, Array]) -> CategoricalPosterior:
     items, prob = work
-    weight = None if items.weight is None else like(items.weight, items.X_truth)
-    return CategoricalPosterior(like(np.array(prob), items.X_truth), weight=weight)
+    weight = None if items.weight is None else like(items.weight, items.X_annotators)
+    return CategoricalPosterior(like(np.array(prob), items.X_annotators), weight=weight)

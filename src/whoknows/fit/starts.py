@@ -48,7 +48,7 @@ def vote(items: Items, weights: Array | None = None) -> CategoricalPosterior:
     votes = VOTE_WEIGHT * np.bincount(cell, counts, Y.n_items * Y.n_classes).astype(float)
     prob = CategoricalPosterior.from_log_joint(votes.reshape(Y.n_items, Y.n_classes)).prob
     cautious = np.log(np.clip(prob, 1 - VOTE_CERTAINTY, VOTE_CERTAINTY))
-    evidence = items.complete(TableEvidence(like(cautious, items.X_truth)))
+    evidence = items.complete(TableEvidence(like(cautious, items.X_annotators)))
     return CategoricalPosterior.from_log_joint(evidence.table, evidence.weight)
 
 

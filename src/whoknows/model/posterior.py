@@ -39,6 +39,15 @@ class CategoricalPosterior:
         total = log_marginal.sum() if weight is None else weight @ log_marginal
         return cls(joint / marginal, float(total), weight)
 
+    def like(self, x: Array) -> CategoricalPosterior:
+        """Return the same posterior as arrays of the kind of ``x``, on its device, to which it is copied once."""
+        if namespace(x) is namespace(self.prob):
+            return self
+        if "_copy" not in vars(self):
+            weight = None if self.weight is None else like(self.weight, x)
+            vars(self)["_copy"] = CategoricalPosterior(like(self.prob, x), self.log_marginal, weight)
+        return vars(self)["_copy"]
+
     @property
     def counts(self) -> Array:
         """Sample weight of each item: (n_items,)."""

@@ -85,6 +85,10 @@ class Splits:
         """Whether one fold has enough items to drop members after it."""
         return len(self.folds) > 1 and len(self.folds[0]) >= ITEMS_OF_A_RACE
 
+    def give_starts(self, n_classes: int) -> bool:
+        """Whether cross-fitted EM starts where another fit ended; with few items, where it starts matters."""
+        return n_classes > 2 and (self.many or self.can_race)
+
     def n_fits(self, members: list[Member], n_classes: int) -> int:
         """Return the largest possible number of fits."""
         if self.in_stages:
@@ -134,10 +138,10 @@ class Candidate:
     typical: Items
     callback: Callback | None = None
 
-    def fit(self, step: Any, before: Solution | None = None) -> FittedPair:
-        """Fit to all labels; ``before`` is what it learned from some of them."""
-        about = {"callback": self.callback, "before": before, "step": step, "is_member": True}
-        return fit_pair(self.settings, self.prepared, self.items, self.typical, **about)
+    def fit(self, step: Any, before: Solution | None = None, start: Array | None = None) -> FittedPair:
+        """Fit to all labels; ``before`` is what it learned from some of them, ``start`` a guess at the posterior."""
+        given: dict[str, Any] = {"callback": self.callback, "before": before, "start": start, "step": step}
+        return fit_pair(self.settings, self.prepared, self.items, self.typical, is_member=True, **given)
 
     def score(self, rest: Any, fold: Any, step: Any, start: Array | None = None) -> tuple[HeldOutScores, Solution]:
         """Fit without the labels of a fold, and score these labels; return the scores and the fit."""
@@ -166,7 +170,7 @@ class TreeCandidate:
     engine: Engine
     callback: Callback | None = None
 
-    def fit(self, step: Any, before: Solution | None = None) -> FittedPair:
+    def fit(self, step: Any, before: Solution | None = None, start: Array | None = None) -> FittedPair:
         """Fit to all labels. A checkpoint does not store trees: they are grown again."""
         pair = fit_with_classifier(self.settings, self.X, self.data, self.engine, self.callback, self.prepared)
         return replace(pair, typical=self.typical)
@@ -220,6 +224,8 @@ class MemberFits:
         Called after each iteration of each fit: member, iteration, bound, seconds.
     solutions : dict of Member → Solution
         What members learned without the last fold.
+    held_out : dict of Member → (n_scored, n_classes)
+        What they said of each item while its labels were held out; NaN for items in no fold.
     """
 
     settings: Any
@@ -234,6 +240,7 @@ class MemberFits:
     watch: Watch | None = None
     done: int = 0
     solutions: dict[Member, Solution] = field(default_factory=dict)
+    held_out: dict[Member, Array] = field(default_factory=dict)
     _guesses: dict[str, Array] = field(default_factory=dict)
     _started: float = field(default_factory=time.perf_counter)
 
@@ -266,14 +273,14 @@ class MemberFits:
         numbered = list(enumerate(self.splits.folds))[folds]
         return self._scores(members, self.splits.rows, numbered, "fold")
 
-    def compare(self, members: list[Member]) -> HeldOutScores:
+    def compare(self, members: list[Member], name: str = "compare") -> HeldOutScores:
         """Score maps with the kind of expertise that was selected.
 
         Refits are needed: closed-form leave-one-out overrates flexible maps, since an item's labels are also
-        in the posterior of its neighbours.
+        in the posterior of its neighbours. A checkpoint has them under this name.
         """
         self.total = self.done + 2 * len(members)
-        return self._scores(members, self.splits.compared, [(0, self.splits.fold)], "compare")
+        return self._scores(members, self.splits.compared, [(0, self.splits.fold)], name)
 
     def _scores(self, members: list[Member], rows: Rows, folds: list[tuple[int, Rows]], name: str) -> HeldOutScores:
         """Score members in numbered folds, which are positions in ``rows``."""
@@ -287,25 +294,37 @@ class MemberFits:
                 scored = list(self._fold(list(zip(candidates, steps, strict=True)), guess_key, rest, fold))
                 found.append(HeldOutScores.joined([scores for scores, _ in scored], axis=1))
                 latest = dict(zip(members, (solution for _, solution in scored), strict=True))
+                self._remember(members, [scores.posterior[:, 0] for scores, _ in scored], fold)
         self.solutions |= latest
         return HeldOutScores.joined(found, axis=0) if found else HeldOutScores.nothing(len(members))
+
+    def _remember(self, members: list[Member], posteriors: list[Array], fold: Rows) -> None:
+        """Keep what members said of held-out items, where the final fits are to the same few items."""
+        if self.splits.many:
+            return
+        for member, posterior in zip(members, posteriors, strict=True):
+            empty = np.full((len(self.splits.rows), posterior.shape[1]), np.nan)
+            self.held_out.setdefault(member, empty)[fold] = posterior
 
     def fit(self, members: list[Member]) -> list[FittedPair]:
         """Fit the selected members to all labels."""
         self.total = self.done + len(members)
-        candidates, starts = self._candidates(members, self.splits.informed), self._starts()
+        candidates, known = self._candidates(members, self.splits.informed), self._starts()
         if self.splits.many:
             for candidate in candidates:
                 candidate.settings.tol = max(candidate.settings.tol, TOL_OF_MANY)
         work = enumerate(zip(members, candidates, strict=True))
-        fits = [partial(each.fit, self._step(f"fit-{m}"), starts.get(member)) for m, (member, each) in work]
+        fits = [
+            partial(each.fit, self._step(f"fit-{m}"), known.get(member), self._guess(member))
+            for m, (member, each) in work
+        ]
         return list(self._run(fits))
 
     def _fold(
         self, work: list[tuple[Any, Any]], name: str, rest: Rows, fold: Rows
     ) -> Iterator[tuple[HeldOutScores, Solution]]:
-        # Point estimates of many items converge faster from where the first fit to the same items ended.
-        if self.splits.many and self.data.annotations.n_classes > 2 and name not in self._guesses:
+        # Cross-fitted EM converges faster from where the first fit to the same items ended.
+        if self.splits.give_starts(self.data.annotations.n_classes) and name not in self._guesses:
             (first, step), *work = work
             (scored,) = self._run([partial(first.score, rest, fold, step)])
             self._guesses[name] = guess_of(first.prepared.model, first.items[rest], scored[1])
@@ -314,13 +333,23 @@ class MemberFits:
         yield from self._run([partial(each.score, rest, fold, step, start) for each, step in work])
 
     def _starts(self) -> dict[Member, Solution]:
-        """Return where fits to many items start: at the cross-validated fits; those to few from the vote."""
+        """Return where fits to many items start: at the cross-validated fits."""
         if not self.splits.many:
             return {}
         n_labels = self.data.annotations.labels_per_annotator
         everybody, active = np.arange(len(n_labels)), n_labels > 0
         known = self.solutions.items()
         return {member: for_annotators(solution, everybody, active) for member, solution in known}
+
+    def _guess(self, member: Member) -> Array | None:
+        """Return what a member said of the items while they were held out, to start from; None for the vote."""
+        if not self.splits.give_starts(self.data.annotations.n_classes) or member not in self.held_out:
+            return None
+        guess, gold = self.held_out[member].copy(), self.data.gold
+        if gold is not None:
+            known = np.isfinite(gold[self.splits.rows])
+            guess[known] = np.eye(guess.shape[1])[gold[self.splits.rows][known].astype(np.intp)]
+        return guess
 
     def _candidates(self, members: list[Member], rows: Rows) -> list[Candidate | TreeCandidate]:
         """Return members ready to be fitted to some of the items; those with the same view share features."""

@@ -138,7 +138,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         views = Views(settings, X, data, checkpoint)
         parts = _parts(views, members)
         if self.members is None and parts >= WITHOUT_PARTS:
-            members = [member for member in members if member.map != "spectral"]
+            members = [member for member in members if not member.has_graph]
         n_fits = splits.n_fits(members, n_classes)
         fits = MemberFits(settings, X, data, views, splits, engine, checkpoint, n_fits, **told)
         on_host = not getattr(X, "is_cuda", False)
@@ -313,7 +313,9 @@ def _select(members: list[Member], fits: MemberFits, trees: bool, parts: float) 
         grown = [with_trees(members[scores.best])]
         members, scores = members + grown, HeldOutScores.joined([scores, fits.scores(grown)], axis=1)
     selection = select(members, scores)
-    return selection.condensed(LEAST_WEIGHT) if fits.splits.many else selection.with_weight()
+    if fits.splits.many:
+        return selection.condensed(LEAST_WEIGHT)
+    return selection.with_weight(LEAST_SHARE if n_classes > 2 and fits.splits.can_race else 0.0)
 
 
 def _in_stages(members: list[Member], fits: MemberFits, trees: bool, parts: float, say_nothing: bool) -> Selection:
@@ -324,14 +326,18 @@ def _in_stages(members: list[Member], fits: MemberFits, trees: bool, parts: floa
     kind, maps = first[scores.best], {member.map for member in members}
     second = [member for member in on_all_maps(kind) if member.map in maps]
     second += [with_trees(kind)] if trees else []
-    selection = Selection.of(second, fits.compare(second), n_classes, parts, say_nothing)
+    compared = fits.compare(second)
+    if second[compared.best].map == "spectral":  # then more of its eigenvectors may help, too
+        finest = [replace(second[compared.best], map="finest")]
+        second, compared = second + finest, HeldOutScores.joined([compared, fits.compare(finest, "finest")], axis=1)
+    selection = Selection.of(second, compared, n_classes, parts, say_nothing)
     selection = selection.with_weight(LEAST_SHARE) if fits.splits.compares_all else selection.condensed(LEAST_WEIGHT)
     return replace(selection, varying=gain_of_varying(first, scores), left_out=selection.left_out + len(first) - 1)
 
 
 def _parts(views: Views, members: list[Member]) -> float:
     """Return the sixth smallest eigenvalue of the graph, or NaN if no member has one."""
-    with_graph = [member for member in members if member.map == "spectral"]
+    with_graph = [member for member in members if member.has_graph]
     if not with_graph:
         return np.nan
     features: Any = views.of(with_graph[0]).features

@@ -10,7 +10,7 @@ from whoknows.data.errors import InputError
 from whoknows.estimators.boosted_trees import BoostedTrees
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, Population
-from whoknows.model.maps import ClusterMap, LinearMap, Map, NoMap, RbfMap, SpectralMap
+from whoknows.model.maps import RANK, ClusterMap, LinearMap, Map, NoMap, RbfMap, SpectralMap
 from whoknows.model.settings import POSITIVE, YES_OR_NO, at_least, check_values
 from whoknows.model.truth import LogisticTruth
 
@@ -21,9 +21,11 @@ MAPS: dict[str, Map] = {
     "spectral": SpectralMap(),
     "none": NoMap(),
     "axes": LinearMap(rank=64),
+    "finest": SpectralMap(rank=RANK[1]),
 }
-SEEING = [name for name in MAPS if name not in ("none", "axes")]
-SMOOTH = [name for name in SEEING if name != "spectral"]  # its features have clusters in them already
+GRAPHS = ("spectral", "finest")  # maps that are made of a graph
+SEEING = [name for name in MAPS if name not in ("none", "axes", "finest")]
+SMOOTH = [name for name in SEEING if name not in GRAPHS]  # features of a graph have clusters in them already
 TREES = "trees"
 ITEMS_FOR_TREES = 1000  # labelled items: with fewer, maps are as good
 ITEMS_PER_COLUMN = 10  # labelled items per column of X that trees need
@@ -40,7 +42,8 @@ class Member:
     ----------
     map : str
         "linear", "rbf 0.5", "rbf 2", "spectral" or "none": labels alone. Or "axes": linear in 64 principal
-        axes; or "trees": boosted trees in place of a map.
+        axes; "finest": as many eigenvectors of the graph as a map may have, also those like noise; or "trees": boosted
+        trees in place of a map.
     variance : float
         Prior variance of the classifier's weights; trees have none.
     varies_with_x : bool
@@ -80,6 +83,11 @@ class Member:
         return f"{self.map}, {self.clusters} clusters" if self.clusters else self.map
 
     @property
+    def has_graph(self) -> bool:
+        """Whether its features are those of a graph over all items."""
+        return self.map in GRAPHS
+
+    @property
     def seen_by_expertise(self) -> str:
         """Name of the map that expertise is a function of."""
         return "linear" if self.map == TREES else self.map
@@ -102,7 +110,7 @@ class Member:
             annotator_map=ClusterMap(self.clusters) if self.clusters else None,
             max_iter=settings.max_iter,
             tol=settings.tol if n_classes == 2 else max(settings.tol, ROUGH),
-            standardize="units" if self.map == "spectral" else "roots",
+            standardize="units" if self.has_graph else "roots",
             random_state=settings.random_state,
             groups=settings.groups,
         )

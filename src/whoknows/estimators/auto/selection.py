@@ -87,6 +87,11 @@ class HeldOutScores:
         return np.asarray(logsumexp(self.log_truth + self.log_labels, axis=2))
 
     @property
+    def posterior(self) -> Array:
+        """p(z | x, labels) of each item under each member: (n_items, n_members, n_classes)."""
+        return np.exp(log_softmax(self.log_truth + self.log_labels))
+
+    @property
     def log_posterior_of_gold(self) -> Array:
         """log p(z | x, labels) of gold items under each member: (n_gold, n_members, n_classes)."""
         known = np.flatnonzero(np.isfinite(self.gold))
@@ -227,7 +232,8 @@ class Selection:
         """Compute the weights from held-out scores; where features say nothing, they do not count on labelled items."""
         log_lik = scores.log_lik
         maps = np.array([member.map for member in members])
-        overall = weigh(log_lik, maps == "spectral", scores.weight)
+        with_graph = np.array([member.has_graph for member in members])
+        overall = weigh(log_lik, with_graph, scores.weight)
         counted = overall > 0
         sees = counted & (maps != "none")
         judged = sees if sees.any() else counted
@@ -241,7 +247,7 @@ class Selection:
         reads = blind if say_nothing and blind.any() else counted
         on_labelled[reads] = stack(scores.log_given[:, reads], counts=scores.label_weight)
         on_labelled, of_gold = _weighed_by_gold(on_labelled, scores)
-        varying, graph = gain_of_varying(members, scores), _graph_prior(maps)
+        varying, graph = gain_of_varying(members, scores), _graph_prior(maps, with_graph)
         return cls(
             members, weights, on_truth, on_labelled, log_lik, scores.weight, varying, parts, graph, of_gold=of_gold
         )
@@ -261,8 +267,8 @@ class Selection:
 
     @property
     def promising(self) -> Rows:
-        """Members with a share worth another fold: half of an even one, for one purpose at least."""
-        return np.flatnonzero((self._table_of_weights > 0.5 / len(self.members)).any(axis=0))
+        """Members with a share worth another fold: more than an even one, for one purpose at least."""
+        return np.flatnonzero((self._table_of_weights > 1 / len(self.members)).any(axis=0))
 
     def with_weight(self, least: float = 0.0) -> Selection:
         """Return the selection without members that have at most this weight for each purpose."""
@@ -291,16 +297,16 @@ class Selection:
     def condensed(self, least: float) -> Selection:
         """Return the selection with only the members worth a fit to very many items.
 
-        A member needs ``least`` times the largest weight. One that does not use x, and so is cheap, may also
-        have that weight on labelled items; and at least one member must have weight on truth. With so many
-        labels the prior hardly matters: of members that differ in variance alone, the best takes all weight.
+        A member needs ``least`` times the largest weight, for expertise or for the truth: with more than two classes
+        the best at one need not be good at the other. One that does not use x, and so is cheap, may also have that
+        weight on labelled items. With so many labels the prior hardly matters: of members that differ in variance
+        alone, the best takes all weight.
         """
         kinds: dict[Member, list[int]] = {}
         sees = np.array([member.map != "none" for member in self.members])
         worth = self.weights >= least * self.weights.max()
+        worth |= self.on_truth >= least * self.on_truth.max()
         worth |= ~sees & (self.on_labelled >= least * self.on_labelled.max())
-        if not self.on_truth[worth].any():
-            worth[self.on_truth.argmax()] = True
         for i in np.flatnonzero(worth):
             kinds.setdefault(replace(self.members[i], variance=1.0), []).append(i)
         best = [max(alike, key=self.weights.__getitem__) for alike in kinds.values()]
@@ -340,7 +346,7 @@ class Selection:
 
     def _graph(self) -> Iterator[str]:
         """Say what the graph adds, if one was tried or ruled out."""
-        carries = sum(w for w, m in zip(self.on_truth, self.members, strict=True) if m.map == "spectral")
+        carries = sum(w for w, m in zip(self.on_truth, self.members, strict=True) if m.has_graph)
         if np.isfinite(self.graph):
             finding = "help" if carries > self.graph else "add little"
             yield f"Members with a graph have {carries:.0%} of the weight: unlabelled items {finding} here."
@@ -392,8 +398,8 @@ def gain_of_varying(members: list[Member], scores: HeldOutScores) -> tuple[float
     return float(mean), float(np.sqrt(n / (n - 1) * np.sum((share * (gain - mean)) ** 2)))
 
 
-def _graph_prior(maps: Array) -> float:
+def _graph_prior(maps: Array, with_graph: Mask) -> float:
     """Return the prior weight on truth of members with a graph; NaN if it is 0 or 1."""
-    seeing = maps[maps != "none"]
-    share = half_and_half(seeing == "linear")[seeing == "spectral"].sum() if len(seeing) else 0.0
+    sees = maps != "none"
+    share = half_and_half(maps[sees] == "linear")[with_graph[sees]].sum() if sees.any() else 0.0
     return float(share) if 0 < share < 1 else np.nan

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from whoknows._array import Array
-from whoknows.estimators.auto.members import Member
+from whoknows.estimators.auto.members import MAPS, Member
 from whoknows.estimators.inputs.preprocessing import (
     Preprocessing,
     Scale,
@@ -18,7 +18,19 @@ from whoknows.estimators.inputs.preprocessing import (
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import directions_of, labelled_per_output
 from whoknows.model.distances import enough_of
+from whoknows.model.graph.base import BuiltGraph, Graph
 from whoknows.model.maps import MapFeatures
+
+
+@dataclass(eq=False)
+class _Known(Graph):
+    """A graph that is built already."""
+
+    built: BuiltGraph
+
+    def build(self, X: Array, seed: int = 0, sample: Array | None = None) -> BuiltGraph:
+        """Return it."""
+        return self.built
 
 
 @dataclass
@@ -54,6 +66,9 @@ class Views:
     def _of_map(self, member: Member) -> Preprocessing:
         annotations = self.data.annotations
         model = member.build(self.settings, annotations.n_classes)
+        if member.map == "finest":  # has other eigenvectors of the same graph
+            known: Any = self.of(replace(member, map="spectral")).features
+            model.map = replace(MAPS[member.map], graph=_Known(known.graph))
         kind = model.standardize, model.map.measures_distances
         if kind not in self._scales:
             self._scales[kind] = fit_scale(self._sample, *kind)

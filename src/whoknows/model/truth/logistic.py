@@ -55,6 +55,7 @@ class LogisticTruth(Settings):
     intercept_variance: float = 10.0
 
     accepts: ClassVar[str] = "table"
+    works_on_tensors: ClassVar[bool] = True
     couples_items: ClassVar[bool] = False
     needs_all: ClassVar[bool] = False
     rules: ClassVar[Rules] = {
@@ -118,11 +119,12 @@ class LogisticTruth(Settings):
 
     def posterior(self, xi: Array, X: Array, evidence: Evidence) -> CategoricalPosterior:
         """p̃(z) ∝ p(z | x) Π_t p(y | x, z), Eqs. (7), (12): Eqs. (1), (2) normalised, Eq. (6) their sum."""
-        log_p = self.log_prob(xi, self.log_odds(xi, X))
+        log_p = to_numpy(self.log_prob(xi, self.log_odds(xi, X)))
         return CategoricalPosterior.from_log_joint(log_p + evidence.table, evidence.weight)
 
     def expected_log_truth(self, xi: Array, X: Array, posterior: CategoricalPosterior) -> tuple[float, Array]:
         """E_p̃(z)[Σ_i log p(z_i | x_i)], the second term of Eq. (13), and its gradient Σ (p̃ − p) x."""
+        posterior = posterior.like(X)
         q, log_p = posterior.prob, log_classes(X @ like(xi, X))
         counts = posterior.counts[:, None]
         residual = counts * (q - namespace(X).exp(log_p))
@@ -142,7 +144,7 @@ class LogisticTruth(Settings):
 
     def log_odds(self, xi: Array, X: Array) -> Array:
         """f = ξᵀx: (n_items, n_outputs)."""
-        return X @ xi
+        return X @ like(xi, X)
 
     def log_prob(self, xi: Array, f: Array) -> Array:
         """log p(z) at log-odds f: (n_items, n_classes)."""
@@ -165,6 +167,7 @@ class LogisticTruth(Settings):
         f_−i = f_i − a (p̃_i − p_i), a the ``variance`` of ξᵀx_i without item i: to first order in the change
         of the other items, and exact for least squares.
         """
+        posterior = posterior.like(X)
         p, q = self._probabilities(xi, X), _outputs(posterior.prob, xi)
         return log_classes(X @ like(xi, X) - variance * posterior.counts[:, None] * (q - p))
 

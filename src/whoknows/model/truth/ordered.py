@@ -53,6 +53,8 @@ class OrderedTruth(LogisticTruth):
            [0.01, 0.04, 0.95]])
     """
 
+    works_on_tensors: ClassVar[bool] = False
+
     gap: float = 2.0
     log_gap_variance: float = 0.5
 
