@@ -8,6 +8,7 @@ from tests.estimators.worlds import line_world, said_in
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, load
 from whoknows.estimators.auto import ensemble, members
 from whoknows.estimators.auto.members import Member, default_members
+from whoknows.estimators.auto.reading import labels_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")
 
@@ -280,7 +281,8 @@ def test_labels_alone_have_a_say_only_where_there_are_labels():
     np.testing.assert_allclose(model.posterior_[:20], model.predict_proba(X)[:20])
     answers = [member.posterior(X, y)[20:] for member in model.members_]
     heard = np.isfinite(y[20:]).any(axis=1)
-    expected = np.tensordot(model.selection_.on_labelled, answers, axes=1)
+    average = np.tensordot(model.selection_.on_labelled, answers, axes=1)
+    expected = model._reading.posterior(average, labels_of(model._training_data[np.arange(20, len(X))]))
     np.testing.assert_allclose(model.posterior_[20:][heard], expected[heard], atol=1e-12)
 
 
