@@ -248,13 +248,12 @@ def effects_given_accuracies(labels, n_classes):
     return found.effects(n_annotators + 1)[:, 0]
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
     "effects", [[1.5] * 10, [2.0] * 5 + [0.0] * 5, [1.5] * 7 + [-1.5] * 3], ids=["alike", "half", "opposite"]
 )
-def test_effects_of_each_annotator_are_recovered_given_accuracies(effects, n_classes):
-    labels, _ = uneven_crowd(effects, n_classes)
-    found = effects_given_accuracies(labels, n_classes)[:-1]
+def test_effects_of_each_annotator_are_recovered_given_accuracies(effects):
+    labels, _ = uneven_crowd(effects, 3)
+    found = effects_given_accuracies(labels, 3)[:-1]
     assert np.abs(found - effects).mean() < 0.25
     assert np.abs(found - effects).max() < 0.75
 
@@ -279,10 +278,16 @@ def test_annotators_alike_have_one_effect():
     assert found[0] == pytest.approx(1.0, abs=0.15)
 
 
+def test_with_two_classes_all_annotators_share_one_effect():
+    found = effects_given_accuracies(uneven_crowd([2.0] * 5 + [0.0] * 5, 2)[0], 2)
+    assert np.ptp(found) == 0
+    assert found[0] > 0.5
+
+
 def test_an_annotator_with_three_labels_has_the_effect_of_the_population():
-    labels, _ = uneven_crowd([2.0] * 5 + [0.0] * 5, 2)
+    labels, _ = uneven_crowd([2.0] * 5 + [0.0] * 5, 3)
     labels[3:, [0, 9]] = np.nan
-    *found, population = effects_given_accuracies(labels, 2)
+    *found, population = effects_given_accuracies(labels, 3)
     assert 0.5 < population < 1.5
     assert found[0] == pytest.approx(population, abs=0.6)
     assert found[9] == pytest.approx(population, abs=0.6)

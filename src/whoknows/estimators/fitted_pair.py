@@ -27,6 +27,7 @@ from whoknows.model.protocols import (
     BiasAnnotators,
     CoefficientAnnotators,
     CoefficientTruth,
+    ItemEffectAnnotators,
     ScaleAnnotators,
     require,
     supports,
@@ -133,8 +134,11 @@ class FittedPair:
         """Probability that first, second and both are right, and of the same wrong label: (n_pairs, 4).
 
         ``first`` and ``second`` are positions in ``items.Y`` of two labels of one item. Only who gave them counts, not
-        what they are.
+        what they are. All annotators have the same item effect: effects of their own could explain two who copy.
         """
+        annotators: Any = self.prepared.model.annotators
+        if supports(annotators, ItemEffectAnnotators):
+            annotators = annotators.with_item_effect(annotators.item_effect)
         item, n = items.Y.item[first].astype(np.intp), len(first)
         X, log_prob = items.X_annotators[item], self.log_prob(items)[item]
         found = np.zeros((n, 4))
@@ -142,7 +146,7 @@ class FittedPair:
             for place, labels in enumerate(((first,), (second,), (first, second))):
                 who, rows = items.Y.annotator[np.concatenate(labels)], np.tile(np.arange(n), len(labels))
                 Y = Annotations(rows, who, np.full(len(rows), k), np.arange(n), items.Y.annotators, items.Y.labels)
-                evidence = self.prepared.model.annotators.predictive(self.solution.annotators, X, Y)
+                evidence = annotators.predictive(self.solution.annotators, X, Y)
                 joint = np.exp(log_prob + to_numpy(evidence.table))  # p(z, they say k | x)
                 found[:, place] += joint[:, k]
             found[:, 3] += joint.sum(axis=1) - joint[:, k]

@@ -1,8 +1,9 @@
 """How much annotators err together: effects of items, and of groups of annotators, under which labels are likely.
 
-There is no effect, or one size λ for all annotators, or λ_t = λ + d_t for each, d_t ~ N(0, τ²), with a τ² under which
-labels are likely when d is integrated out (MacKay's update): annotators with few labels have nearly λ. The prior of τ²
-is that of how much accuracies deviate from the population's. The three are compared by Laplace's approximation,
+There is no effect, or one size λ for all annotators; or, with three classes and more, λ_t = λ + d_t for each of them,
+d_t ~ N(0, τ²), with a τ² under which labels are likely when d is integrated out (MacKay's update): annotators with few
+labels have nearly λ. The prior of τ² is that of how much accuracies deviate from the population's. The three are
+compared by Laplace's approximation,
 
     log p(labels | λ, d) − ½ d² / τ² − ½ log |I + τ² F|,
 
@@ -31,6 +32,9 @@ ITEM, GROUP = 0, 1  # columns of effects
 START = 1.0  # size of effects
 LEAST_GAIN = 2.0  # of the log-likelihood of the labels, for one more parameter
 ENOUGH_ITEMS = 5_000
+# For effects of their own. With two classes, those who err together agree with each other, so that a fit which takes
+# annotators as independent trusts them most; what the others share then looks like their error.
+FEWEST_CLASSES = 3
 MOST_ANNOTATORS = 300  # with effects of their own: those with the most labels
 STEPS, HALVINGS, LONGEST_STEP, SMALL_GAIN = 15, 5, 1.0, 0.2
 
@@ -78,7 +82,7 @@ def _best_effects(items: Items, model: Any, solution: Solution) -> tuple[list[Ar
         in_groups = annotators.with_groups(group, START)
         found += [likelihood(in_groups, columns).of_all(columns) for columns in ([GROUP], [ITEM, GROUP])]
     best = max(found, key=lambda choice: choice.score)
-    if best.effects.any():
+    if best.effects.any() and items.Y.n_classes >= FEWEST_CLASSES:
         of_each = best.likelihood.of_each(best.effects, annotators.population)
         best = max(best, of_each, key=lambda choice: choice.score)
     return ([best.effects],)
