@@ -1,9 +1,10 @@
-"""A hundred million items on a GPU: ``python -m benchmarks.speed.gpu [--items 100000000] [--out FOLDER]``.
+"""Items and classes on a GPU: ``python -m benchmarks.speed.gpu [--items 100000000] [--out FOLDER]``.
 
-Items are generated on the device. Two times are measured. The pass of an anchor graph over all items is
-compared with its lower bound: bytes over bandwidth or operations over rate, whichever is larger, both
-measured here. The default fit includes the selection of members and the posterior of every item. Results:
-engines.csv, one row per measurement, with the commit and the machine.
+Of a hundred million items, generated on the device, two times are measured. The pass of an anchor graph over
+all items is compared with its lower bound: bytes over bandwidth or operations over rate, whichever is larger,
+both measured here. The default fit includes the selection of members and the posterior of every item. A
+second default fit is to embeddings of 20 classes. Results: engines.csv, one row per measurement, with the
+commit and the machine.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +21,13 @@ import torch
 from benchmarks.common import machine
 from benchmarks.common.command import RESULTS
 from benchmarks.speed import engines
+from benchmarks.speed.worlds import WORLDS, World
 from whoknows import AutoCrowdClassifier
 from whoknows.data import Annotations
 from whoknows.model.graph import AnchorGraph, fused
 
 D, CLUSTERS, ANNOTATORS, LABELS_AN_ITEM = 64, 200, 50, 5
+EMBEDDINGS = "embeddings-50k"
 
 
 def main() -> None:
@@ -42,7 +46,7 @@ def main() -> None:
     tell("ceilings", terabytes_a_second=bandwidth / 1e12, teraflops_float32=rate / 1e12)
 
     graph = AnchorGraph().build(X[:1_000_000])  # loads libraries and allocates memory
-    seconds = best(lambda: graph.joined_by(X), times=3)
+    seconds = best(partial(graph.joined_by, X), times=3)
     n, m = asked.items, len(graph.anchors)
     floor = max(n * D * 4 / bandwidth, 2 * n * D * (m + D) / rate)
     kernels = fused.takes(X, graph.n_nearest)
@@ -55,13 +59,30 @@ def main() -> None:
     note = f"{seconds / floor:.1f} times its lower bound"
     rows = [engines.row(engines.GPU, "pass over all items", seconds, note=note, **about)]
 
-    model, seconds = timed(lambda: AutoCrowdClassifier().fit(X, Y))
+    model, seconds = timed(partial(AutoCrowdClassifier().fit, X, Y))
     right = model.classes_[model.posterior_.argmax(axis=1)] == z.cpu().numpy()
     tell("fit", seconds=seconds, iterations=model.n_iter_, members=len(model.members_), accuracy=right.mean())
     print(model.selection_)
     note = f"accuracy of the posterior {right.mean():.3f}"
     rows.append(engines.row(engines.GPU, "default fit", seconds, note=note, **about))
+    del X, model
+    rows.append(embeddings(WORLDS[EMBEDDINGS], asked.device, about["machine"]))
     engines.table(asked.out).append(rows)
+
+
+def embeddings(world: World, device: str, where: str) -> dict[str, object]:
+    """Measure the default fit to embeddings of many classes."""
+    X = world.features()
+    Y, truth = world.crowd(X[world.labelled])
+    new, answer = world.new()
+    model, seconds = timed(partial(AutoCrowdClassifier(device=device).fit, X, Y))
+    consensus = np.mean(model.posterior_[world.labelled].argmax(axis=1) == truth)
+    predicted = np.mean(model.predict(new) == answer)
+    tell("embeddings", seconds=seconds, consensus=consensus, classifier=predicted, ceiling=world.ceiling)
+    print(model.selection_)
+    note = f"accuracy of the posterior {consensus:.3f}, of the classifier {predicted:.3f}"
+    sizes = {"items": world.n_items, "labels": world.n_labels, "machine": where}
+    return engines.row(engines.GPU, "default fit to embeddings", seconds, note=note, **sizes)
 
 
 def world(n_items: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:

@@ -29,6 +29,7 @@ def like(values: Any, x: Any) -> Any:
     """Return numbers as an array of the same kind and dtype as ``x``, on its device."""
     if namespace(x) is np:
         return np.asarray(values, dtype=x.dtype if x.dtype.kind == "f" else float)
+    values = np.asarray(values, order="C") if namespace(values) is np else values  # torch takes no negative strides
     return namespace(x).as_tensor(values, dtype=x.dtype, device=x.device)
 
 

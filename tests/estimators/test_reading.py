@@ -8,8 +8,7 @@ from sklearn.base import clone
 import whoknows
 from whoknows import Annotations, AutoCrowdClassifier, BernoulliAnnotators, CrowdClassifier
 from whoknows.estimators.auto.members import Member
-from whoknows.estimators.reading import Source
-from whoknows.fit.item_effect import SIZES
+from whoknows.estimators.reading import SIZES, Source
 
 FEW_MEMBERS = [Member("linear", 10.0, False, False), Member("none", 10.0, False, False)]
 MODELS = {"pair": CrowdClassifier(), "ensemble": AutoCrowdClassifier(members=FEW_MEMBERS)}

@@ -28,8 +28,8 @@ def test_of_twins_each_is_known_by_its_own_labels(map):
             model._pair.solution.annotators, model._pair.prepared.items(X).X_annotators, Annotations.from_matrix(y)
         ).table
     )
-    own = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
-    np.testing.assert_allclose(model.posterior_, own)
+    own, doubt = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None]), model._pair.reading.doubt
+    np.testing.assert_allclose(model.posterior_, (1 - doubt) * own + doubt / 3)
 
 
 @pytest.mark.parametrize("map", ["linear", "rbf"])

@@ -110,3 +110,10 @@ def test_what_is_no_tensor_is_numpys():
     assert _array.namespace(tensor(X)) is torch
     assert _array.namespace(torch.nn.Parameter(tensor(X))) is torch
     assert _array.to_numpy(torch.nn.Parameter(tensor(X))).dtype == np.float64
+
+
+@everywhere
+def test_arrays_in_any_order_become_tensors(device):
+    x = tensor(X, device=device)
+    for values in (X[::-1], X.T, np.float64(2.0)):
+        assert_like(_array.like(values, x), values, x)

@@ -146,7 +146,7 @@ def read_pair(model: Model, solution: Solution, items: Items | Chunks, settings:
         return Reading(simpler, doubt_of(source, sample_of(items)), share=share) if err_together else None
     if source is not simpler and n_gold > LITTLE * n_items:
         monitor = Monitor(settings.max_iter, max(settings.tol, ROUGH), warn=False)
-        alone = solve(model, bare, None, monitor, settings.solver)
+        alone = solve(model, bare, None, monitor, settings.solver, before=solution)  # gold tells modes apart
         source = Source(model, without_own_labels(model, bare, alone))
     labels, *arrays = data.engine.sum(_of_gold, data.chunks, source)
     prob, X, gold, counts = map(np.concatenate, arrays)

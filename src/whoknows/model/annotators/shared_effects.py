@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -79,7 +80,7 @@ class LabelOdds:
         starts = np.flatnonzero(np.any(list(changes), axis=0))
         return [
             LabelBlock(items[first:end], labels[slice(ends[first], ends[end])], int(n_u[first]), int(n_v[first]))
-            for first, end in zip(starts, [*starts[1:], len(items)], strict=True)
+            for first, end in pairwise([*starts, len(items)])
         ]
 
     def _n_nodes(self, effects: Array) -> tuple[Rows, Rows]:
