@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from tests.estimators.test_update import three_classes
-from tests.estimators.worlds import line_world
+from tests.estimators.worlds import line_world, without_doubt
 from tests.reference.worlds import slope
 from whoknows import Annotations, AutoCrowdClassifier, BernoulliAnnotators, CrowdClassifier
 from whoknows.estimators.auto.members import Member
@@ -138,7 +138,7 @@ def test_an_annotator_of_few_labels_is_less_well_known():
 
 @pytest.mark.parametrize("name", ["vb", "em", "lgp, rbf", "gaussian"])
 def test_far_from_the_data_less_is_known(name):
-    model = fitted(name)
+    model = without_doubt(fitted(name))
     far = X.mean(axis=0) + 3 * (X - X.mean(axis=0))
     here, there = (model.predict_proba(x, return_interval=True)[1] for x in (X, far))
     wide = [-logit(low).sum(axis=1) for low in (here, there)]  # 1 − high of a class is low of the other
@@ -185,7 +185,7 @@ def test_gp_says_why_it_has_no_interval_and_still_knows_its_annotators():
 
 def test_two_classes_go_as_far_as_the_log_odds_do():
     """Low and high are the logistic of f ± k · sd, with f = ξᵀφ and sd² = φᵀ S φ."""
-    model = fitted("vb")
+    model = without_doubt(fitted("vb"))
     Phi, S = model._pair.prepared.items(X).X_truth, model._pair.covariances.truth[0]
     f, sd = Phi @ model._pair.solution.truth.mean[:, 0], np.sqrt(np.einsum("ij,jk,ik->i", Phi, S, Phi))
     _, low, high = model.predict_proba(X, return_interval=True, level=0.8)
@@ -288,7 +288,7 @@ def test_one_never_seen_is_one_of_the_crowd(name):
     if name != "auto":
         items = model._pair.prepared.items(X)
         crowd = model._pair.prepared.model.annotators.expertise(
-            model._pair.solution.annotators, items.X_annotators, model.predict_proba(X)
+            model._pair.solution.annotators, items.X_annotators, model._pair.prob(items)
         )[:, -1]
         np.testing.assert_array_equal(known, crowd)
 

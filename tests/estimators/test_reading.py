@@ -147,3 +147,23 @@ def test_annotators_worse_than_chance_on_the_gold_are_an_attribute(kind, tmp_pat
     assert model.worse_than_chance_ == {"liar": "the labels are inverted"}
     model.save(tmp_path / "judges.whoknows")
     assert whoknows.load(tmp_path / "judges.whoknows").worse_than_chance_ == model.worse_than_chance_
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_classifier_is_as_much_in_doubt_as_the_labels_it_learned_from(kind):
+    rng = np.random.default_rng(0)
+    truth, X = rng.integers(0, 2, 600), rng.normal(size=(600, 3))
+    X[:, 0] += 3 * truth
+    log_odds = 1.4 * np.sqrt(1 + np.pi * 1.5**2 / 8) + 1.5 * rng.normal(size=(600, 1))
+    y = np.where(rng.random((600, 9)) < expit(log_odds), truth[:, None], 1 - truth[:, None]).astype(float)
+    y[400:] = np.nan
+    model = MODELS[kind].fit(X, y)
+    doubt = model._reading.doubt
+    assert 0.05 < doubt < 0.2
+    prob, low, high = model.predict_proba(X, return_interval=True)
+    assert prob.max() <= 1 - doubt / 2
+    np.testing.assert_allclose(prob, model.predict_proba(X))
+    assert (low <= prob - doubt / 2 + 1e-12).all()
+    assert (high >= prob + doubt / 2 - 1e-12).all()
+    np.testing.assert_allclose(model.posterior(X, y)[400:], prob[400:])
+    np.testing.assert_allclose(model.posterior_[400:], prob[400:])

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from tests.estimators.worlds import line_world
+from tests.estimators.worlds import line_world, without_doubt
 from whoknows import Annotations, AutoCrowdClassifier, BernoulliAnnotators, CrowdClassifier
 from whoknows.estimators.auto.members import Member
 from whoknows.estimators.auto.reading import labels_of
@@ -364,8 +364,8 @@ def test_auto_updates_its_members_and_keeps_their_weights():
     answers = [fit.posterior(X, ALL) for fit in fits]
     says = model.selection_.on_labelled, model.selection_.on_truth
     heard, unheard = (np.tensordot(say, answers, axes=1) for say in says)
-    read = model._reading.posterior(heard, labels_of(model._training_data))
-    np.testing.assert_allclose(model.posterior_, np.where(ALL.labelled[:, None], read, unheard), atol=1e-3)
+    read, unread = model._reading.posterior(heard, labels_of(model._training_data)), model._reading.doubted(unheard)
+    np.testing.assert_allclose(model.posterior_, np.where(ALL.labelled[:, None], read, unread), atol=1e-3)
 
 
 def test_auto_takes_new_annotators_items_and_gold():
@@ -460,7 +460,7 @@ def test_auto_members_that_were_fitted_anew_share_no_features_with_the_others():
     directions = [member._pair.prepared.preprocessing.directions for member in model.members_]
     assert len(set(directions)) == 2
     each = [member._pair.prob(member._pair.prepared.items(wide)) for member in model.members_]
-    np.testing.assert_allclose(model.predict_proba(wide), np.mean(each, axis=0))
+    np.testing.assert_allclose(without_doubt(model).predict_proba(wide), np.mean(each, axis=0))
 
 
 def test_who_turns_out_to_say_one_thing_always_is_modelled_as_in_a_new_fit():

@@ -1,8 +1,11 @@
 """Small worlds whose truth is known."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 
-from whoknows import Annotations
+from whoknows import Annotations, CrowdClassifier
 
 
 def line_world(n_items=120, accuracies=(0.9, 0.8, 0.7), share_labelled=0.6, seed=0):
@@ -18,6 +21,16 @@ def line_world(n_items=120, accuracies=(0.9, 0.8, 0.7), share_labelled=0.6, seed
 
 def said_in(y, **kwargs):
     return Annotations.from_matrix(y, labels=[0, 1], **kwargs)
+
+
+def without_doubt(model):
+    """Return a copy whose p(z | x) is that of the model as it was fitted."""
+    other = copy.copy(model)
+    if isinstance(model, CrowdClassifier):
+        other._pair = replace(model._pair, reading=None)
+    else:
+        other._reading = None
+    return other
 
 
 def not_ours(estimator):

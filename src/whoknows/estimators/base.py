@@ -38,6 +38,7 @@ from whoknows.estimators.inputs.validation import (
     row_ids,
 )
 from whoknows.estimators.intervals import Interval, Ranking
+from whoknows.estimators.reading import Reading
 from whoknows.fit.items import Items
 from whoknows.model.distances import block_by_block
 from whoknows.model.settings import check_value
@@ -132,6 +133,8 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
     pairs_ : list of FittedPair
     weights_, _truth_weights : (n_pairs,)
         For expertise and labels, and for the truth of items without labels.
+    _reading : Reading, optional
+        How the posterior is read; none in models saved before there were readings.
     worse_than_chance_ : dict
         Of annotators who are worse than chance on the gold: what the model makes of their labels.
     """
@@ -140,6 +143,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
     worse_than_chance_: dict[Any, str]
     weights_: Array
     _truth_weights: Array
+    _reading: Reading | None = None
 
     def predict(self, X: FeatureRows) -> Ids:
         """Return the most probable class of each item: (n_items,)."""
@@ -166,9 +170,12 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
             Nominal coverage of the intervals.
         """
         X = self._checked(X)
+        reading = self._reading or Reading()
         if return_interval:
-            return self._interval(partial(intervals.prob_interval, level=level), X, self._truth_weights, level)
-        return self._average(FittedPair.prob, X, self._truth_weights)
+            ask = partial(intervals.prob_interval, level=level)
+            prob, *limits = self._interval(ask, X, self._truth_weights, level)
+            return reading.doubted(prob), *reading.doubted_limits(*limits)
+        return reading.doubted(self._average(FittedPair.prob, X, self._truth_weights))
 
     def predict_log_proba(self, X: FeatureRows) -> Array:
         """Return the logarithm of `predict_proba`: (n_items, n_classes)."""

@@ -31,6 +31,7 @@ from whoknows.estimators.inputs.requirements import is_classifier
 from whoknows.estimators.inputs.training_data import TrainingData, check_labels, check_training_input
 from whoknows.estimators.inputs.validation import FeatureRows, Gold, Labels, Names, RandomState, Unknown, all_or_nothing
 from whoknows.estimators.prepared_model import PreparedModel, in_groups, is_still_valid, prepare_classifier
+from whoknows.estimators.reading import Reading
 from whoknows.estimators.with_classifier import fit_with_classifier, fitted_classifier
 from whoknows.fit.engines import Engine, opened
 from whoknows.fit.monitor import Callback
@@ -284,6 +285,10 @@ class CrowdClassifier(CrowdClassifierMixin):
     def pairs_(self) -> list[FittedPair]:  # type: ignore[override]
         """The fitted pair: an ensemble of one."""
         return [self._pair]
+
+    @property
+    def _reading(self) -> Reading | None:  # type: ignore[override]
+        return self._pair.reading
 
     def _set_attributes(self) -> None:
         """Set the attributes that follow from the fitted pair and the training data."""

@@ -113,10 +113,18 @@ class Reading:
 
     def posterior(self, of_fit: Array, items: Items) -> Array:
         """Return the posterior of items, given that of the fit; that of gold items is their truth."""
-        labelled = items.Y.labelled if items.gold is None else items.Y.labelled & ~np.isfinite(items.gold)
         prob = of_fit if self.source is None else self._with_source(self.source, of_fit, items)
-        prob = self._doubted(prob) if self.correction is None else self._corrected(prob, items, self.correction)
-        return np.where(labelled[:, None], prob, of_fit)
+        prob = self.doubted(prob) if self.correction is None else self._corrected(prob, items, self.correction)
+        prob = np.where(items.Y.labelled[:, None], prob, self.doubted(of_fit))
+        return prob if items.gold is None else np.where(np.isfinite(items.gold)[:, None], of_fit, prob)
+
+    def doubted(self, prob: Array) -> Array:
+        """Return probabilities of classes less sure: the classifier learned from the labels that may mislead."""
+        return (1 - self.doubt) * prob + self.doubt / prob.shape[1]
+
+    def doubted_limits(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Return limits of probabilities, wider: an item that misleads may be of any class."""
+        return (1 - self.doubt) * low, (1 - self.doubt) * high + self.doubt
 
     def _with_source(self, source: Source, of_fit: Array, items: Items) -> Array:
         return self.share * source.posterior(items) + (1 - self.share) * of_fit
@@ -124,9 +132,6 @@ class Reading:
     def _corrected(self, prob: Array, items: Items, correction: GoldCorrection) -> Array:
         log_g = None if self.classifier is None else self.classifier.log_prob(to_numpy(items.X_truth))
         return correction.corrected(prob, items.Y, log_g)
-
-    def _doubted(self, prob: Array) -> Array:
-        return (1 - self.doubt) * prob + self.doubt / prob.shape[1]
 
 
 def read_pair(model: Model, solution: Solution, items: Items | Chunks, settings: Any) -> Reading | None:

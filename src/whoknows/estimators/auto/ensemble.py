@@ -35,6 +35,7 @@ from whoknows.estimators.inputs.resolve import one_accuracy_is_enough
 from whoknows.estimators.inputs.rows import with_cache
 from whoknows.estimators.inputs.training_data import TrainingData, check_training_input
 from whoknows.estimators.inputs.validation import FeatureRows, Gold, Labels, RandomState, Unknown, all_or_nothing
+from whoknows.estimators.reading import Reading, Source
 from whoknows.fit.engines import Engine, Serial, opened
 from whoknows.fit.items import Items
 from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, Rules, at_least, check_values
@@ -165,8 +166,14 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         def features(rows: Rows) -> Array:
             return self._features(X[rows])
 
+        def chance(rows: Rows) -> float:
+            pair = self.pairs_[int(np.argmax(self.selection_.on_labelled))]
+            items = pair.prepared.items(X[rows], replace(data, gold=None)[rows])
+            return Source(pair.prepared.model, pair.solution).chance_of_item_effect(items.on_host)
+
         data = self._training_data
-        self._reading = read_ensemble(data, self.pairs_, self.selection_, scored, posterior, expertise, features)
+        about = posterior, expertise, features, chance
+        self._reading = read_ensemble(data, self.pairs_, self.selection_, scored, *about)
         if self._reading.correction is not None:
             rows = np.flatnonzero(data.informed)
             prob = self._consensus(X[rows], data[rows])
@@ -261,19 +268,18 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
 
     def _consensus(self, X: Array, data: TrainingData, checkpoint: Any = None) -> Array:
         """p(z | x, labels), or p(z | x) where there are none."""
-        rows = np.flatnonzero(data.informed)
+        rows, reading = np.flatnonzero(data.informed), self._reading or Reading()
         found = np.zeros((len(X), data.annotations.n_classes))
         if len(rows) < len(X):
 
             def ask(X: Array, _: Any = None) -> Array:
                 return self._average(FittedPair.prob, X, self.selection_.on_truth)
 
-            found = ask(X) if checkpoint is None else checkpoint.in_pieces("consensus", ask, X)
+            found = reading.doubted(ask(X) if checkpoint is None else checkpoint.in_pieces("consensus", ask, X))
         if len(rows):
             average = self._average_posterior(X[rows], data[rows])
-            reading = vars(self).get("_reading")  # models saved before there were readings have none
-            X_truth = None if reading is None or reading.classifier is None else self._features(X[rows])
-            found[rows] = average if reading is None else reading.posterior(average, labels_of(data[rows], X_truth))
+            X_truth = None if reading.classifier is None else self._features(X[rows])
+            found[rows] = reading.posterior(average, labels_of(data[rows], X_truth))
         return found
 
     def _average_posterior(self, X: Array, data: TrainingData) -> Array:

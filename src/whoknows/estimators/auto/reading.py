@@ -15,7 +15,7 @@ from whoknows.estimators.corrected_fit import fit_to_posterior
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.reading import LITTLE_WEIGHT, UNSEEN, Reading, Source, alike, corrected_by_gold, label_errors
-from whoknows.fit.alternatives import ENOUGH_ITEMS, fit_labels_alone
+from whoknows.fit.alternatives import ENOUGH_ITEMS
 from whoknows.fit.engines import Chunks
 from whoknows.fit.items import Items
 from whoknows.fit.second_factor import contradiction
@@ -32,6 +32,7 @@ def read_ensemble(
     posterior: Posterior,
     expertise: Callable[[Rows], Array],
     features: Callable[[Rows], Array],
+    chance: Callable[[Rows], float],
 ) -> Reading:
     """Return how the average posterior of the members is read.
 
@@ -49,21 +50,24 @@ def read_ensemble(
         Gives the average expertise on some rows of X.
     features : callable
         Gives the features that gold teaches a classifier from, of some rows of X.
+    chance : callable
+        Gives the probability that annotators err together, by the labels of some rows of X.
     """
     labels, labelled = replace(data, gold=None), data.annotations.labelled
     rows = np.flatnonzero(labelled)
     some = rows[:: -(-len(rows) // ENOUGH_ITEMS)]
     share = contradiction(data.annotations[some], expertise(some))
     annotators: Any = pairs[0].prepared.model.annotators
-    source = None if share < LITTLE_WEIGHT else alike(labels_of(labels[rows]), annotators.group)
+    # As for a single pair: if features probably say nothing, members without them are read in place of the vote.
+    blind = selection.on_labelled @ np.array([member.map == "none" for member in selection.members])
+    source = None if share < max(LITTLE_WEIGHT, blind) else alike(labels_of(labels[rows]), annotators.group)
     gold = np.full(len(labelled), np.nan) if data.gold is None else np.where(labelled, data.gold, np.nan)
     held_out, known = (rows[np.isfinite(gold[rows])] for rows in (scored, np.arange(len(gold))))
     if not len(known):
-        one = source if share > 0.5 else None
-        alone = one or Source(*fit_labels_alone(annotators, labels_of(labels[some])), sees_x=False)
-        chance = alone.chance_of_item_effect(labels_of(labels[some]))
+        by_vote = source is not None and share > 0.5
+        together = source.chance_of_item_effect(labels_of(labels[some])) if by_vote else chance(some)
         errors = label_errors(posterior(some, labels[some]), labels.annotations[some], labels[some].weight)
-        return Reading(source, UNSEEN * chance * errors, share=share)
+        return Reading(source, UNSEEN * together * errors, share=share)
     known = held_out if len(held_out) == len(selection.of_gold) == len(known) else known
     prob = selection.of_gold if known is held_out else posterior(known, labels[known])
     if source is not None:

@@ -229,7 +229,10 @@ class Selection:
     def of(
         cls, members: list[Member], scores: HeldOutScores, n_classes: int, parts: float, say_nothing: bool = False
     ) -> Selection:
-        """Compute the weights from held-out scores; where features say nothing, they do not count on labelled items."""
+        """Compute the weights from held-out scores.
+
+        Where features say nothing through any map, maps do not count on labelled items; trees may see more.
+        """
         log_lik = scores.log_lik
         maps = np.array([member.map for member in members])
         with_graph = np.array([member.has_graph for member in members])
@@ -244,7 +247,7 @@ class Selection:
         prior = half_and_half(maps[judged] == "linear")
         on_truth[judged] = stack(log_lik_of_truth, prior, scores.weight)
         blind = counted & (maps == "none")
-        reads = blind if say_nothing and blind.any() else counted
+        reads = blind | (counted & (maps == TREES)) if say_nothing and blind.any() else counted
         on_labelled[reads] = stack(scores.log_given[:, reads], counts=scores.label_weight)
         on_labelled, of_gold = _weighed_by_gold(on_labelled, scores)
         varying, graph = gain_of_varying(members, scores), _graph_prior(maps, with_graph)

@@ -1,0 +1,85 @@
+"""Are probabilities right? Stated confidence of consensus and classifier beside the share that is right.
+
+    WHOKNOWS_DATA=folder python -m benchmarks.calibration [bluebirds,labelme,sentiment_polarity,product_matching]
+        [--shares 1.0] [--draws 1] [--auto]
+
+Real crowds, with the labels of all labelled items or of a share of them. The classifier is scored on the test items of
+labelme, else on 30 % of the items, whose labels are held out; bluebirds has no features, and so no classifier. Beside
+our models, the posterior of Dawid and Skene with one accuracy per annotator. No fit sees the truth. Prints, for each:
+the share that is right, the mean stated probability, and the log loss in nats; and the mean of the absolute gaps.
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+
+from benchmarks.common.command import choice
+from benchmarks.common.sets import load
+from benchmarks.crowds.cases import Case, make_case
+from whoknows import AutoCrowdClassifier, CrowdClassifier
+from whoknows.estimators.baselines import DawidSkene
+
+SETS = ("bluebirds", "labelme", "sentiment_polarity", "product_matching")
+METHODS = {"Dawid-Skene": DawidSkene, "CrowdClassifier": CrowdClassifier, "AutoCrowdClassifier": AutoCrowdClassifier}
+CLASSIFIERS = ("CrowdClassifier", "AutoCrowdClassifier")
+
+
+def case_of(name, share, draw):
+    """Return a draw of a crowd; without features, all items have the same ones and none is held out."""
+    data = load(name)
+    if data.X is not None:
+        return make_case(data, share, draw)
+    one, Y = np.zeros((data.annotations.n_items, 1)), data.annotations
+    return Case(one, Y, one[:0], np.searchsorted(Y.labels, data.z), np.zeros(0, dtype=int))
+
+
+def stated(prob, truth):
+    """Share that is right, mean stated probability, and log loss."""
+    right = prob.argmax(axis=1) == truth
+    loss = -np.log(np.maximum(prob[np.arange(len(truth)), truth], 1e-12))
+    return np.array([right.mean(), prob.max(axis=1).mean(), loss.mean()])
+
+
+def run(name, share, draws, methods):
+    """Print what each method states of one crowd, and return the gaps of our models."""
+    gaps = {}
+    for method in methods:
+        found, started = {}, time.process_time()
+        for draw in range(draws):
+            case = case_of(name, share, draw)
+            model = METHODS[method]().fit(case.X, case.Y)
+            found.setdefault("consensus", []).append(stated(model.posterior_[case.Y.labelled], case.truth))
+            if method in CLASSIFIERS and len(case.truth_new):
+                found.setdefault("classifier", []).append(stated(model.predict_proba(case.X_new), case.truth_new))
+        seconds = (time.process_time() - started) / draws
+        for what, rows in found.items():
+            right, said, loss = np.mean(rows, axis=0)
+            gaps[method, what] = said - right
+            print(
+                f"{name:19} {share:4.0%} {method:20} {what:10}  right {right:.3f}  stated {said:.3f}  "
+                f"gap {said - right:+.3f}  log loss {loss:.3f}  {seconds:6.1f} s",
+                flush=True,
+            )
+    return gaps
+
+
+def main():
+    """Print the results of each crowd, and the mean gaps."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="?", type=choice(SETS), default=list(SETS))
+    parser.add_argument("--shares", type=lambda text: list(map(float, text.split(","))), default=[1.0])
+    parser.add_argument("--draws", type=int, default=1)
+    parser.add_argument("--auto", action="store_true", help="AutoCrowdClassifier as well, which takes minutes")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore", message="The fit did not converge")
+    methods = list(METHODS) if options.auto else list(METHODS)[:-1]
+    gaps = [run(name, share, options.draws, methods) for share in options.shares for name in options.sets]
+    for key in dict.fromkeys(key for found in gaps for key in found):
+        values = [abs(found[key]) for found in gaps if key in found]
+        print(f"{' '.join(key)}: mean absolute gap {np.mean(values):.3f} in {len(values)} cases")
+
+
+if __name__ == "__main__":
+    main()
