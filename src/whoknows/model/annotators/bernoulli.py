@@ -41,6 +41,8 @@ from whoknows.model.settings import COUNT, Rules, Settings, is_a, or_none
 
 LabelSums = Callable[[Array, Array], tuple[float, Array, Array]]  # of w and shift: see `_sum_over_labels`
 
+MOST_LOG_ODDS = 350.0  # of either term of η, so that e^−η is finite
+
 
 @dataclass
 class BernoulliAnnotators(Settings):
@@ -133,7 +135,8 @@ class BernoulliAnnotators(Settings):
     def evidence(self, theta: Array, X: Array, Y: Annotations) -> TableEvidence:
         """Σ_t log p(y_it | x_i, z) for every z: the product of Eqs. (2), (7), (12) in log space."""
         eta = self._log_odds(theta, X, Y)
-        return self._table(theta, Y, log_logistic(eta), log_logistic(-eta))
+        log_right = log_logistic(eta)
+        return self._table(theta, Y, log_right, log_right - eta)
 
     def expected_log_lik(
         self, theta: Array, X: Array, Y: Annotations, posterior: CategoricalPosterior
@@ -148,8 +151,7 @@ class BernoulliAnnotators(Settings):
 
         A label l on an item of class z is right with log-odds η, and log σ(−η) = log σ(η) − η, so
 
-            Σ q_z log p(y | x, z)
-                = Σ [z = l] q_z η_z − Σ q_z log(1 + e^η_z) + Σ [z ≠ l] q_z log p(l | z, wrong).
+            Σ q_z log p(y | x, z) = Σ q_z log σ(η_z) − Σ [z ≠ l] q_z η_z + Σ [z ≠ l] q_z log p(l | z, wrong).
 
         If η does not depend on x, expected counts of labels by annotator and class are sufficient.
         """
@@ -157,24 +159,31 @@ class BernoulliAnnotators(Settings):
         q = label_weights(posterior, Y)
         by_label = segment_sum(q, Y.annotator.astype(np.intp) * K + Y.label, T * K)
         counts = by_label.reshape(T, K, K).swapaxes(1, 2)  # by annotator, class and label
+        wrong = np.where(np.eye(K, dtype=bool), 0.0, counts)
+        given = np.einsum("tzz->tz", counts), counts.sum(axis=2), wrong, wrong.sum(axis=2)
         if not self.varies_with_x:
-            return partial(self._expected_log_lik, counts, None)
-        right = np.where(Y.label[:, None] == np.arange(K), q, 0.0)
-        return partial(self._expected_log_lik, counts, partial(_sum_over_labels, pairs, q, right))
+            return partial(self._expected_log_lik, *given, None)
+        right = q[np.arange(len(q)), Y.label]
+        return partial(self._expected_log_lik, *given, partial(_sum_over_labels, pairs, q, right))
 
-    def _expected_log_lik(self, counts: Array, sum_over_labels: LabelSums | None, theta: Array) -> tuple[float, Array]:
+    def _expected_log_lik(
+        self, right: Array, weight: Array, wrong: Array, n_wrong: Array, of_labels: LabelSums | None, theta: Array
+    ) -> tuple[float, Array]:
+        """Return it from expected numbers of labels by annotator and class: right ones, all, wrong ones by label."""
         codes, n_slopes = self._codes, theta.shape[1] - self._n_intercepts
         extra = slice(n_slopes + 1, n_slopes + 1 + codes.shape[1])
-        w, shift = theta[:-1, :n_slopes], theta[:-1, n_slopes, None] + theta[:-1, extra] @ codes.T
-        if sum_over_labels is None:
-            value, by_class = _log_odds_part(shift, np.einsum("tzz->tz", counts), counts.sum(axis=2))
+        shift = theta[:-1, n_slopes, None] + theta[:-1, extra] @ codes.T
+        w, shift = theta[:-1, :n_slopes], shift.clip(-MOST_LOG_ODDS, MOST_LOG_ODDS)
+        if of_labels is None:
+            value, by_class = _log_odds_part(shift, right, weight)
             slopes = np.zeros_like(w)
         else:
-            value, slopes, by_class = sum_over_labels(w, shift)
+            value, slopes, expected = of_labels(w, shift)
+            value, by_class = value - float(np.vdot(n_wrong, shift)), right - expected
         gradient = np.zeros_like(theta)
         gradient[:-1, :n_slopes], gradient[:-1, n_slopes] = slopes, by_class.sum(axis=1)
         gradient[:-1, extra] = by_class @ codes
-        of_mistakes, pull = self._expected_mistakes(theta, counts)
+        of_mistakes, pull = self._expected_mistakes(theta, wrong, n_wrong)
         gradient[:, theta.shape[1] - pull.shape[1] :] = pull
         return value + of_mistakes, gradient
 
@@ -323,13 +332,13 @@ class BernoulliAnnotators(Settings):
         """log P(y | x, z, wrong): uniform over the other classes."""
         return -float(np.log(self._n_classes - 1))
 
-    def _expected_mistakes(self, theta: Array, counts: Array) -> tuple[float, Array]:
-        """Σ [z ≠ l] counts log p(l | z, wrong), and its gradient in the last columns of θ: here none.
+    def _expected_mistakes(self, theta: Array, wrong: Array, n_wrong: Array) -> tuple[float, Array]:
+        """Σ wrong log p(l | z, wrong), and its gradient in the last columns of θ: here none.
 
-        ``counts`` (n_annotators, n_classes, n_classes) are expected numbers of labels by truth and label.
+        ``wrong`` (n_annotators, n_classes, n_classes) are expected numbers of wrong labels by truth and label,
+        ``n_wrong`` (n_annotators, n_classes) those by truth.
         """
-        wrong = counts.sum() - np.einsum("tzz->", counts)
-        return -float(wrong * np.log(self._n_classes - 1)), np.zeros((len(theta), 0))
+        return -float(n_wrong.sum() * np.log(self._n_classes - 1)), np.zeros((len(theta), 0))
 
     def _table(self, theta: Array, Y: Annotations, if_right: Array, if_wrong: Array) -> TableEvidence:
         terms = namespace(if_right).where(self._right(Y), if_right, if_wrong + self._log_wrong(theta, Y))
@@ -390,36 +399,40 @@ class ConfusionAnnotators(BernoulliAnnotators):
         log_mistakes = np.where(right, 0.0, self._log_mistakes(theta))
         return np.asarray(log_mistakes[Y.annotator, :, Y.label])
 
-    def _expected_mistakes(self, theta: Array, counts: Array) -> tuple[float, Array]:
-        """Σ [z ≠ l] counts log p(l | z, wrong), and its gradient in r, the last n_classes² columns of θ."""
+    def _expected_mistakes(self, theta: Array, wrong: Array, n_wrong: Array) -> tuple[float, Array]:
+        """Σ wrong log p(l | z, wrong), and its gradient in r, the last n_classes² columns of θ."""
         if not self.n_mistakes:
             return 0.0, np.zeros((len(theta), 0))
-        right = np.eye(self._n_classes, dtype=bool)
-        log_mistakes = self._log_mistakes(theta)
-        wrong = np.where(right, 0.0, counts)
-        excess = np.zeros_like(log_mistakes)  # the last row is the population's
-        excess[:-1] = wrong - wrong.sum(axis=2, keepdims=True) * np.exp(log_mistakes[:-1])
+        K, pull, rows = self._n_classes, np.zeros((len(theta), self.n_mistakes)), slice(-1)  # the last: population
         if not self.own_mistakes:
-            excess[-1] = excess.sum(axis=0)
-            excess[:-1] = 0
-        value = np.vdot(wrong, np.where(right, 0.0, log_mistakes[:-1]))
-        return float(value), excess.reshape(len(theta), -1)
+            rows, wrong, n_wrong = slice(-1, None), wrong.sum(axis=0)[None], n_wrong.sum(axis=0)[None]
+        r = theta[rows, -K * K :].reshape(-1, K, K)
+        r = r - r.max(axis=2, keepdims=True)
+        odds = np.where(np.eye(K, dtype=bool), 0.0, np.exp(r))
+        total = odds.sum(axis=2)
+        pull[rows] = (wrong - odds * (n_wrong / total)[:, :, None]).reshape(-1, K * K)
+        return float(np.vdot(wrong, r) - np.vdot(n_wrong, np.log(total))), pull
 
 
 def _sum_over_labels(pairs: Pairs, q: Array, right: Array, w: Array, shift: Array) -> tuple[float, Array, Array]:
-    """Σ over labels of `_log_odds_part` at η = wᵀx + shift, and its gradients in w and, by class, in shift.
+    """Σ over labels of q_z log σ(η_z) − [z ≠ l] q_z wᵀx at η_z = wᵀx + shift_z.
 
-    ``q`` (n_pairs, n_classes) is p̃(z) of each label's item, and ``right`` the same with zeros for z ≠ l.
+    Also its gradient in w, and Σ q_z σ(η_z) by annotator and class. ``q`` (n_pairs, n_classes) is p̃(z) of each label's
+    item, ``right`` (n_pairs,) that of z = l. e^−η_z is a product of e^−wᵀx and e^−shift_z: there are far fewer
+    of these than labels times classes.
     """
-    value, slopes, by_class = 0.0, np.zeros_like(w), np.zeros_like(shift)
+    value, slopes, expected = 0.0, np.zeros_like(w), np.zeros_like(shift)
+    of_shift, ones = np.exp(-shift), np.ones(q.shape[1])
     for block in pairs.blocks:
-        t, x = block.annotators, in_block(pairs.x, block)[:, :, :-1]
-        eta = x @ w[t, :, None] + shift[t, None, :]
-        part, residual = _log_odds_part(eta, in_block(right, block), in_block(q, block))
-        value += part
-        slopes[t] += (residual.sum(axis=2)[:, None, :] @ x)[:, 0]
-        by_class[t] += residual.sum(axis=1)
-    return value, slopes, by_class
+        t, x, weight = block.annotators, in_block(pairs.x, block)[:, :, :-1], in_block(q, block)
+        along, is_right = (x @ w[t, :, None])[:, :, 0].clip(-MOST_LOG_ODDS, MOST_LOG_ODDS), in_block(right, block)
+        inverse = np.exp(-along)[:, :, None] * of_shift[t, None, :]
+        inverse += 1  # 1 / σ(η)
+        of_class = weight / inverse
+        value -= np.vdot(weight @ ones - is_right, along) + np.vdot(weight, np.log(inverse, out=inverse))
+        slopes[t] += ((is_right - of_class @ ones)[:, None, :] @ x)[:, 0]
+        expected[t] += np.ones(x.shape[1]) @ of_class
+    return float(value), slopes, expected
 
 
 def _log_odds_part(eta: Array, right: Array, weight: Array) -> tuple[float, Array]:

@@ -12,6 +12,7 @@ from whoknows.data.annotations import Annotations
 
 FEWEST = 0.8  # of the labels of the first annotator in a block, to share it
 NUMBERS_PER_BLOCK = 500_000  # what fits in a processor's cache
+TABLES = 2  # of labels × classes, that are in it at the same time
 
 
 @dataclass(frozen=True)
@@ -60,20 +61,20 @@ class Pairs:
 
 def group_labels(X: Array, Y: Annotations) -> Pairs:
     """Group the labels of items with features ``X`` by annotator."""
-    place, real, blocks = _layout(Y, X.shape[1])
+    place, real, blocks = _layout(Y, max(X.shape[1], TABLES * Y.n_classes))
     item, annotator, label = (rows_like(codes[place], X) for codes in (Y.item, Y.annotator, Y.label))
     confidence = like(np.where(real, Y.counts[place], 0.0), X)
     labels = Annotations(item, annotator, label, Y.items, Y.annotators, Y.labels, confidence)
     return Pairs(labels, X[item], blocks)
 
 
-def _layout(Y: Annotations, n_features: int) -> tuple[Rows, Mask, list[Block]]:
+def _layout(Y: Annotations, n_numbers: int) -> tuple[Rows, Mask, list[Block]]:
     """Original position of each label, whether it is real, and the blocks."""
     groups = Y.by_annotator
     sizes = np.diff(groups.bounds)
     places, reals, end = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=bool)], 0
     blocks: list[Block] = []
-    for annotators, first, most in _shapes(sizes, n_features):
+    for annotators, first, most in _shapes(sizes, n_numbers):
         step = first + np.arange(most)
         real = step < sizes[annotators][:, None]
         within = np.minimum(step, sizes[annotators][:, None] - 1)
@@ -85,11 +86,11 @@ def _layout(Y: Annotations, n_features: int) -> tuple[Rows, Mask, list[Block]]:
     return np.concatenate(places), np.concatenate(reals), blocks
 
 
-def _shapes(sizes: Rows, n_features: int) -> Iterator[tuple[Rows, int, int]]:
+def _shapes(sizes: Rows, n_numbers: int) -> Iterator[tuple[Rows, int, int]]:
     """Give for each block its annotators, the first of their labels in it, and the number of labels."""
     order = np.argsort(-sizes, kind="stable")
     order = order[sizes[order] > 0]
-    longest = max(NUMBERS_PER_BLOCK // n_features, 1)  # labels; annotators with more get several blocks
+    longest = max(NUMBERS_PER_BLOCK // n_numbers, 1)  # labels; annotators with more get several blocks
     while len(order):
         most = int(sizes[order[0]])
         if most > longest:
