@@ -189,8 +189,7 @@ def fit_pair(
     """
     monitor = Monitor(settings.max_iter, settings.tol, settings.stop, callback, keeper=step)
     run = partial(solve, prepared.model, items, start, monitor, settings.solver, before=before)
-    with one_thread():
-        solution = run() if step is None else step.solution(monitor, run)
+    solution = run() if step is None else step.solution(monitor, run)
     if prepared.units is not None:
         return FittedPair(prepared, solution, None, typical, monitor.history)
     with one_thread():

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from whoknows._array import Array, group_by, spans
+from whoknows._array import Array, group_by, like, spans, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.fit.engines import Engine
 from whoknows.fit.items import Items
@@ -27,7 +27,9 @@ from whoknows.model.protocols import IntervalTruth, MistakeAnnotators, supports
 from whoknows.model.truth.logistic import gram
 
 NUMBERS_PER_BLOCK = 4_000_000  # of gradients of single labels: limits memory
-MOST_COLUMNS = 600  # of θ, for covariances of all of them: 3 MB per annotator
+# Columns of θ, for covariances of all of them. How often an annotator is right, and which wrong labels it gives, would be
+# independent if the truth were known, and with many classes the latter are nearly all columns.
+MOST_COLUMNS = 150
 
 
 @dataclass(frozen=True)
@@ -56,42 +58,50 @@ def laplace_covariances(
     """
     truth: Any = model.truth
     of_truth, of_annotators = engine.sum(information, chunks, model, parameters)
-    annotators: Any = copy.copy(model.annotators)
+    annotators, theta = _with_covariance(model.annotators, parameters.theta)
     if population is not None:
+        annotators = copy.copy(annotators)
         annotators.population = population
     return Covariances(
         np.linalg.inv(of_truth + truth.precision) if supports(truth, IntervalTruth) else None,
-        _with_population(of_annotators, *_prior_precisions(annotators, parameters.theta, of_annotators.shape[1])),
+        _with_population(of_annotators, *_prior_precisions(annotators, theta)),
     )
 
 
 def information(items: Items, model: Model, parameters: Parameters) -> tuple[Array, Array]:
     """Σ s sᵀ of one chunk: (n_outputs, n_features, n_features), (n_annotators, n_columns, n_columns)."""
-    items = items.on_host
+    items = items.labels_on_host if getattr(model.truth, "works_on_tensors", False) else items.on_host
     # Weights multiply s sᵀ, not s: an item of weight 2 is two items, and so is a label of confidence 2.
     unweighted = replace(items, weight=None)
     posterior = e_step(unweighted, model, parameters)
     counts = np.ones(len(items.X_truth)) if items.weight is None else items.weight
     return (
         _truth_information(items.X_truth, model.truth, parameters.xi, posterior, counts),
-        _annotator_information(unweighted, model, parameters.theta, posterior, counts),
+        _annotator_information(unweighted, *_with_covariance(model.annotators, parameters.theta), posterior, counts),
     )
 
 
 def _truth_information(X: Array, truth: Any, xi: Array, posterior: Posterior, counts: Array) -> Array:
     if not supports(truth, IntervalTruth):
         return np.zeros(0)
-    residual = truth.residual(xi, X, posterior)
-    return np.stack([gram(X * r[:, None]) for r in (counts[:, None] ** 0.5 * residual).T])
+    residual = like(counts[:, None] ** 0.5 * truth.residual(xi, X, posterior), X)
+    return np.stack([to_numpy(gram(X * r[:, None])) for r in residual.T])
 
 
-def _annotator_information(items: Items, model: Model, theta: Array, posterior: Posterior, counts: Array) -> Array:
-    Y, n_columns = items.Y, _n_columns(model.annotators, theta)
+def _with_covariance(annotators: Any, theta: Array) -> tuple[Any, Array]:
+    """Return annotators and the columns of θ with a covariance: all, or if these are many those without mistakes."""
+    if theta.shape[1] <= MOST_COLUMNS or not supports(annotators, MistakeAnnotators):
+        return annotators, theta
+    return annotators.without_mistakes(), theta[:, : theta.shape[1] - annotators.n_mistakes]
+
+
+def _annotator_information(items: Items, annotators: Any, theta: Array, posterior: Posterior, counts: Array) -> Array:
+    Y, n_columns = items.Y, theta.shape[1]
     total = np.zeros((Y.n_annotators, n_columns, n_columns))
     order = Y.by_annotator.order
-    n_parts = 1 + len(order) * theta.shape[1] * Y.n_classes // NUMBERS_PER_BLOCK
+    n_parts = 1 + len(order) * n_columns * Y.n_classes // NUMBERS_PER_BLOCK
     for part in np.array_split(order, min(n_parts, len(order))):
-        s = _label_gradients(items, model, theta, posterior, part)[:, :n_columns]
+        s = _label_gradients(items, annotators, theta, posterior, part)
         confidence = Y.counts[part]
         weighted = s * (counts[Y.item[part]] / np.where(confidence > 0, confidence, 1.0))[:, None]
         for t, rows in spans(group_by(Y.annotator[part], Y.n_annotators)):
@@ -99,14 +109,7 @@ def _annotator_information(items: Items, model: Model, theta: Array, posterior: 
     return total
 
 
-def _n_columns(annotators: Any, theta: Array) -> int:
-    """Return the number of columns of θ with a covariance: all, or if these are many the first ones."""
-    if theta.shape[1] <= MOST_COLUMNS or not supports(annotators, MistakeAnnotators):
-        return theta.shape[1]
-    return theta.shape[1] - int(annotators.n_mistakes)
-
-
-def _label_gradients(items: Items, model: Model, theta: Array, posterior: Posterior, labels: Any) -> Array:
+def _label_gradients(items: Items, annotators: Any, theta: Array, posterior: Posterior, labels: Any) -> Array:
     """Gradient of each label's part of Q, Eqs. (16), (17), in its annotator's θ: (n_labels, n_columns).
 
     Each label gets an annotator of its own with the same parameters, so that nothing is summed.
@@ -115,16 +118,17 @@ def _label_gradients(items: Items, model: Model, theta: Array, posterior: Poster
     confidence = None if Y.confidence is None else Y.confidence[labels]
     alone = Annotations(Y.item[labels], own, Y.label[labels], Y.items, own, Y.labels, confidence)
     rows = np.vstack([theta[Y.annotator[labels]], theta[-1]])
-    return model.annotators.expected_log_lik(rows, items.X_annotators, alone, posterior)[1][:-1]
+    gradient: Array = annotators.expected_log_lik(rows, items.X_annotators, alone, posterior)[1][:-1]
+    return gradient
 
 
-def _prior_precisions(annotators: Any, theta: Array, n_columns: int | None = None) -> tuple[Array, Array, Array]:
+def _prior_precisions(annotators: Any, theta: Array) -> tuple[Array, Array, Array]:
     """Curvature of log p(θ) by column: of an annotator's row, between it and the population, of the latter.
 
     log p(θ) is quadratic and the same for all annotators, so one step in one row is enough.
     """
     _, gradient = annotators.log_prior(theta)
-    own, shared, population = (np.empty(n_columns or theta.shape[1]) for _ in range(3))
+    own, shared, population = (np.empty(theta.shape[1]) for _ in range(3))
     for column in range(len(own)):
         step = np.zeros_like(theta)
         step[0, column] = 1.0

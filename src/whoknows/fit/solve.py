@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from whoknows._array import Array, Mask, Rows, like, to_numpy
+from whoknows._threads import one_thread
 from whoknows.data.errors import InputError
 from whoknows.fit.crossfit import fit_crossfit
 from whoknows.fit.em import fit_em, m_step
@@ -99,6 +100,7 @@ def for_annotators(solution: Solution, rows: Rows, active: Mask) -> Solution:
     return replace(solution, annotators=belief, crowd=crowd)
 
 
+@one_thread()
 def solve(
     model: Model,
     items: Items | Chunks,

@@ -285,6 +285,9 @@ class MistakeAnnotators(Protocol):
     def n_mistakes(self) -> int:
         """Number of these columns: distributions of wrong labels."""
 
+    def without_mistakes(self) -> AnnotatorModel:
+        """Return the annotators with the other columns of θ alone."""
+
 
 class ScaleAnnotators(Protocol):
     """What `annotator_scale` needs."""

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from whoknows._array import Array, Rows
-from whoknows._threads import one_thread, side_by_side
+from whoknows._threads import side_by_side
 from whoknows.estimators.auto.members import MOST_COLUMNS, ROUGH, TREES, Member, kinds
 from whoknows.estimators.auto.selection import HeldOutScores
 from whoknows.estimators.auto.views import Views
@@ -152,8 +152,7 @@ class Candidate:
     def _score(self, rest: Any, fold: Any, step: Any, start: Array | None) -> tuple[HeldOutScores, Solution]:
         rough = roughly(self.settings)
         monitor = Monitor(rough.max_iter, rough.tol, rough.stop, self.callback, keeper=step)
-        with one_thread():
-            solution = solve(self.prepared.model, self.items[rest], start, monitor, rough.solver)
+        solution = solve(self.prepared.model, self.items[rest], start, monitor, rough.solver)
         pair = FittedPair(self.prepared, solution, None, self.typical, [])
         return held_out_scores(pair, self.items[fold]), solution
 

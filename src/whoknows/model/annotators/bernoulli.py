@@ -381,6 +381,11 @@ class ConfusionAnnotators(BernoulliAnnotators):
         """Number of columns of θ for mistakes."""
         return self._n_classes**2 if self._n_classes > 2 else 0
 
+    def without_mistakes(self) -> BernoulliAnnotators:
+        """Return the annotators with the other columns of θ alone: all wrong labels are equally likely."""
+        simpler = BernoulliAnnotators(self.varies_with_x, self.two_coin, self.directions, self.population)
+        return simpler.for_classes(self._n_classes)
+
     @property
     def _n_intercepts(self) -> int:
         return super()._n_intercepts + self.n_mistakes

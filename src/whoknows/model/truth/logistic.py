@@ -152,7 +152,7 @@ class LogisticTruth(Settings):
 
     def residual(self, xi: Array, X: Array, posterior: CategoricalPosterior) -> Array:
         """p̃ − p, the gradient of each item's expected log truth in ξᵀx: (n_items, n_outputs)."""
-        return np.asarray(_outputs(posterior.prob - np.exp(log_classes(X @ xi)), xi))
+        return np.asarray(_outputs(posterior.prob - np.exp(to_numpy(log_classes(X @ like(xi, X)))), xi))
 
     # --- cross-fitting: p(z_i | x_i) as fitted without the labels of item i -----------------------
 
