@@ -97,7 +97,8 @@ def segment_sum(values: Array, segments: NDArray[Any], n_segments: int) -> Array
         return total.index_add_(0, segments, tensor)
     if values.ndim == 1:
         return np.bincount(segments, weights=values, minlength=n_segments).astype(float)
-    return np.column_stack([segment_sum(column, segments, n_segments) for column in values.T])
+    n = len(values)  # a sum takes a value and a column of this matrix, in which it is the only entry, at a time
+    return np.asarray(sp.csc_array((np.ones(n), segments, np.arange(n + 1)), shape=(n_segments, n)) @ values)
 
 
 def log_logistic(u: Array) -> Array:

@@ -8,10 +8,10 @@ from whoknows import Annotations, ConfusionAnnotators, LogisticTruth
 from whoknows._array import log_softmax
 from whoknows.fit.alternatives import (
     INFORMATIVE,
+    LabelsAlone,
     all_alike,
     features_say_nothing,
     first_step,
-    fit_labels_alone,
     gain_of_features,
     weight_of_features,
     without_features,
@@ -47,7 +47,7 @@ def test_noise_says_nothing_and_features_of_the_classes_do(n_classes):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_weight_of_features_is_their_probability_averaged_over_the_gain(seed):
     model, items, _ = world(2, 0.15, seed)
-    alone, solution = fit_labels_alone(model.annotators, items)
+    alone, solution = LabelsAlone(items).fit(model.annotators)
     evidence = alone.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y).table
     log_shares = alone.truth.log_predict(solution.truth, items.X_truth[:, -1:])
     prob = np.exp(log_softmax(log_shares + evidence))

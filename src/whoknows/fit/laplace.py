@@ -27,8 +27,8 @@ from whoknows.model.protocols import IntervalTruth, MistakeAnnotators, supports
 from whoknows.model.truth.logistic import gram
 
 NUMBERS_PER_BLOCK = 4_000_000  # of gradients of single labels: limits memory
-# Columns of θ, for covariances of all of them. How often an annotator is right, and which wrong labels it gives, would be
-# independent if the truth were known, and with many classes the latter are nearly all columns.
+# Columns of θ, for covariances of all of them. If the truth were known, how often an annotator is right and which wrong
+# labels it gives would be independent; with many classes nearly all columns are of the latter.
 MOST_COLUMNS = 150
 
 

@@ -195,10 +195,12 @@ def mean_and_width(X: Array) -> tuple[Array, Array]:
 
 def skewed_amounts(X: Array) -> Mask:
     """Which columns are amounts with a long tail: never below zero, and of skewness above one: (D,)."""
-    centred = X - X.mean(axis=0)
+    amounts = np.asarray(X.min(axis=0) >= 0)
+    centred = X[:, amounts] - X[:, amounts].mean(axis=0)
     spread = np.sqrt((centred**2).mean(axis=0))
     skewness = (centred * centred * centred).mean(axis=0) / np.where(spread > 0, spread, 1.0) ** 3
-    return np.asarray((X.min(axis=0) >= 0) & (skewness > LONG_TAIL))
+    amounts[amounts] = skewness > LONG_TAIL
+    return amounts
 
 
 def share_one_unit(X: Array) -> bool:
