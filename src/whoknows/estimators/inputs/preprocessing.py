@@ -181,7 +181,8 @@ def _scale_of_columns(X: Array, standardize: bool | str) -> Scale:
 
 def scaled(scale: Scale, X: Array) -> Array:
     """Scaled columns of X, or their principal axes, of the kind and type X has."""
-    columns = (with_roots(X, scale.roots) - like(scale.mean, X)) / like(scale.width, X)
+    columns = with_roots(X, scale.roots) - like(scale.mean, X)
+    columns /= like(scale.width, X)  # in place: X may be large
     return columns if scale.axes is None else columns @ like(scale.axes, X)
 
 
