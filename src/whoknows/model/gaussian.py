@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from scipy.linalg.blas import dtrmm
 
 from whoknows._array import Array, like, namespace
 from whoknows.model.distances import blocks
@@ -41,7 +42,16 @@ def variance_along(X: Any, covariance: Array | None) -> Array:
     if sp.issparse(X):
         parts = (X[rows] for rows in blocks(X, len(covariance)))
         return np.concatenate([np.asarray(part.multiply(part @ covariance).sum(axis=1)) for part in parts])
+    if namespace(X) is np and X.dtype == covariance.dtype == float:
+        return _variance_along(X, covariance)
     return namespace(X).einsum("ij,ij->i", X @ like(covariance, X), X)
+
+
+def _variance_along(X: Array, covariance: Array) -> Array:
+    """Return it as 2 xᵀUx, S = U + Uᵀ: the product with a triangle takes half the time."""
+    triangle = np.triu(covariance)
+    np.fill_diagonal(triangle, 0.5 * np.diagonal(covariance))
+    return np.asarray(2 * np.einsum("ji,ij->i", dtrmm(1.0, triangle, X.T, trans_a=1), X))
 
 
 # --- linear: z = ωᵀx + ε ---------------------------------------------------------------------------
