@@ -1,5 +1,7 @@
 """Simpler models of the labels, and whether features say anything about the truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -97,3 +99,15 @@ def test_labels_alone_leave_expertise_constant():
     alone, solution = without_features(model, items)
     assert not alone.annotators.varies_with_x
     assert solution.annotators.mean.shape == (5, 2)
+
+
+def test_labels_alone_are_fitted_once_for_each_kind_of_annotators():
+    model, items, _ = world(3, 1)
+    alone = LabelsAlone(items)
+    groups = model.annotators.with_groups(np.zeros(5, dtype=int), 1.0)
+    (_, first), (found, again) = alone.fit(model.annotators), alone.fit(groups)
+    assert again is first
+    assert found.annotators.group_effect == 1.0
+    other, solution = alone.fit(replace(model.annotators, two_coin=False).for_classes(3))
+    assert solution is not first
+    np.testing.assert_array_equal(solution.annotators.mean, LabelsAlone(items).fit(other.annotators)[1].annotators.mean)

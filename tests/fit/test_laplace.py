@@ -173,6 +173,26 @@ def test_labels_looked_at_a_few_at_a_time_add_up(kind, monkeypatch):
         np.testing.assert_allclose(mine, theirs, atol=1e-12)
 
 
+def test_without_mistakes_the_information_about_the_rest_is_the_same(monkeypatch):
+    model, items, at = small_world("confusion")
+    _, whole = information(items, model, at)
+    monkeypatch.setattr(laplace, "MOST_COLUMNS", 5)
+    _, part = information(items, model, at)
+    n = whole.shape[1] - 9
+    assert part.shape[1:] == (n, n)
+    np.testing.assert_allclose(part, whole[:, :n, :n], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["bernoulli", "confusion"])
+def test_covariances_are_the_same_of_tensors(kind):
+    torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
+    model, items, at = small_world(kind)
+    tensors = replace(items, X_truth=torch.as_tensor(items.X_truth), X_annotators=torch.as_tensor(items.X_annotators))
+    mine, theirs = (laplace_covariances(model, [each], at, None, Serial()) for each in (tensors, items))
+    np.testing.assert_allclose(mine.truth, theirs.truth, rtol=1e-10)
+    np.testing.assert_allclose(mine.annotators, theirs.annotators, rtol=1e-10)
+
+
 # --- the prior, and everybody at once --------------------------------------------------------------
 
 PRIORS = {

@@ -69,6 +69,18 @@ class TestAnnotators:
         )
 
     @every_piece
+    def test_log_odds_beyond_all_numbers_do_no_harm(self, piece):
+        """A line search may try them: the value is finite and low, and the gradient points back."""
+        piece = piece.for_classes(K)
+        start = some_theta(piece)
+        for size in (300, 3e3, 3e4):
+            value, gradient = piece.expected_log_lik(size * start, FEATURES, Y, Q)
+            assert np.isfinite(value)
+            assert np.isfinite(gradient).all()
+            assert value < piece.expected_log_lik(start, FEATURES, Y, Q)[0]
+            assert np.vdot(gradient, start) < 0
+
+    @every_piece
     def test_labels_of_every_class_have_probabilities_that_sum_to_one(self, piece):
         piece, theta = piece.for_classes(K), some_theta(piece)
         total = np.zeros((N, K))

@@ -411,9 +411,11 @@ class ConfusionAnnotators(BernoulliAnnotators):
         K, pull, rows = self._n_classes, np.zeros((len(theta), self.n_mistakes)), slice(-1)  # the last: population
         if not self.own_mistakes:
             rows, wrong, n_wrong = slice(-1, None), wrong.sum(axis=0)[None], n_wrong.sum(axis=0)[None]
-        r = theta[rows, -K * K :].reshape(-1, K, K)
-        r = r - r.max(axis=2, keepdims=True)
-        odds = np.where(np.eye(K, dtype=bool), 0.0, np.exp(r))
+        right = np.eye(K, dtype=bool)
+        r = np.where(right, -np.inf, theta[rows, -K * K :].reshape(-1, K, K))
+        r -= r.max(axis=2, keepdims=True)
+        odds = np.exp(r)
+        r[:, right] = 0.0
         total = odds.sum(axis=2)
         pull[rows] = (wrong - odds * (n_wrong / total)[:, :, None]).reshape(-1, K * K)
         return float(np.vdot(wrong, r) - np.vdot(n_wrong, np.log(total))), pull
