@@ -62,6 +62,18 @@ def test_round_trip_changes_nothing(name, tmp_path):
     assert (tmp_path / "again.whoknows").read_bytes() == (tmp_path / "model.whoknows").read_bytes()
 
 
+def test_a_model_of_many_classes_keeps_its_intervals(tmp_path):
+    """Beyond some classes, distributions of wrong labels have no covariance."""
+    z = np.arange(120) % 13
+    said = np.where(np.random.default_rng(0).random((120, 3)) < 0.8, z[:, None], (z[:, None] + 1) % 13)
+    model = CrowdClassifier().fit(np.eye(13)[z], said)
+    n_columns = model._pair.solution.annotators.mean.shape[1]
+    assert model._pair.covariances.annotators.shape[1] == n_columns - 13**2
+    model.save(tmp_path / "model.whoknows")
+    mine, theirs = (each.ranking() for each in (model, load(tmp_path / "model.whoknows")))
+    np.testing.assert_array_equal(mine.low, theirs.low)
+
+
 @pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name][1] in (TWO, UNSURE)])
 def test_update_goes_on_from_a_loaded_model(name, tmp_path):
     model = copy.deepcopy(fitted(name))

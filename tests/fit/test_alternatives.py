@@ -1,7 +1,5 @@
 """Simpler models of the labels, and whether features say anything about the truth."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -10,10 +8,10 @@ from whoknows import Annotations, ConfusionAnnotators, LogisticTruth
 from whoknows._array import log_softmax
 from whoknows.fit.alternatives import (
     INFORMATIVE,
-    LabelsAlone,
     all_alike,
     features_say_nothing,
     first_step,
+    fit_labels_alone,
     gain_of_features,
     weight_of_features,
     without_features,
@@ -49,7 +47,7 @@ def test_noise_says_nothing_and_features_of_the_classes_do(n_classes):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_weight_of_features_is_their_probability_averaged_over_the_gain(seed):
     model, items, _ = world(2, 0.15, seed)
-    alone, solution = LabelsAlone(items).fit(model.annotators)
+    alone, solution = fit_labels_alone(model.annotators, items)
     evidence = alone.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y).table
     log_shares = alone.truth.log_predict(solution.truth, items.X_truth[:, -1:])
     prob = np.exp(log_softmax(log_shares + evidence))
@@ -99,15 +97,3 @@ def test_labels_alone_leave_expertise_constant():
     alone, solution = without_features(model, items)
     assert not alone.annotators.varies_with_x
     assert solution.annotators.mean.shape == (5, 2)
-
-
-def test_labels_alone_are_fitted_once_for_each_kind_of_annotators():
-    model, items, _ = world(3, 1)
-    alone = LabelsAlone(items)
-    groups = model.annotators.with_groups(np.zeros(5, dtype=int), 1.0)
-    (_, first), (found, again) = alone.fit(model.annotators), alone.fit(groups)
-    assert again is first
-    assert found.annotators.group_effect == 1.0
-    other, solution = alone.fit(replace(model.annotators, two_coin=False).for_classes(3))
-    assert solution is not first
-    np.testing.assert_array_equal(solution.annotators.mean, LabelsAlone(items).fit(other.annotators)[1].annotators.mean)

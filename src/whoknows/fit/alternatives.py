@@ -9,7 +9,7 @@ more likely than the shares of the classes do.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,25 +54,9 @@ def all_alike(items: Items | Chunks, group: Rows | None = None) -> tuple[Model, 
     return _fitted(annotators if group is None else annotators.with_groups(group), EVEN, items)
 
 
-@dataclass
-class LabelsAlone:
-    """Fits to labels without features, neither of the truth nor of expertise.
-
-    Attributes
-    ----------
-    items : Items
-        Without gold; their features are not used.
-    """
-
-    items: Items
-    _solutions: dict[str, Solution] = field(default_factory=dict)
-
-    def fit(self, annotators: Any) -> tuple[Model, Solution]:
-        """Fit annotators, all with the same settings once."""
-        constant = _constant(annotators)
-        if repr(constant) not in self._solutions:
-            self._solutions[repr(constant)] = _fitted(constant, SHARES, self.items)[1]
-        return _without_features(constant, SHARES), self._solutions[repr(constant)]
+def fit_labels_alone(annotators: Any, items: Items) -> tuple[Model, Solution]:
+    """Fit the labels without features, neither of the truth nor of expertise."""
+    return _fitted(_constant(annotators), SHARES, items)
 
 
 def _constant(annotators: Any) -> Any:
@@ -83,15 +67,10 @@ def _constant(annotators: Any) -> Any:
 
 
 def _fitted(annotators: Any, precision: float, items: Items | Chunks) -> tuple[Model, Solution]:
-    model, data = _without_features(annotators, precision), as_chunks(items)
+    truth = LogisticTruth().for_classes(annotators._n_classes).with_precision(np.array([[precision]]))
+    model, data = Model(annotators, truth), as_chunks(items)
     alone = Chunks(data.engine.keep(as_one, data.chunks), data.engine)
     return model, solve(model, alone, None, Monitor(ITERATIONS, TOL, warn=False))
-
-
-def _without_features(annotators: Any, precision: float) -> Model:
-    """Return annotators with p(z), the same for all items; ``precision`` is that of the log-odds of the classes."""
-    truth = LogisticTruth().for_classes(annotators._n_classes)
-    return Model(annotators, truth.with_precision(np.array([[precision]])))
 
 
 def _held_out_log_lik(annotators: Any, items: Items) -> float:
@@ -139,12 +118,12 @@ def joined(parts: list[Annotations]) -> Annotations:
     return Annotations(item, annotator, label, np.arange(first[-1]), parts[0].annotators, parts[0].labels, counts)
 
 
-def features_say_nothing(model: Model, items: Items, labels: LabelsAlone | None = None) -> bool:
-    """Whether features probably say nothing about the truth; ``labels`` are those of the same items."""
-    return weight_of_features(model, items, labels) < 0.5
+def features_say_nothing(model: Model, items: Items) -> bool:
+    """Whether features probably say nothing about the truth."""
+    return weight_of_features(model, items) < 0.5
 
 
-def weight_of_features(model: Model, items: Items, labels: LabelsAlone | None = None) -> float:
+def weight_of_features(model: Model, items: Items) -> float:
     """Probability that features make the labels of other items more likely than the class shares do.
 
     The odds are multiplied by exp(gain), averaged over a gain that is normal around the observed one (pseudo-BMA+; Yao,
@@ -153,7 +132,7 @@ def weight_of_features(model: Model, items: Items, labels: LabelsAlone | None = 
     """
     if len(items.X_truth) < FEWEST_ITEMS:
         return 1.0
-    alone, solution = (labels or LabelsAlone(items)).fit(model.annotators)
+    alone, solution = fit_labels_alone(model.annotators, items)
     pieces: Any = alone
     evidence = to_numpy(pieces.annotators.evidence_at(solution.annotators, items.X_annotators, items.Y).table)
     log_shares = to_numpy(pieces.truth.log_predict(solution.truth, items.X_truth[:, -1:]))

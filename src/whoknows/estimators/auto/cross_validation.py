@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_random_state
 from whoknows._array import Array, Rows
 from whoknows._threads import side_by_side
 from whoknows.estimators.auto.members import MOST_COLUMNS, ROUGH, TREES, Member, kinds
-from whoknows.estimators.auto.reading import labels_of
 from whoknows.estimators.auto.selection import HeldOutScores
 from whoknows.estimators.auto.views import Views
 from whoknows.estimators.fitted_pair import FittedPair, fit_pair, typical_rows
@@ -24,7 +23,7 @@ from whoknows.estimators.inputs.raw_rows import RawRows
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel, prepare_classifier
 from whoknows.estimators.with_classifier import fit_with_classifier
-from whoknows.fit.alternatives import ENOUGH_ITEMS, LabelsAlone, features_say_nothing, sample_of
+from whoknows.fit.alternatives import ENOUGH_ITEMS, features_say_nothing, sample_of
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback, Monitor
@@ -255,12 +254,11 @@ class MemberFits:
         """Whether no map of the members says anything about the truth; see `whoknows.fit.alternatives`."""
         of_maps = {member.map: member for member in members if member.map not in ("none", TREES)}
         rows = spread(np.flatnonzero(self.data.annotations.labelled), ENOUGH_ITEMS)
-        labels = LabelsAlone(labels_of(replace(self.data, gold=None)[rows]))
-        return all(self._says_nothing(member, rows, labels) for member in of_maps.values())
+        return all(self._says_nothing(member, rows) for member in of_maps.values())
 
-    def _says_nothing(self, member: Member, rows: Rows, labels: LabelsAlone) -> bool:
+    def _says_nothing(self, member: Member, rows: Rows) -> bool:
         candidate: Any = self._candidates([member], rows)[0]
-        return features_say_nothing(candidate.prepared.model, sample_of(candidate.items), labels)
+        return features_say_nothing(candidate.prepared.model, sample_of(candidate.items))
 
     def race(
         self, members: list[Member], promising: Callable[[HeldOutScores], Rows]

@@ -88,7 +88,7 @@ _SHAPES = {
     "AutoCrowdClassifier": _CLASSIFIER,
     "CrowdRegressor": "posterior_mean_ n, posterior_std_ n",
     "FittedPair": "solution.annotators.mean ap, solution.annotators.covariance app, solution.crowd.mean tp, "
-    "covariances.annotators app, typical.X_truth nf, typical.Y.items n, prepared.model.truth._precision ff",
+    "covariances.annotators aqq, typical.X_truth nf, typical.Y.items n, prepared.model.truth._precision ff",
     "Annotations": "item n, annotator n, label n, confidence n, items i, annotators a, labels c",
     "TrainingData": "annotations.items n, gold n, weight n",
     "Items": "X_truth nf, X_annotators np, gold n, weight n",
@@ -104,7 +104,7 @@ _SHAPES = {
     "TextFeatures": "idf t, components ft",
     "CrowdBelief": "mean ap, covariance app, crowd_mean p, crowd_variance p, shape g, rate g, active a",
     "GoldCorrection": "weight m, of_model m, of_classifier m, of_votes mt, bias mk, single m",
-    "Covariances": "truth cff, annotators app",
+    "Covariances": "truth cff, annotators aqq",
     "CrossFitBelief": "items nf, held_out nc, says nc",
     "LinearBelief": "mean f, covariance ff, items nf, evidence.precision n, joint jj",
     "LabelsByAnnotator": "precision na, pull na",

@@ -25,11 +25,12 @@ from whoknows._array import (
 )
 from whoknows.data.annotations import Annotations
 from whoknows.model.annotators.pairs import (
+    MOST_LOG_ODDS,
     Pairs,
     gram_and_pull,
     group_labels,
-    in_block,
     moments_by_class,
+    sum_over_labels,
     variance_of_codes,
 )
 from whoknows.model.annotators.population import CrowdBelief, Population
@@ -39,9 +40,7 @@ from whoknows.model.gaussian import Belief, bounded_log_logistic, moderated, ome
 from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import COUNT, Rules, Settings, is_a, or_none
 
-LabelSums = Callable[[Array, Array], tuple[float, Array, Array]]  # of w and shift: see `_sum_over_labels`
-
-MOST_LOG_ODDS = 350.0  # of either term of η, so that e^−η is finite
+LabelSums = Callable[[Array, Array], tuple[float, Array, Array]]  # of w and shift: see `sum_over_labels`
 
 
 @dataclass
@@ -164,7 +163,7 @@ class BernoulliAnnotators(Settings):
         if not self.varies_with_x:
             return partial(self._expected_log_lik, *given, None)
         right = q[np.arange(len(q)), Y.label]
-        return partial(self._expected_log_lik, *given, partial(_sum_over_labels, pairs, q, right))
+        return partial(self._expected_log_lik, *given, partial(sum_over_labels, pairs, q, right))
 
     def _expected_log_lik(
         self, right: Array, weight: Array, wrong: Array, n_wrong: Array, of_labels: LabelSums | None, theta: Array
@@ -419,27 +418,6 @@ class ConfusionAnnotators(BernoulliAnnotators):
         total = odds.sum(axis=2)
         pull[rows] = (wrong - odds * (n_wrong / total)[:, :, None]).reshape(-1, K * K)
         return float(np.vdot(wrong, r) - np.vdot(n_wrong, np.log(total))), pull
-
-
-def _sum_over_labels(pairs: Pairs, q: Array, right: Array, w: Array, shift: Array) -> tuple[float, Array, Array]:
-    """Σ over labels of q_z log σ(η_z) − [z ≠ l] q_z wᵀx at η_z = wᵀx + shift_z.
-
-    Also its gradient in w, and Σ q_z σ(η_z) by annotator and class. ``q`` (n_pairs, n_classes) is p̃(z) of each label's
-    item, ``right`` (n_pairs,) that of z = l. e^−η_z is a product of e^−wᵀx and e^−shift_z: there are far fewer
-    of these than labels times classes.
-    """
-    value, slopes, expected = 0.0, np.zeros_like(w), np.zeros_like(shift)
-    of_shift, ones = np.exp(-shift), np.ones(q.shape[1])
-    for block in pairs.blocks:
-        t, x, weight = block.annotators, in_block(pairs.x, block)[:, :, :-1], in_block(q, block)
-        along, is_right = (x @ w[t, :, None])[:, :, 0].clip(-MOST_LOG_ODDS, MOST_LOG_ODDS), in_block(right, block)
-        inverse = np.exp(-along)[:, :, None] * of_shift[t, None, :]
-        inverse += 1  # 1 / σ(η)
-        of_class = weight / inverse
-        value -= np.vdot(weight @ ones - is_right, along) + np.vdot(weight, np.log(inverse, out=inverse))
-        slopes[t] += ((is_right - of_class @ ones)[:, None, :] @ x)[:, 0]
-        expected[t] += np.ones(x.shape[1]) @ of_class
-    return float(value), slopes, expected
 
 
 def _log_odds_part(eta: Array, right: Array, weight: Array) -> tuple[float, Array]:

@@ -12,6 +12,7 @@ from whoknows.data.annotations import Annotations
 
 FEWEST = 0.8  # of the labels of the first annotator in a block, to share it
 NUMBERS_PER_BLOCK = 500_000  # what fits in a processor's cache
+MOST_LOG_ODDS = 350.0  # of either term of η, so that e^−η is finite
 TABLES = 2  # of labels × classes, that are in it at the same time
 
 
@@ -105,6 +106,27 @@ def _shapes(sizes: Rows, n_numbers: int) -> Iterator[tuple[Rows, int, int]]:
 
 
 # --- η_z = w_tᵀx + γ_t + k_tᵀ code_z, linear in (x, code_z), where x carries the constant --------------
+
+
+def sum_over_labels(pairs: Pairs, q: Array, right: Array, w: Array, shift: Array) -> tuple[float, Array, Array]:
+    """Σ over labels of q_z log σ(η_z) − [z ≠ l] q_z wᵀx at η_z = wᵀx + shift_z.
+
+    Also its gradient in w, and Σ q_z σ(η_z) by annotator and class. ``q`` (n_pairs, n_classes) is p̃(z) of each label's
+    item, ``right`` (n_pairs,) that of z = l. e^−η_z is a product of e^−wᵀx and e^−shift_z: there are far fewer
+    of these than labels times classes.
+    """
+    value, slopes, expected = 0.0, np.zeros_like(w), np.zeros_like(shift)
+    of_shift, ones = np.exp(-shift), np.ones(q.shape[1])
+    for block in pairs.blocks:
+        t, x, weight = block.annotators, in_block(pairs.x, block)[:, :, :-1], in_block(q, block)
+        along, is_right = (x @ w[t, :, None])[:, :, 0].clip(-MOST_LOG_ODDS, MOST_LOG_ODDS), in_block(right, block)
+        inverse = np.exp(-along)[:, :, None] * of_shift[t, None, :]
+        inverse += 1  # 1 / σ(η)
+        of_class = weight / inverse
+        value -= np.vdot(weight @ ones - is_right, along) + np.vdot(weight, np.log(inverse, out=inverse))
+        slopes[t] += ((is_right - of_class @ ones)[:, None, :] @ x)[:, 0]
+        expected[t] += np.ones(x.shape[1]) @ of_class
+    return float(value), slopes, expected
 
 
 def moments_by_class(pairs: Pairs, codes: Array, mean: Array, covariance: Array | None) -> tuple[Array, Array]:
