@@ -35,6 +35,7 @@ from whoknows.estimators.regressor import CrowdRegressor
 from whoknows.fit.solve import SOLVERS
 from whoknows.model.annotators.population import Population
 from whoknows.model.evidence import QuadraticEvidence
+from whoknows.model.gaussian import Belief
 from whoknows.model.gold import GoldCorrection
 from whoknows.model.protocols import ItemEffectAnnotators, supports
 from whoknows.model.settings import NotCompatible, Settings
@@ -207,10 +208,19 @@ def check_object(made: Any) -> None:
     _check_shapes(made)
     if isinstance(made, Settings) and not isinstance(made, Population):  # it may be a fitted one
         made.check()
+    if isinstance(made, Belief):
+        _check_belief(made)
     if isinstance(made, Annotations):
         _check_annotations(made)
     if isinstance(made, Trees):
         _check_trees(made)
+
+
+def _check_belief(belief: Belief) -> None:
+    """Refuse a covariance of other coefficients: of annotators, one each; of the truth, one for all."""
+    shape = None if belief.covariance is None else belief.covariance.shape
+    n_rows, n_columns = len(belief.mean), belief.mean.shape[-1]
+    _expect(shape in (None, (n_rows, n_columns, n_columns), (n_rows, n_rows)), "a covariance of other coefficients")
 
 
 def _check_trees(trees: Trees) -> None:
