@@ -30,7 +30,7 @@ from whoknows.io.texts import TextFeatures
 from whoknows.model import annotators, evidence, gaussian, gold, graph, maps, posterior, truth
 from whoknows.model.annotators import population
 from whoknows.model.settings import Settings
-from whoknows.model.truth import LogisticTruth, linear, logistic
+from whoknows.model.truth import linear, logistic
 
 ESTIMATORS = tuple(ESTIMATOR_FIELDS)
 _SPARSE = (sp.csr_array, sp.csr_matrix)
@@ -170,7 +170,7 @@ def _of_pair(content: dict[str, Any]) -> dict[str, Any]:
     keys = ("_learnt", "_fitted", "_spread", "_typical", "bound_history_")
     prepared, solution, covariances, typical, history = (content.get(key) for key in keys)
     state = solution.truth
-    if isinstance(prepared.model.truth, LogisticTruth) and state.mean.ndim == 1:  # ξ has a column per output
+    if solution.solver == "vb" and state.mean.ndim == 1:  # ξ has a column per output
         solution = replace(solution, truth=replace(state, mean=state.mean[:, None]))
     pair = FittedPair(prepared, solution, covariances, typical, history)
     return {"_pair": pair, "_training_data": content.get("_given")}
