@@ -180,16 +180,16 @@ def in_flags(text: str) -> str:
 
 # Advice of the library in terms of options.
 OPTIONS = {
-    "all_columns": "--column item=... --column annotator=... --column label=...",
+    "all_columns": "--column item=NAME --column annotator=NAME --column label=NAME",
     "all_levels": "--levels A,B,C",
     "allow_missing": "--allow-missing",
     "annotators": "--annotators A,B,…",
     "classifier": "another --model",
     "columns": "--column {role}={name}",
     "duplicates": "--duplicates 'first'",
-    "encoding": "--encoding ...",
-    "format": "--format ...",
-    "id_column": "--id-column ...",
+    "encoding": "--encoding NAME",
+    "format": "--format NAME",
+    "id_column": "--id-column NAME",
     "ids": "Name the ids of the features with --id-column or --items",
     "ignore": "--ignore {name!r}",
     "label_column": "name the column of the labels with --column label=NAME",
@@ -206,5 +206,5 @@ OPTIONS = {
     "save": "whoknows fit, as model.whoknows",
     "strict": "--strict",
     "text": "If it is text, use --text with the name of the column.",
-    "vector": "--vector ...",
+    "vector": "--vector NAME",
 }

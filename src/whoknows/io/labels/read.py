@@ -192,12 +192,13 @@ def _recognise(content: Content, options: Options) -> Format:
         hint = tabular.hint(content.table)
         if hint:
             raise FileError(content.path, f"is {content}.{hint}")
-    known = "\n".join(f"  {format.name}: {format.description}" for format in FORMATS.values())
+    usual_first = [*reversed(FORMATS.values())]
+    known = "\n".join(f"  {format.name}: {format.description}" for format in usual_first)
     raise FileError(
         content.path,
-        f"is {content}, which matches none of the formats below. Name the columns, ",
+        f"is {content}, which matches none of the formats below. Name the columns: ",
         Advice("all_columns", "columns={'item': ..., 'annotator': ..., 'label': ...}"),
-        ", or the format, ",
+        "; or the format: ",
         Advice("format", "format=..."),
         f"\n{known}",
     )
