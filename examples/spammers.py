@@ -53,7 +53,7 @@ print(y)
 # ----------------
 # ``two_coin=True`` gives each worker two accuracies: one if the truth is yes, one if it is no. Workers who always say
 # yes have a high and a low one. With a single accuracy for both (the default), five such workers out of forty can bias
-# the whole fit towards yes: with three of six seeds for data like these, it got half of the questions wrong.
+# the whole fit towards yes.
 
 
 def accuracy(model: CrowdClassifier) -> float:

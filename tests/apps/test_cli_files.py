@@ -92,7 +92,7 @@ def test_a_table_of_another_country_is_fitted_and_predicted_alike(here):
     told = " ".join(said.err.split())
     for note in (
         "read as Windows-1252, with 'ö'",
-        "name its encoding: --encoding ...",
+        "name its encoding: --encoding NAME",
         "columns are separated by semicolons",
         "commas in numbers are read as decimal points: 'größe'",
         "encoded with one feature per text: 'stadt' ('Köln', 'Oslo', 'Rom')",

@@ -44,7 +44,9 @@ def test_judges_are_compared_with_the_gold(folder, said):
     assert list(rows) == ["alpha", "beta", "delta", "gamma", "consensus"]
     assert float(rows["delta"]["accuracy"]) < float(rows["alpha"]["accuracy"])
     assert float(rows["alpha"]["kappa low"]) < float(rows["alpha"]["kappa"]) < float(rows["alpha"]["kappa high"])
-    assert "Sensitivity: share of 'good' that is called so; specificity: of 'bad'." in said.out
+    assert (
+        "Sensitivity: share of the 'good' items that are labelled 'good'. Specificity: the same for 'bad'." in said.out
+    )
 
 
 def test_rates_of_the_models_are_corrected_and_compared(folder, said):

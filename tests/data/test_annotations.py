@@ -222,7 +222,7 @@ def test_a_row_with_neither_annotator_nor_label_names_an_unlabelled_item():
 def test_a_missing_id_is_an_error_that_names_the_row(item, annotator, role):
     message = (
         f"Expected an {role} id in every row, got none in row 1 (counting from 0; 1 in total). "
-        "Fill it in, or drop the row."
+        "Fill in the id, or drop the row."
     )
     with pytest.raises(ValueError, match=exactly(message)):
         Annotations.from_arrays(item, annotator, [0, 1])

@@ -165,7 +165,7 @@ def test_copies_of_one_annotator_are_worth_one():
     y = Annotations.from_matrix(np.repeat(labels, 6, axis=1))
     found = shared_errors(y, truth.astype(float))
     assert found.worth == pytest.approx(1)
-    assert found.sentence("judges") == "6 judges are worth about 1.0 with independent errors."
+    assert found.sentence("judges") == "6 judges are worth about 1.0 judges with independent errors."
 
 
 def test_labels_are_worth_less_the_more_difficulty_is_shared():

@@ -76,7 +76,7 @@ def _match(role: str, free: Sequence[Any], present: Sequence[Any]) -> Any:
     raise InputError(
         f"Expected one column for the {role} ({role}, {', '.join(ALIASES[role])}), {problem}. "
         f"The table has {show(present, 20)}. Name it: ",
-        Advice("columns", f"columns={{{role!r}: ...}}", role=role, name="..."),
+        Advice("columns", f"columns={{{role!r}: ...}}", role=role, name="NAME"),
         ".",
     )
 

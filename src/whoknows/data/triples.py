@@ -127,7 +127,7 @@ def _labelled_rows(item: Factor, annotator: Factor, label: Factor) -> list[Facto
         if nameless.size:
             raise InputError(
                 f"Expected an {role} id in every row, got none in row {nameless[0]} "
-                f"(counting from 0; {nameless.size} in total). Fill it in, or drop the row."
+                f"(counting from 0; {nameless.size} in total). Fill in the id, or drop the row."
             )
     return [Factor(column.codes[keep], column.values) for column in (item, annotator, label)]
 

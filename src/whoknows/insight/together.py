@@ -65,10 +65,10 @@ class SharedErrors(NamedColumns):
 
     def sentence(self, annotators: str = "annotators") -> str:
         """Say how many independent annotators they are worth."""
-        n, worth = self.labels_per_item, f"are worth about {self.worth:.1f} with independent errors"
+        n, worth = self.labels_per_item, f"are worth about {self.worth:.1f}"
         if round(n) == self.n_annotators:
-            return f"{self.n_annotators} {annotators} {worth}."
-        return f"The {n:.1f} labels per item (mean) {worth}."
+            return f"{self.n_annotators} {annotators} {worth} {annotators} with independent errors."
+        return f"The {n:.1f} labels per item (mean) {worth} labels with independent errors."
 
     def __repr__(self) -> str:
         """Return counts, not arrays."""

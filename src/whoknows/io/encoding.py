@@ -171,12 +171,17 @@ def decode(data: bytes, path: Path, encoding: str | None = None) -> tuple[str, l
         )
     if "\0" in text:
         offset = start + len(text[: text.index("\0")].encode(name))
-        raise FileError(path, f"is binary (a zero byte at offset {offset}). Expected CSV, JSON, JSONL or Parquet.")
+        raise _binary(offset, path)
     if not text or text.isspace():
         raise FileError(path, "is empty.")
     if text[:1000].lstrip()[:9].lower().startswith(("<!doctype", "<html")):
         raise FileError(path, "is a web page, perhaps a login page, and not a table. Download the file itself.")
     return text, notes
+
+
+def _binary(offset: int, path: Path) -> FileError:
+    """Return the error for a file with a zero byte, which text has not."""
+    return FileError(path, f"is binary (a zero byte at offset {offset}). Expected CSV, JSON, JSONL or Parquet.")
 
 
 def _western(data: bytes) -> tuple[str, str] | None:
@@ -191,7 +196,9 @@ def _western(data: bytes) -> tuple[str, str] | None:
 
 
 def _invalid(error: UnicodeError, data: bytes, start: int, name: str, path: Path) -> FileError:
-    """Return the error for bytes that are no text in some encoding."""
+    """Return the error for bytes that are not text in some encoding."""
+    if b"\0" in data and name == "utf-8":
+        return _binary(data.index(b"\0"), path)
     place = start + getattr(error, "start", 0)
     return FileError(
         path,

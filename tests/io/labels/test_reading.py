@@ -43,7 +43,7 @@ def test_a_file_that_is_not_there_empty_or_a_folder(write, tmp_path):
 
 
 @pytest.mark.parametrize(("data", "message"), [
-    (b"\x89PNG\r\n\x1a\n\0\0", "is not UTF-8 text: byte 0x89 at offset 0 is invalid. Save it as UTF-8, or"),
+    (b"\x89PNG\r\n\x1a\n\0\0", "is binary (a zero byte at offset 8). Expected CSV, JSON, JSONL or Parquet."),
     (b"item,annotator\0,label\n", "is binary (a zero byte at offset 14)"),
     (gzip.compress(b"item"), "is compressed with gzip. Unpack it first."),
     (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an Excel workbook of an old kind. Save it as .xlsx or CSV."),
@@ -51,7 +51,7 @@ def test_a_file_that_is_not_there_empty_or_a_folder(write, tmp_path):
     (npy([[1.0]]), "is a NumPy array, which can hold features but no annotations."),
     (b"<!DOCTYPE html><html><body>Please log in", "is a web page, perhaps a login page"),
     (zipped({"[Content_Types].xml": "<x/>"}), "is an Office document, but no Excel workbook."),
-    (zipped({"picture.png": b"\x89PNG\0"}), "is not UTF-8 text: byte 0x89 at offset 0"),
+    (zipped({"picture.png": b"\x89PNG\0"}), "is binary (a zero byte at offset 4)"),
     (LABELS["doccano.zip"][:60], "cannot be unpacked (File is not a zip file)"),
     (LABELS["long.parquet"][:-9], "is damaged, or is not a valid Parquet file"),
 ], ids=lambda value: value[:20] if isinstance(value, str) else "")  # fmt: skip
@@ -177,7 +177,7 @@ def test_a_missing_header_is_suspected(write):
 
 def test_a_misspelt_column_is_suspected(write):
     path = write("l.csv", "item,anotator,label\na,x,1\n")
-    assert problem(path).endswith("Did you mean 'annotator' by 'anotator'?")
+    assert problem(path).endswith("Did you mean 'annotator' instead of 'anotator'?")
     message = problem(path, columns={"annotator": "annotator"})
     assert message == (
         "has no column for the annotator 'annotator'. Did you mean 'anotator'? There are 'item', 'anotator', 'label'."
@@ -342,10 +342,10 @@ def test_blank_and_missing_labels(write):
 
 def test_labels_without_an_item_or_an_annotator_are_named(write):
     message = problem(write("l.csv", CSV + ",x,1\n,y,1\n"))
-    fix = "Fill it in, or delete the row."
-    assert message == f"has a label without an item in row 4 below the header. There are 2 such rows. {fix}"
+    where = "in row 4 below the header."
+    assert message == f"has a label without an item {where} There are 2 such rows. Fill in the item, or delete the row."
     message = problem(write("l.csv", CSV + "b,,1\n"))
-    assert message == f"has a label without an annotator in row 4 below the header. {fix}"
+    assert message == f"has a label without an annotator {where} Fill in the annotator, or delete the row."
 
 
 def test_names_that_differ_by_a_slip_are_said_aloud(write):

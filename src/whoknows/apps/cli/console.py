@@ -186,11 +186,11 @@ OPTIONS = {
     "classifier": "another --model",
     "columns": "--column {role}={name}",
     "columns_or_format": (
-        "Name the columns, --column item=... --column annotator=... --column label=..., or the format, --format ..."
+        "Name the columns: --column item=NAME --column annotator=NAME --column label=NAME; or the format: --format NAME"
     ),
     "duplicates": "--duplicates 'first'",
-    "encoding": "--encoding ...",
-    "id_column": "--id-column ...",
+    "encoding": "--encoding NAME",
+    "id_column": "--id-column NAME",
     "ids": "Name the ids of the features with --id-column or --items",
     "ignore": "--ignore {name!r}",
     "label_column": "name the column of the labels with --column label=NAME",
@@ -207,5 +207,5 @@ OPTIONS = {
     "save": "whoknows fit, as model.whoknows",
     "strict": "--strict",
     "text": "If it is text, use --text with the name of the column.",
-    "vector": "--vector ...",
+    "vector": "--vector NAME",
 }

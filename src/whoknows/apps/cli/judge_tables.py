@@ -265,7 +265,8 @@ def _judges(found: Judges, label: Any) -> Iterator[Output]:
     remarks = confusion_lines(against)
     if len(labels) == 2:
         other = _other(labels, label)
-        remarks = [f"Sensitivity: share of {_quoted(label)} that is called so; specificity: of {_quoted(other)}."]
+        sensitivity = f"share of the {_quoted(label)} items that are labelled {_quoted(label)}"
+        remarks = [f"Sensitivity: {sensitivity}. Specificity: the same for {_quoted(other)}."]
     remarks += [one.sentence() for one in found.worse]
     n = int(against.n_gold[-1])
     title = f"Judges against {count(n, 'gold item')} ({against.level:.0%} intervals in brackets)"

@@ -62,8 +62,8 @@ class Suggestions(NamedColumns):
     def _title(self) -> str:
         if not len(self):
             return f"No label to ask for: {self.why}."
-        bits = f"{self.information.sum():.2f} bits for {self.cost.sum():g}"
-        return f"{count_of_labels(len(self))} to ask for, {bits}:"
+        gain = f"{self.information.sum():.2f} bits of information at a cost of {self.cost.sum():g}"
+        return f"{count_of_labels(len(self))} to ask for, with {gain}:"
 
     def _notes(self) -> tuple[str, str]:
         more = f"… and {len(self) - SHOWN} more" if len(self) > SHOWN else ""

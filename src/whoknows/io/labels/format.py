@@ -296,7 +296,7 @@ def _check_rows(columns: tuple[Factor, Factor, Factor], label: Factor, notes: Se
         if nameless.size:
             more = f" There are {nameless.size} such rows." if nameless.size > 1 else ""
             where = f"in row {nameless[0] + 1} below the header.{more}"
-            raise FileError(path, f"has a label without an {role} {where} Fill it in, or delete the row.")
+            raise FileError(path, f"has a label without an {role} {where} Fill in the {role}, or delete the row.")
 
 
 def _suspicions(Y: Annotations) -> list[str]:

@@ -86,7 +86,7 @@ def _annotator(record: Record, keys: tuple[str, ...]) -> Hashable:
     raise FileError(
         record.path,
         f"has no annotator in answer {record.number}: no {' or '.join(keys)}. Name the entry with the annotator: ",
-        Advice("columns", "columns={'annotator': ...}", role="annotator", name="..."),
+        Advice("columns", "columns={'annotator': ...}", role="annotator", name="NAME"),
         ".",
     )
 

@@ -30,7 +30,7 @@ from whoknows.io.labels import (
 from whoknows.io.labels.format import Format, LabelFile, Options, make, match_labels
 from whoknows.io.labels.votes import MODEL, combine
 
-NAME_THEM = "Name the columns, columns={'item': ..., 'annotator': ..., 'label': ...}, or the format, format=..."
+NAME_THEM = "Name the columns: columns={'item': ..., 'annotator': ..., 'label': ...}; or the format: format=..."
 # In the order in which they are tried: the most specific first.
 FORMATS: dict[str, Format] = {
     format.name: format
@@ -193,7 +193,8 @@ def _recognise(content: Content, options: Options) -> Format:
         hint = tabular.hint(content.table)
         if hint:
             raise FileError(content.path, f"is {content}.{hint}")
-    known = "\n".join(f"  {format.name}: {format.description}" for format in FORMATS.values())
+    usual_first = [*reversed(FORMATS.values())]
+    known = "\n".join(f"  {format.name}: {format.description}" for format in usual_first)
     raise FileError(
         content.path,
         f"is {content}, which matches none of the formats below. ",

@@ -234,7 +234,7 @@ def hint(table: Table) -> str:
     for name in table.names[:50]:
         near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.8)
         if near and near[0] != name.lower():
-            return f" Did you mean {near[0]!r} by {name!r}?"
+            return f" Did you mean {near[0]!r} instead of {name!r}?"
     return ""
 
 
