@@ -9,7 +9,7 @@ import uvicorn
 
 from whoknows.apps.web.application import create_app
 from whoknows.apps.web.settings import ServerSettings
-from whoknows.apps.web.store import Store, fits, gold, labels, projects
+from whoknows.apps.web.store import Store, fits, gold, items, labels, projects
 
 expect = pytest.importorskip("playwright.sync_api", reason="it drives the browser: pip install playwright").expect
 PATIENCE = 120_000  # milliseconds for a fit on a busy machine
@@ -118,6 +118,32 @@ def test_no_page_is_wider_than_a_small_screen(page):
         for address in PAGES:
             page.goto(f"/projects/example/{address}")
             assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, (address, width)
+
+
+def test_pages_of_a_project_without_items_are_silent(page, store):
+    with store.write() as db:
+        projects.create(db, "empty", "Empty")
+    for address in ("", "annotators", "map", "items", "ask", "fits", "data", "label?as=anna"):
+        page.goto(f"/projects/empty/{address}")
+    expect(page.locator("#task")).to_contain_text("No items yet")
+    assert not page.locator("button[value=skip]").is_visible()
+
+
+def test_numbers_are_given_by_keyboard_alone(page, store):
+    with store.write() as db:
+        essays = projects.create(db, "essays", "Essays", projects.ProjectSettings(model="regression"))
+        items.put(db, essays.id, [items.Item(key, text=key) for key in ("one", "two", "three")])
+    page.goto("/projects/essays/label?as=zoe")
+    task = page.locator("#task")
+    for key, pressed in (("one", ("3", ".", "5", "Enter")), ("two", ("s",)), ("three", ("7",))):
+        expect(task).to_have_attribute("data-item", key)
+        for each in pressed:
+            page.keyboard.press(each)
+    with page.expect_response(lambda answer: '"three"' in (answer.request.post_data or "")):
+        page.keyboard.press("Enter")
+    expect(task).to_contain_text("You have seen every item.")
+    with store.read() as db:
+        assert [(row.item, row.label) for row in labels.every(db, essays.id)] == [("one", "3.5"), ("three", "7")]
 
 
 def test_brushing_the_map_and_opening_a_dot(page):

@@ -7,6 +7,7 @@ import pytest
 
 from tests.apps.web.databases import BOTH
 from whoknows import load
+from whoknows.apps.web.exchange.importing import MOST
 from whoknows.apps.web.exchange.reader import Reader
 from whoknows.io import read_labels
 
@@ -59,6 +60,7 @@ def test_labels_are_recognised_shown_and_stored_when_confirmed(client, pets):
 def test_columns_can_be_chosen(client, pets):
     seen = upload(client, pets, "a,b,c,d\ni1,zoe,yes,9\ni2,max,no,8\n").json()
     assert seen["problem"].startswith("upload: is CSV with the columns 'a', 'b', 'c', 'd'")
+    assert "below. Export it in one of these formats, or choose its columns." in seen["problem"]
     assert (seen["names"], seen["n_labels"]) == (["a", "b", "c", "d"], 0)
     assert client.post(f"{pets}/imports/{seen['token']}/confirm", json={}).status_code == 422
     chosen = {"columns": {"item": "a", "annotator": "b", "label": "d"}}
@@ -119,6 +121,14 @@ def test_a_table_without_rows_cannot_be_confirmed(client, pets):
     seen = upload(client, pets, "item,annotator,label\n").json()
     assert seen["problem"] == "upload: holds no labels (0 rows were read)."
     assert client.post(f"{pets}/imports/{seen['token']}/confirm", json={}).status_code == 422
+
+
+@BOTH
+def test_a_new_file_replaces_the_oldest_of_many_that_nobody_confirmed(client, pets):
+    first, second, *_ = tokens = [upload(client, pets, LABELS).json()["token"] for _ in range(MOST + 1)]
+    assert client.post(f"{pets}/imports/{first}/confirm", json={}).status_code == 404
+    assert len(set(tokens)) == MOST + 1
+    assert client.post(f"{pets}/imports/{second}/confirm", json={}).json()["n_labels"] == 3
 
 
 def test_names_of_files_touch_no_disk(client, pets):

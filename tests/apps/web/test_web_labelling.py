@@ -105,7 +105,9 @@ def test_pairs_images_and_what_is_left(client, store):
     assert f'<img src="{image}"' in client.get("/label", params=AS).text
     with store.write() as db:
         labels.record(db, project, [Answer("2", "zoe", "left")], "zoe")
-    assert "You have seen every item." in client.get("/label", params=AS).text
+    page = client.get("/label", params=AS).text
+    assert "You have seen every item." in page
+    assert re.search(r'<button[^>]*value="skip"[^>]* hidden>', page)
 
 
 def test_a_lead_says_who_labels(client):
@@ -157,19 +159,20 @@ def test_progress_and_bound_are_drawn(client, store, project):
 
 
 @pytest.mark.parametrize(
-    ("address", "status", "says"),
+    ("address", "status", "says", "back"),
     [
-        ("/projects/nothing/", 404, "There is no project &#x27;nothing&#x27;."),
-        ("/projects/example/items/nothing", 404, "There is no item &#x27;nothing&#x27;"),
-        ("/nowhere", 404, "There is nothing at this address."),
-        ("/static/secret.py", 404, "There is no file"),
-        ("/projects/example/items?page=0", 422, "page: "),
+        ("/projects/nothing/", 404, "There is no project &#x27;nothing&#x27;.", "/"),
+        ("/projects/example/items/nothing", 404, "There is no item &#x27;nothing&#x27;", "/projects/example/"),
+        ("/nowhere", 404, "There is nothing at this address.", "/"),
+        ("/static/secret.py", 404, "There is no file", "/"),
+        ("/projects/example/items?page=0", 422, "page: ", "/projects/example/"),
     ],
 )
-def test_errors_are_pages_that_say_what_to_do(client, address, status, says):
+def test_errors_are_pages_that_say_what_to_do(client, address, status, says, back):
     answer = client.get(address, headers={"Accept": "text/html"})
     assert answer.status_code == status
     assert says in answer.text
+    assert f'<a href="{back}">Back to the' in answer.text
     assert answer.text.count("<h1") == 1
     assert client.get(address).json()["detail"]  # for programs
 

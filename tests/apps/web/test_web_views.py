@@ -1,15 +1,21 @@
 """Pages show what the store and the last fit say."""
 
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from tests.insight.summary_worlds import fitted
+from whoknows.apps.charts import join
 from whoknows.apps.web.jobs.worker import fit_now
-from whoknows.apps.web.pages.shell import PageLinks
+from whoknows.apps.web.pages.item_page import ItemFacts, item_page
+from whoknows.apps.web.pages.shell import PageLinks, Visit
+from whoknows.apps.web.results import Why
 from whoknows.apps.web.store import fits, gold, items, labels, projects
 from whoknows.apps.web.store.labels import Answer
 from whoknows.apps.web.store.search import Search, search
+from whoknows.insight.contributions import Contributions
 from whoknows.insight.summary import Summary
 
 PAGES = ("", "annotators", "annotators/anna", "map", "items", "items/tumour%20001", "ask", "fits")
@@ -47,10 +53,12 @@ def test_before_the_first_fit_every_page_says_what_to_do(client, store, address)
     with store.write() as db:
         new = projects.create(db, "new", "New")
         items.put(db, new.id, [items.Item("tumour 001", text="a <b> & c")])
+        labels.record(db, new, [Answer("tumour 001", "anna", "benign")], "x")
     page = client.get(f"/projects/new/{address}")
     assert page.status_code == 200
     assert "There is no fit yet" in page.text
     assert "<b> &" not in page.text
+    assert "map.js" not in page.text  # it has nothing to draw
 
 
 def test_the_overview_counts_what_came_since_the_fit(client, store, project, summary):
@@ -62,14 +70,17 @@ def test_the_overview_counts_what_came_since_the_fit(client, store, project, sum
     assert '<a href="/projects/example/annotators/zoe">' in page
 
 
-def test_annotators_are_ranked_and_have_a_page_each(client, summary):
+def test_annotators_are_ranked_and_have_a_page_each(client, store, project, summary):
     page = text(client, "annotators")
     places = [page.index(f">{name}</bdi></a>") for name in summary.annotators["annotator"]]
     assert places == sorted(places)
     best = text(client, f"annotators/{summary.annotators['annotator'][0]}")
     assert "<dd>1 of 5</dd>" in best
     assert "Confusion matrix" in best
-    assert "does not know this annotator yet" in text(client, "annotators/nobody")
+    assert client.get("/projects/example/annotators/zoe").status_code == 404
+    with store.write() as db:
+        labels.record(db, project, [Answer("tumour 001", "zoe", "benign")], "x")
+    assert "does not know this annotator yet" in text(client, "annotators/zoe")
 
 
 def test_the_page_of_an_item_shows_labels_and_their_contributions(client, store, project):
@@ -84,6 +95,17 @@ def test_the_page_of_an_item_shows_labels_and_their_contributions(client, store,
     decided = text(client, f"items/{said[0].item}")
     assert "Gold: the truth is <q><bdi>benign</bdi></q>" in decided
     assert "From the features alone" not in decided
+
+
+def test_a_change_that_cannot_be_seen_is_called_none():
+    said = [SimpleNamespace(annotator=who, label="yes", source="web", created=0.0) for who in ("anna", "bo")]
+    final, without = [0.036, 0.964], [[0.043, 0.957], [0.1, 0.9]]  # 96 % with and without the first label
+    found = Contributions(np.array(final), np.array([0.5, 0.5]), np.array(without))
+    prediction = SimpleNamespace(label="yes", probabilities={"no": 0.036, "yes": 0.964}, overruled=False)
+    facts = ItemFacts(items.Item("a"), said, ("no", "yes"), None, prediction, Why(["no", "yes"], said, found))
+    page = join(item_page(facts, Visit("")))
+    assert "<bdi>anna</bdi></b> said <q><bdi>yes</bdi></q>: makes hardly any difference." in page
+    assert "from 90% to 96%." in page
 
 
 def test_names_with_any_characters_have_pages(client, store, project):
@@ -137,6 +159,25 @@ def test_gold_replaces_the_consensus_of_the_list(store, project, client):
 
 
 # --- other kinds of labels --------------------------------------------------------------------------
+
+
+def test_classes_that_nobody_listed_are_those_of_the_labels(client, store):
+    with store.write() as db:
+        new = projects.create(db, "open", "Open")
+        items.put(db, new.id, [items.Item(key) for key in ("a", "b")])
+    assert "This project has no classes yet." in client.get("/projects/open/label?as=zoe").text
+    with store.write() as db:
+        labels.record(db, new, [Answer("a", "zoe", "yes"), Answer("b", "zoe", "no")], "zoe")
+    assert fit_now(store, new.id).state == "done"
+    for address in ("items", "items/a", "label?as=bo"):
+        assert ">yes<" in client.get(f"/projects/open/{address}").text
+    assert client.get("/api/v1/projects/open/next?annotator=bo").json()["classes"] == ["no", "yes"]
+    with store.write() as db:
+        projects.change(db, new, "Open", projects.ProjectSettings(model="regression"))
+    for address in ("items", "items/a", "label?as=bo"):
+        page = client.get(f"/projects/open/{address}")
+        assert page.status_code == 200
+    assert 'type="number"' in page.text
 
 
 @pytest.mark.parametrize("kind", ["numbers", "levels"])

@@ -180,15 +180,16 @@ def in_flags(text: str) -> str:
 
 # Advice of the library in terms of options.
 OPTIONS = {
-    "all_columns": "--column item=NAME --column annotator=NAME --column label=NAME",
     "all_levels": "--levels A,B,C",
     "allow_missing": "--allow-missing",
     "annotators": "--annotators A,B,…",
     "classifier": "another --model",
     "columns": "--column {role}={name}",
+    "columns_or_format": (
+        "Name the columns: --column item=NAME --column annotator=NAME --column label=NAME; or the format: --format NAME"
+    ),
     "duplicates": "--duplicates 'first'",
     "encoding": "--encoding NAME",
-    "format": "--format NAME",
     "id_column": "--id-column NAME",
     "ids": "Name the ids of the features with --id-column or --items",
     "ignore": "--ignore {name!r}",

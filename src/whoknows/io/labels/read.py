@@ -30,6 +30,7 @@ from whoknows.io.labels import (
 from whoknows.io.labels.format import Format, LabelFile, Options, make, match_labels
 from whoknows.io.labels.votes import MODEL, combine
 
+NAME_THEM = "Name the columns: columns={'item': ..., 'annotator': ..., 'label': ...}; or the format: format=..."
 # In the order in which they are tried: the most specific first.
 FORMATS: dict[str, Format] = {
     format.name: format
@@ -196,9 +197,7 @@ def _recognise(content: Content, options: Options) -> Format:
     known = "\n".join(f"  {format.name}: {format.description}" for format in usual_first)
     raise FileError(
         content.path,
-        f"is {content}, which matches none of the formats below. Name the columns: ",
-        Advice("all_columns", "columns={'item': ..., 'annotator': ..., 'label': ...}"),
-        "; or the format: ",
-        Advice("format", "format=..."),
+        f"is {content}, which matches none of the formats below. ",
+        Advice("columns_or_format", NAME_THEM),
         f"\n{known}",
     )

@@ -35,7 +35,7 @@ def next_item(
             state=task.state,
             item=None if task.item is None else item_out(project, task.item),
             question=project.settings.question,
-            classes=list(project.settings.classes),
+            classes=list(labels.classes(db, project) or ()),
             n_done=labels.counts(db, project.id).get(own, 0),
             n_items=items.count(db, project.id),
         )

@@ -5,31 +5,36 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from whoknows.apps.web.exchange.uploads import Reading, Upload
 from whoknows.apps.web.security.passwords import digest, new_secret
 from whoknows.apps.web.store import gold, items, labels, projects
-from whoknows.apps.web.store.errors import Conflict, NotFound
+from whoknows.apps.web.store.errors import NotFound
 from whoknows.apps.web.store.labels import Answer
 from whoknows.apps.web.store.projects import Project
 from whoknows.apps.web.store.schema import upload as table
 from whoknows.data.errors import InputError
 
 WAIT = 3600.0  # seconds that an upload waits for its confirmation
-MOST = 5  # uploads that wait per project
+MOST = 5  # uploads that wait per project and account; a new one replaces the oldest
 
 
 def keep(db: Connection, project: Project, upload: Upload, who: str) -> str:
     """Keep an upload until it is confirmed; return the secret that names it."""
     db.execute(table.delete().where(table.c.created < time.time() - WAIT))
-    waiting = db.execute(select(func.count()).where(table.c.project_id == project.id)).scalar_one()
-    if waiting >= MOST:
-        raise Conflict(f"{waiting} files wait for a confirmation already. Confirm them, or wait an hour.")
+    _make_room(db, project, who)
     secret = new_secret()
     row = {"project_id": project.id, "kind": upload.kind, "name": upload.name, "content": upload.content, "who": who}
     db.execute(table.insert().values(token_hash=digest(secret), created=time.time(), **row))
     return secret
+
+
+def _make_room(db: Connection, project: Project, who: str) -> None:
+    """Forget the oldest uploads of somebody who has uploaded many, and confirmed none."""
+    own = table.c.project_id == project.id, table.c.who == who
+    newest = select(table.c.token_hash).where(*own).order_by(table.c.created.desc()).limit(MOST - 1)
+    db.execute(table.delete().where(*own, table.c.token_hash.not_in(newest)))
 
 
 def kept(db: Connection, project: Project, secret: str) -> Upload:
@@ -37,7 +42,7 @@ def kept(db: Connection, project: Project, secret: str) -> Upload:
     same = table.c.token_hash == digest(secret), table.c.project_id == project.id
     row = db.execute(select(table).where(*same)).first()
     if row is None:
-        raise NotFound("There is no such upload; it waits for an hour. Upload the file again.")
+        raise NotFound("This file waits no longer: an hour passed, newer files came, or it is stored. Upload it again.")
     return Upload(row.kind, row.name, row.content)
 
 

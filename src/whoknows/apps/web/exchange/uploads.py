@@ -39,11 +39,10 @@ USUAL = {"text": ("text", "text_a", "first_text", "content"), "second_text": ("s
 IMAGE = ("data:image/png;base64,", "data:image/jpeg;base64,", "data:image/gif;base64,", "data:image/webp;base64,")
 LONGEST_TEXT, LONGEST_ID = 100_000, 500
 WORDINGS = {  # advice of the readers, in terms of the page
-    "all_columns": "choose the columns of item, annotator and label",
     "columns": "choose {name!r} as the column of the {role}",
+    "columns_or_format": "Export it in one of these formats, or choose its columns.",
     "duplicates": "the file through whoknows convert with --duplicates 'first'",
     "encoding": "whoknows convert --encoding NAME",
-    "format": "export it in one of these formats",
     "label_column": "choose the column of the labels",
     "max_size": "ask whoever runs the server",
 }

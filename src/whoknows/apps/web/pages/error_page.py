@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from whoknows.apps.charts import el
+from whoknows.apps.charts import Html, el
 from whoknows.apps.web.pages.shell import PageLinks, Visit, heading
 
 TITLES = {
@@ -27,12 +27,15 @@ def is_for_people(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
 
 
+def _to_project(name: str) -> Html:
+    return el("a", "Back to the project", href=PageLinks(name).to())
+
+
 def error_answer(request: Request, status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """Answer that something cannot be done, and why."""
     if not is_for_people(request):
         return JSONResponse({"detail": message}, status, headers)
     title = TITLES.get(status, "Something went wrong")
-    name = request.path_params.get("name")
-    known = status != 404 and name is not None
-    back = el("a", "Back to the project" if known else "Back to the start", href=PageLinks(name).to() if known else "/")
+    name = request.path_params.get("name") if status != 404 else getattr(request.state, "project", None)
+    back = el("a", "Back to the start", href="/") if name is None else _to_project(name)
     return HTMLResponse(Visit("").page(title, heading(title), el("p", message), el("p", back)), status, headers)

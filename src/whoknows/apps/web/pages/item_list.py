@@ -39,7 +39,9 @@ HEAD = (
 TEXT = 160  # characters of a text in the list
 
 
-def item_list(search: Search, found: Sequence[Any], n: int, classes: Sequence[str], links: PageLinks) -> Iterator[Html]:
+def item_list(
+    search: Search, found: Sequence[Any], n: int, classes: Sequence[str] | None, links: PageLinks
+) -> Iterator[Html]:
     """Content of the page: the form, the items found, and links to other pages of the list."""
     yield _form(search, classes, links)
     if not n:
@@ -55,7 +57,7 @@ def _none(search: Search, links: PageLinks) -> Html:
     return note("No item matches. ", el("a", "Show all items", href=links.to("items")))
 
 
-def _row(links: PageLinks, classes: Sequence[str]) -> Callable[[Any], list[Any]]:
+def _row(links: PageLinks, classes: Sequence[str] | None) -> Callable[[Any], list[Any]]:
     def row(each: Any) -> list[Any]:
         known = ("gold", each.gold), ("vote overruled", each.overruled)
         marks = [el("span", word, cls="gold") for word, is_so in known if is_so]
@@ -64,7 +66,7 @@ def _row(links: PageLinks, classes: Sequence[str]) -> Callable[[Any], list[Any]]
             el("div", links.item(each.key), text or None, marks, cls="item"),
             label_text(each.gold or each.label, classes),
             _certainty(each),
-            el("td", _disagreement(each) if classes else fmt.NOTHING, cls="num roomy"),
+            el("td", _disagreement(each) if classes is not None else fmt.NOTHING, cls="num roomy"),
             fmt.whole(each.n_labels),
             el("td", label_text(each.vote, classes), cls="roomy"),
         ]
@@ -91,10 +93,10 @@ def _short(text: str) -> str:
     return line if len(line) <= TEXT else f"{line[:TEXT].rstrip()}…"
 
 
-def _form(search: Search, classes: Sequence[str], links: PageLinks) -> Html:
+def _form(search: Search, classes: Sequence[str] | None, links: PageLinks) -> Html:
     """Form that works without script: it is sent by its button, and is part of the address."""
     words = el("input", type="search", name="q", value=search.q, placeholder="Id or text", aria_label="Search")
-    any_class = {"": "any", **{name: name for name in classes}}
+    any_class = {"": "any", **{name: name for name in classes or ()}}
     return el(
         "form",
         words,

@@ -10,7 +10,10 @@ from whoknows.apps.report.data import script_data
 from whoknows.apps.web.pages.shell import PageLinks, nothing
 from whoknows.insight.summary import Summary
 
-SCRIPTS = ("tables.js", "items.js", "map.js")
+
+def scripts_of(summary: Summary | None) -> tuple[str, ...]:
+    """Scripts of the page; they need a map."""
+    return ("tables.js", "items.js", "map.js") if summary is not None and has_map(summary) else ()
 
 
 def map_page(summary: Summary, links: PageLinks) -> Iterator[Html]:

@@ -31,8 +31,8 @@ class ItemFacts:
     ----------
     item : Item
     labels : rows with annotator, label, source, created
-    classes : sequence of str
-        Empty for numbers.
+    classes : sequence of str or None
+        None for numbers.
     gold : str, optional
         The truth, if it was decided.
     prediction : row, optional
@@ -47,7 +47,7 @@ class ItemFacts:
 
     item: Item
     labels: Sequence[Any]
-    classes: Sequence[str]
+    classes: Sequence[str] | None
     gold: str | None = None
     prediction: Any = None
     why: Why | None = None
@@ -85,8 +85,8 @@ def _verdict(facts: ItemFacts) -> Iterator[Html]:
     if said is None:
         yield note("The last fit does not know this item. Fit again to see its consensus.")
         return
-    if not facts.classes:
-        yield el("p", el("b", label_text(said.label, ())), f" {fmt.plus_minus(said.probabilities.get('std'))}")
+    if list(said.probabilities) == ["std"]:  # the fit was one of numbers
+        yield el("p", el("b", label_text(said.label, None)), f" {fmt.plus_minus(said.probabilities.get('std'))}")
         return
     shares = sorted(said.probabilities.items(), key=lambda pair: -pair[1])[:8]
     yield table(
@@ -105,7 +105,7 @@ def _decision(facts: ItemFacts, visit: Visit) -> Iterator[Html]:
         return
     action = visit.links.to("items", facts.item.key)
     yield el("h3", "Decide the truth")
-    if facts.classes:
+    if facts.classes is not None:
         choices = [
             button(name, name="label", value=name, aria_pressed=str(name == facts.gold).lower())
             for name in facts.classes
@@ -131,12 +131,12 @@ def _labels(facts: ItemFacts, visit: Visit) -> Html:
         (
             visit.links.annotator(row.annotator),
             el("b", el("bdi", label_text(row.label, facts.classes))),
-            row.source,
+            el("td", row.source, cls="roomy"),
             moment(row.created),
         )
         for row in facts.labels
     ]
-    return table(("annotator", "label", "source", "given"), rows)
+    return table(("annotator", "label", el("th", "source", scope="col", cls="roomy"), "given"), rows, cls="given")
 
 
 def _why(why: Why, fitted: dict[str, float]) -> Iterator[Html]:
@@ -159,17 +159,11 @@ def _why(why: Why, fitted: dict[str, float]) -> Iterator[Html]:
 def _effect(row: Any, name: str, effect: float, final: float) -> Html:
     """What one label does to the probability of the consensus."""
     said = join([fmt.bold_name(row.annotator), " said ", fmt.quoted(row.label), ": "])
-    if abs(effect) < SMALL:
+    before, after = fmt.percent(final - effect), fmt.percent(final)
+    if before == after or abs(effect) < SMALL:
         return join([said, "makes hardly any difference."])
     verb = "raises" if effect > 0 else "lowers"
-    return join(
-        [
-            said,
-            f"{verb} the probability of ",
-            fmt.quoted(name),
-            f" from {fmt.percent(final - effect)} to {fmt.percent(final)}.",
-        ]
-    )
+    return join([said, f"{verb} the probability of ", fmt.quoted(name), f" from {before} to {after}."])
 
 
 def _events(events: Sequence[Any]) -> Html:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from whoknows.apps.charts import Html, el, fold, note, table
 from whoknows.apps.report import formatting as fmt
 from whoknows.apps.web.store.items import Item
+from whoknows.apps.web.store.projects import is_number
 
 OPEN = 12  # features that are not folded
 
@@ -31,9 +32,10 @@ def item_view(item: Item, features: Sequence[str] = ()) -> Html:
     return el("div", shown, cls="item-view")
 
 
-def label_text(label: str | None, classes: Sequence[str]) -> str:
-    """Label as it is shown; where there are no classes, it is a number."""
-    return fmt.name(label) if classes or label is None else fmt.number(float(label))
+def label_text(label: str | None, classes: Sequence[str] | None) -> str:
+    """Label as it is shown; where classes are None, it is a number, unless it came before that was so."""
+    is_name = label is None or classes is not None or not is_number(label)
+    return fmt.name(label) if is_name else fmt.number(float(label))
 
 
 def _features(item: Item, names: Sequence[str]) -> Html:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from whoknows.apps.charts import Html, bar, el, lead
 from whoknows.apps.report import formatting as fmt
@@ -14,6 +15,7 @@ from whoknows.apps.web.store.projects import Project
 
 KEYS = "1234567890"  # of the first classes
 HELP = "Keys: the numbers answer, s skips, u or Ctrl+Z takes the last answer back."
+HELP_NUMBERS = "Keys: Enter saves the number, s skips, u or Ctrl+Z takes the last answer back."
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Screen:
         An item to label, whether that is expected to tell much, or that everything is answered.
     n_done, n_items : int
         Items that this annotator has labelled, of all.
+    classes : sequence of str or None
+        None for numbers.
     """
 
     project: Project
@@ -35,27 +39,28 @@ class Screen:
     task: Task
     n_done: int
     n_items: int
+    classes: Sequence[str] | None
 
 
 def label_page(screen: Screen, visit: Visit) -> Html:
     """Content of the page: a form that works without script; the script adds keys and speed."""
     settings, links = screen.project.settings, visit.links
-    buttons = _action("skip", "Skip", "s"), _action("undo", "Undo", "u")
+    is_over = screen.task.item is None
+    buttons = _action("skip", "Skip", "s", hidden=is_over), _action("undo", "Undo", "u")
     form = visit.form(
         links.to("label"),
         el("input", type="hidden", name="as", value=screen.annotator),
         el("h1", settings.question or "Which label is right?", dir="auto"),
         task_view(screen),
-        el("div", _choices(settings.classes), cls="choices answers", hidden=screen.task.item is None),
-        el("div", buttons, cls="tools"),
+        el("div", _choices(screen.classes), cls="choices answers", hidden=is_over),
+        el("div", buttons, cls="tools", hidden=not screen.n_items),
         id="label",
         data_annotations=f"/api/v1{links.to('annotations')}",
         data_skips=f"/api/v1{links.to('skips')}",
         data_next=links.to("label", "next"),
     )
-    return el(
-        "div", form, el("p", role="status", id="message"), el("p", HELP, cls="note needs-script"), cls="labelling"
-    )
+    keys = el("p", HELP_NUMBERS if screen.classes is None else HELP, cls="note needs-script", hidden=not screen.n_items)
+    return el("div", form, el("p", role="status", id="message"), keys, cls="labelling")
 
 
 def task_view(screen: Screen) -> Html:
@@ -82,11 +87,13 @@ def _enough(screen: Screen) -> Html | None:
     return el("p", el("b", "Enough for now. "), gain, " You can stop here, or go on.", cls="enough")
 
 
-def _choices(classes: Sequence[str]) -> list[Html]:
+def _choices(classes: Sequence[str] | None) -> list[Html]:
     """Button per class, or a field for a number."""
-    if not classes:
+    if classes is None:
         number = el("input", name="label", type="number", step="any", aria_label="Your value", autofocus=True)
         return [number, button("Save", cls="primary")]
+    if not classes:
+        return [el("p", "This project has no classes yet. A lead lists them on the page Data.")]
     keys = [*KEYS, *[None] * len(classes)]
     return [_choice(name, key) for name, key in zip(classes, keys, strict=False)]
 
@@ -96,11 +103,10 @@ def _choice(name: str, key: str | None) -> Html:
     return el("button", shown, " ", el("bdi", name), type="submit", name="label", value=name, aria_keyshortcuts=key)
 
 
-def _action(act: str, text: str, key: str) -> Html:
+def _action(act: str, text: str, key: str, hidden: bool = False) -> Html:
     hint = el("kbd", key, aria_hidden="true")
-    return el(
-        "button", text, " ", hint, type="submit", name="act", value=act, aria_keyshortcuts=key, formnovalidate=True
-    )
+    sent: dict[str, Any] = {"type": "submit", "name": "act", "value": act, "formnovalidate": True}
+    return el("button", text, " ", hint, **sent, aria_keyshortcuts=key, hidden=hidden)
 
 
 def who_labels(annotators: Sequence[str], visit: Visit) -> Html:

@@ -68,7 +68,8 @@ def fetched(
 
 def _screen(db: Connection, project: Project, who: str, without: Sequence[str] = (), key: str | None = None) -> Screen:
     task = next_task(db, project, who, without) if key is None else chosen_task(db, project, key)
-    return Screen(project, who, task, labels.counts(db, project.id).get(who, 0), items.count(db, project.id))
+    n_done, n_items = labels.counts(db, project.id).get(who, 0), items.count(db, project.id)
+    return Screen(project, who, task, n_done, n_items, labels.classes(db, project))
 
 
 @router.post("/projects/{name}/label")

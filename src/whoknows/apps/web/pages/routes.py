@@ -11,13 +11,14 @@ from whoknows.apps.web.pages.annotators import one_annotator, ranking
 from whoknows.apps.web.pages.ask import ask
 from whoknows.apps.web.pages.fit_pages import fits_page, progress
 from whoknows.apps.web.pages.item_list import item_list
-from whoknows.apps.web.pages.item_map import SCRIPTS, map_page
+from whoknows.apps.web.pages.item_map import map_page, scripts_of
 from whoknows.apps.web.pages.item_page import ItemFacts, item_page
 from whoknows.apps.web.pages.overview import Progress, overview
 from whoknows.apps.web.pages.shell import heading, nothing
 from whoknows.apps.web.pages.visiting import Scene, looking_at
 from whoknows.apps.web.security.access import store_of, visitor_of
 from whoknows.apps.web.store import fits, gold, items, labels, projects
+from whoknows.apps.web.store.errors import NotFound
 from whoknows.apps.web.store.search import Search, Show, Sort, search
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
@@ -73,6 +74,8 @@ def annotator_page(request: Request, name: str, annotator: str) -> HTMLResponse:
     """Show one annotator."""
     with looking_at(request, name) as scene:
         history = scene.results.history(scene.db, scene.project.id, annotator)
+        if not history and annotator not in labels.counts(scene.db, scene.project.id):
+            raise NotFound(f"Nobody called {annotator!r} has labelled in this project.")
 
         def content(summary: Any, links: Any) -> Any:
             return one_annotator(summary, annotator, history, links)
@@ -84,7 +87,7 @@ def annotator_page(request: Request, name: str, annotator: str) -> HTMLResponse:
 def map_of_items(request: Request, name: str) -> HTMLResponse:
     """Show where the items lie, and who is best where."""
     with looking_at(request, name) as scene:
-        return _fitted_page(scene, "Map", "map", map_page, SCRIPTS)
+        return _fitted_page(scene, "Map", "map", map_page, scripts_of(scene.summary))
 
 
 @router.get("/projects/{name}/ask")
@@ -109,7 +112,7 @@ def items_page(
     with looking_at(request, name) as scene:
         fit_id = scene.fit.id if scene.fit else None
         found, n = search(scene.db, scene.project.id, fit_id, wanted)
-        shown = item_list(wanted, found, n, scene.project.settings.classes, scene.visit.links)
+        shown = item_list(wanted, found, n, labels.classes(scene.db, scene.project), scene.visit.links)
         return _page(scene, "Items", "items", *shown)
 
 
@@ -126,7 +129,7 @@ def _facts(scene: Scene, key: str) -> ItemFacts:
     prediction = None if fit is None else fits.prediction_of(db, fit.id, key)
     why = None if fit is None or prediction is None else scene.results.why(db, project, fit, item, said)
     truth, history = gold.every(db, project.id).get(key), labels.history(db, project.id, key, limit=50)
-    classes, features = project.settings.classes, project.settings.features
+    classes, features = labels.classes(db, project), project.settings.features
     return ItemFacts(item, said, classes, truth, prediction, why, history, features)
 
 

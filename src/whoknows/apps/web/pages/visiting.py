@@ -62,6 +62,7 @@ def looking_at(request: Request, name: str) -> Iterator[Scene]:
     """Read a project."""
     with store_of(request).read() as db:
         project = projects.by_name(db, name)
+        request.state.project = project.name
         yield Scene(db, project, visit_of(request, project), request.app.state.results)
 
 

@@ -201,6 +201,14 @@ def counts(db: Connection, project_id: int) -> dict[str, int]:
     return {name: n for name, n in db.execute(query.group_by(annotation.c.annotator).order_by(annotation.c.annotator))}
 
 
+def classes(db: Connection, project: Project) -> tuple[str, ...] | None:
+    """Return the classes of a project, those of its labels if none are set; None if labels are numbers."""
+    if project.settings.model == "regression":
+        return None
+    query = select(annotation.c.label).where(annotation.c.project_id == project.id).distinct()
+    return project.settings.classes or tuple(sorted(db.execute(query).scalars()))
+
+
 def n_labelled(db: Connection, project_id: int) -> int:
     """Return the number of items with a label."""
     query = select(func.count(annotation.c.item_id.distinct())).where(annotation.c.project_id == project_id)

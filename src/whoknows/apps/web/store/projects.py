@@ -64,14 +64,15 @@ class ProjectSettings:
     def problem_of(self, labels: Iterable[str]) -> str | None:
         """Return what is wrong with labels, if anything: they are classes, or numbers for a regression."""
         if self.model == "regression":
-            others, expected = [label for label in labels if not _is_number(label)], "a number"
+            others, expected = [label for label in labels if not is_number(label)], "a number"
         else:
             others = [label for label in labels if self.classes and label not in self.classes]
             expected = f"a label among {show(self.classes, 10)}"
         return f"Expected {expected}; got {show(others, 3)}." if others else None
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a label can be read as a number."""
     try:
         return isfinite(float(text))
     except ValueError:

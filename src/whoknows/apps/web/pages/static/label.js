@@ -5,6 +5,7 @@ document.documentElement.classList.add("script");
   const form = document.getElementById("label"), answers = document.querySelector(".answers"), message = document.getElementById("message");
   if (!form) return;
   const annotator = form.elements.as.value, csrf = form.elements.csrf.value, AGAIN = 2000;
+  const number = form.querySelector("input[type=number]"), skipping = form.querySelector("[name=act][value=skip]");
   const history = [];  /* items that were answered or skipped here, the last one at the end */
   const waiting = [];  /* requests that the server has not acknowledged */
   let task = document.getElementById("task"), n_done = Number(document.getElementById("done").textContent.replace(/\s/g, ""));
@@ -28,11 +29,11 @@ document.documentElement.classList.add("script");
   function show(fresh) {
     task.replaceWith(fresh);
     task = fresh;
-    answers.hidden = !task.dataset.item;
+    answers.hidden = skipping.hidden = !task.dataset.item;
     count();
-    if (form.elements.label && form.elements.label.type === "number") form.elements.label.value = "";
+    if (number) number.value = "";
     window.scrollTo(0, 0);
-    task.focus({ preventScroll: true });
+    (number && task.dataset.item ? number : task).focus({ preventScroll: true });
     prefetch();
   }
   function count() {  /* the item was fetched before the last answers were given */
@@ -101,16 +102,16 @@ document.documentElement.classList.add("script");
   /* --- what an annotator does ------------------------------------------------------------------- */
 
   form.addEventListener("submit", (event) => {
-    const pressed = event.submitter, field = form.elements.label;
+    const pressed = event.submitter;
     event.preventDefault();
     if (pressed && pressed.name === "act") { if (pressed.value === "skip") skip(); else undo(); }
     else if (pressed && pressed.name === "label") answer(pressed.value);
-    else if (field && field.type === "number" && field.value !== "") answer(field.value);
+    else if (number && number.value !== "") answer(number.value);
   });
   document.addEventListener("keydown", (event) => {
     if (event.repeat || event.altKey) return;
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z") { event.preventDefault(); undo(); return; }
-    if (event.ctrlKey || event.metaKey || event.target.tagName === "INPUT") return;
+    if (event.ctrlKey || event.metaKey || (event.target === number && !/^[su]$/i.test(event.key))) return;
     const pressed = form.querySelector('[aria-keyshortcuts="' + CSS.escape(event.key.toLowerCase()) + '"]');
     if (pressed) { event.preventDefault(); form.requestSubmit(pressed); }
   });
