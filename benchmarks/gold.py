@@ -47,7 +47,7 @@ def blocks(z, K, rng):
 
 
 def hard(z, K, rng):
-    """A quarter of the items fools most of ten good judges."""
+    """A quarter of the items misleads most of ten good judges."""
     fools, wrong = rng.random(len(z)) < 0.25, (z + rng.integers(1, K, size=len(z))) % K
     judges = (said(z, accuracy, K, rng) for accuracy in rng.uniform(0.7, 0.95, 10))
     return [np.where(fools & (rng.random(len(z)) < 0.8), wrong, labels) for labels in judges]

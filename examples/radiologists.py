@@ -134,7 +134,7 @@ plt.show()
 # A new reader
 # ------------
 # ``unknown="population"`` estimates the expertise of readers who are not in the data. Five readers say little about a
-# sixth, hence the wide interval for evans. The estimate is for a reader of average spread without severity, which is
+# sixth, so the interval for evans is wide. The estimate is for a reader of average spread without severity, which is
 # too optimistic for these readers.
 
 everyone = list(READERS | NEW)

@@ -71,7 +71,7 @@ plt.show()
 # %%
 # What annotators cost
 # --------------------
-# With ``costs``, labels are ranked by information per cost. The dearer cleo is, the fewer questions she gets.
+# With ``costs``, labels are ranked by information per cost. The more cleo costs, the fewer questions she gets.
 
 COSTS = (1, 1.5, 2, 4)
 shares = []

@@ -73,8 +73,8 @@ def test_labels_that_come_later_are_learnt_as_well(n_classes):
     model = CrowdClassifier("id", "confusion", "linear", tol=1e-10 if n_classes == 2 else 1e-4, max_iter=400)
     later = crowd(n_classes, all_of_them)
     model.fit(X, first).update(X, later)
-    anew = CrowdClassifier(**model.get_params()).fit(X, later)
-    gap = np.abs(model.posterior_ - anew.posterior_).max()
+    new = CrowdClassifier(**model.get_params()).fit(X, later)
+    gap = np.abs(model.posterior_ - new.posterior_).max()
     assert gap < (1e-3 if n_classes == 2 else 0.1)
 
 

@@ -188,7 +188,7 @@ class TestNothingHeldOutIsLearntFrom:
             assert isinstance(mapped, np.memmap)
             assert said[mapped] == said[rows]
 
-    def test_if_the_parts_are_listed_beforehand_and_copied(self, sparse):
+    def test_if_the_parts_are_listed_first_and_copied(self, sparse):
         parts = list(AnnotationFolds().split(*sparse))
         search = clone(GridSearchCV(Spy(), {"shift": [0]}, cv=parts)).fit(*sparse)
         assert search.best_score_ == 0

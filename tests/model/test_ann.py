@@ -130,7 +130,7 @@ def test_a_search_nobody_knows_is_refused():
 
 
 class TestSpectrum:
-    """Eigenvectors of a sparse graph, by Lanczos, of which much is known beforehand."""
+    """Eigenvectors of a sparse graph, by Lanczos, of which much is already known."""
 
     FAR = 10 * RNG.normal(size=(30, 4))[np.arange(900) % 30] + RNG.normal(size=(900, 4))  # thirty parts
 

@@ -136,7 +136,7 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
     _reading : Reading, optional
         How the posterior is read; none in models saved before there were readings.
     worse_than_chance_ : dict
-        Of annotators who are worse than chance on the gold: what the model makes of their labels.
+        Of annotators who are worse than chance on the gold: how the model uses their labels.
     """
 
     pairs_: list[FittedPair]

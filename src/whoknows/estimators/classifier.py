@@ -97,7 +97,7 @@ class CrowdClassifier(CrowdClassifierMixin):
         For maps and graphs that sample items; an integer gives reproducible results.
     groups : mapping from annotator id to group, optional
         Annotators who err together, such as prompts of one model: their labels of an item share an effect on the
-        log-odds of being right, beside the one that all labels of the item share. Others are groups of their own.
+        log-odds of being right, in addition to the one that all its labels share. Other annotators have no group.
     engine : None, "dask", address, distributed.Client or Engine
         Where sums over many items are computed: in this process, in one process per core, or on the Dask
         cluster whose scheduler has this address, such as "tcp://10.0.0.1:8786". Results are the same.
@@ -118,14 +118,14 @@ class CrowdClassifier(CrowdClassifierMixin):
         w_t and γ_t in the units of X: log-odds of being right (Bernoulli), or the logit of Eq. (15)
         (Gaussian). Only with map="linear" and no other ``annotator_map``.
     worse_than_chance_ : dict
-        By annotator who is worse than chance on the gold, what the model makes of the labels: "the labels are
+        Annotators who are worse than chance on the gold, with how the model uses their labels: "the labels are
         inverted", "the labels are not used" or "the labels still count as they are". Empty without gold.
     annotator_severity_ : (n_annotators,)
         Mean difference between an annotator's labels and the truth, in levels; 0 over all annotators. Only
         for ordered labels.
     item_effect_, group_effect_ : (n_annotators,)
-        How much each annotator errs together with all others, and beyond that with those of its group; 0 is
-        independently. Not for Gaussian and ordered annotators.
+        How much each annotator errs together with all others, and additionally with those of its group; 0
+        means independent errors. Not for Gaussian and ordered annotators.
     truth_classifier_ : classifier
         The classifier given as ``truth``, fitted to all labelled items; its classes are positions in
         ``classes_``.

@@ -50,7 +50,7 @@ class Judges:
     is_gold : (n_items,)
     annotations : Annotations
     worse : list of WorseThanChance
-        Judges who are worse than chance on the gold, and what the model makes of their labels.
+        Judges who are worse than chance on the gold, and how the model uses their labels.
     """
 
     against: AgainstGold | None

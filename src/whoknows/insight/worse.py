@@ -1,4 +1,4 @@
-"""Annotators who are worse than chance on the gold, and what the model makes of their labels."""
+"""Annotators who are worse than chance on the gold, and how the model uses their labels."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class WorseThanChance:
         return "the labels are inverted" if self.influence < 0 else "the labels still count as they are"
 
     def sentence(self) -> str:
-        """Name the annotator, and say what the model makes of the labels."""
+        """Name the annotator, and say how the model uses the labels."""
         return (
             f"{self.annotator} is worse than chance on {self.n_gold} gold items ({self.accuracy:.0%} right): "
             f"{self.use}. Check that they mean the same as those of others."

@@ -78,7 +78,7 @@ def ask(
         console.answer({"out": None, "why": asked.why, "labels": 0})
         return
     if out == STDOUT and asked.why:
-        console.note(f"No more than {count(len(asked), 'label')}: {asked.why}.")
+        console.note(f"Only {count(len(asked), 'label')} to ask for: {asked.why}.")
     lines.append(f"{out}: the whole list.")
     write_and_answer(asked.columns(), out, console, lines, why=asked.why, labels=len(asked))
 

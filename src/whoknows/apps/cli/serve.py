@@ -31,7 +31,7 @@ def serve(
     database: Annotated[
         str | None, typer.Option(metavar="URL", help="postgresql://… instead of a file in the folder.")
     ] = None,
-    auth: Annotated[bool, typer.Option("--auth", help="People sign in. Required for other addresses.")] = False,
+    auth: Annotated[bool, typer.Option("--auth", help="Ask people to sign in. Required with other hosts.")] = False,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Name by which browsers may call the server; may be repeated."),
@@ -40,7 +40,7 @@ def serve(
         bool, typer.Option("--https", help="Browsers reach the server over HTTPS, through a proxy.")
     ] = False,
     add_user: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Add an account or set its password, and exit; it is asked for.")
+        str | None, typer.Option(metavar="NAME", help="Set the password of a new or old account, and exit.")
     ] = None,
     role: Annotated[
         Literal["viewer", "annotator", "lead"], typer.Option(metavar="ROLE", help="viewer, annotator or lead.")
@@ -163,7 +163,8 @@ def _require_a_lead(store: Store, folder: Path) -> None:
 
     with store.read() as db:
         if not any(account.role == "lead" for account in accounts.every(db)):
-            raise UsageError(f"Nobody could sign in as lead. Add an account: whoknows serve {folder} --add-user NAME")
+            what = "No account has the role lead, so nobody could manage the projects"
+            raise UsageError(f"{what}. Add one: whoknows serve {folder} --add-user NAME")
 
 
 # --- the first project -------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class Source:
     ] = None
     duplicates: Annotated[
         Literal["error", "first", "last", "majority"] | None,
-        _Input(metavar="RULE", help="For several labels of one item: error, first, last or majority."),
+        _Input(metavar="RULE", help="If an annotator labelled an item twice: error, first, last or majority."),
     ] = None
     missing: Annotated[
         list[str] | None,

@@ -86,7 +86,7 @@ class BernoulliAnnotators(Settings):
     def with_item_effect(self, size: float | Array) -> Self:
         """Return a copy for annotators who err together: the log-odds of being right gain λ_t u_i, u_i ~ N(0, 1).
 
-        u_i is shared by all labels of an item: a trap fools most annotators. The accuracy of each annotator,
+        u_i is shared by all labels of an item: a trap misleads most annotators. The accuracy of each annotator,
         averaged over u_i, stays the same. ``size`` is λ_t of all, or of each row of θ: negative for those who are
         right where others are trapped. 0 is independent annotators.
         """
