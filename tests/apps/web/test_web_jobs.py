@@ -34,7 +34,7 @@ def queue(store, project):
         return fits.request(db, project.id).id
 
 
-def wait(store, id, *states, seconds=60):
+def wait(store, id, *states, seconds=180):
     """Wait for a fit to be in one of these states."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
