@@ -1,7 +1,7 @@
-"""Tables of measurements on pages of the docs, from the CSV files in benchmarks/results/docs.
+"""Tables of measurements on pages of the docs, from CSV files, most of them in benchmarks/results/docs.
 
-A table stands between two comments that name its file and the command that measures it, and writes the file with
-`store`. `python -m benchmarks.page` writes the tables into their pages; `python -m benchmarks.claims` checks them.
+A table stands between two comments that name its file and the command that measures it, and writes the file.
+`python -m benchmarks.page` writes the tables into their pages; `python -m benchmarks.claims` checks them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.common.tables import fixed, markdown
 
 DOCS = ROOT / "docs"
 FOLDER = "docs"  # in the folder of results
-END = "<!-- End of the table from {name}.csv. -->\n"
+END = "<!-- End of the table {name}. -->\n"
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,14 @@ class DocTable:
         Command that measures, and writes the rows.
     table : callable(rows) → table of texts
         What the page shows of the rows; the index is the first column.
+    file : str, optional
+        CSV file in the folder of results. Default: the one of its name in the folder docs.
     """
 
     page: str
     command: str
     table: Callable[[pd.DataFrame], pd.DataFrame]
+    file: str = ""
 
 
 def store(name: str, rows: Iterable[Mapping[str, Any]], results: Path = RESULTS) -> None:
@@ -126,6 +129,26 @@ def of_calibration(rows: pd.DataFrame) -> pd.DataFrame:
     return shown.droplevel("share").rename_axis("crowd")
 
 
+def of_gpu(rows: pd.DataFrame) -> pd.DataFrame:
+    """Seconds on a GPU."""
+    rows = rows[rows["engine"] == "gpu"]
+    what = {"pass over all items": "the pass over all items for the anchor graph"}
+    what |= {"default fit": "the default fit, including the selection of members and the posterior of all items"}
+    cells = {
+        "items": [f"{int(n):,}".replace(",", " ") for n in rows["items"]],
+        "seconds": [fixed(value, 2 if value < 1 else 1) for value in rows["seconds"]],
+        "note": rows["note"].tolist(),
+    }
+    return pd.DataFrame(cells, index=rows["measurement"].replace(what).rename("on one H200"))
+
+
+def of_cluster(rows: pd.DataFrame) -> pd.DataFrame:
+    """Seconds and costs of an iteration on a cluster."""
+    rows = rows[rows["engine"] == "dask"]
+    cells = {"seconds": [f"{value:g}" for value in rows["seconds"]], "note": rows["note"].fillna("").tolist()}
+    return pd.DataFrame(cells, index=rows["measurement"].rename('one iteration of `solver="vb"`'))
+
+
 INTERVALS = {"coverage": ("covered", 2), "mean width": ("width", 2), r"mean error of p(z \| x)": ("error", 2)}
 REAL = {"items": "n_items", "annotators": "n_annotators", "labels per item": "per_item"}
 TABLES = {
@@ -141,17 +164,20 @@ TABLES = {
     "prior_variances": DocTable("sharp_bits.md", "python -m benchmarks.classes", of_variances),
     "empty_class": DocTable("sharp_bits.md", "python -m benchmarks.classes", of_empty_class),
     "choice": DocTable("choose_settings.md", "python -m benchmarks.choice", of_choice),
+    "gpu": DocTable("scale.md", "python -m benchmarks.speed.gpu", of_gpu, "engines.csv"),
+    "cluster": DocTable("scale.md", "python -m benchmarks.speed.dask", of_cluster, "engines.csv"),
 }
 
 
 def file_of(name: str, results: Path = RESULTS) -> Path:
     """Return the CSV file of a table."""
-    return results / FOLDER / f"{name}.csv"
+    return results / (TABLES[name].file or f"{FOLDER}/{name}.csv")
 
 
 def start_of(name: str) -> str:
     """Return the comment above a table."""
-    return f"<!-- From benchmarks/results/{FOLDER}/{name}.csv, which `{TABLES[name].command}` writes. -->\n"
+    file = file_of(name).relative_to(ROOT).as_posix()
+    return f"<!-- Table {name}: from {file}, which `{TABLES[name].command}` writes. -->\n"
 
 
 def with_tables(page: str, text: str, results: Path = RESULTS) -> str:

@@ -45,13 +45,13 @@ def complete(wide: pd.DataFrame) -> list[str]:
 
 
 def best_on_the_vote(wide: pd.DataFrame) -> str:
-    """The classifier on the vote with the highest mean over data sets, picked by the truth."""
+    """The classifier on the vote with the highest mean over data sets, chosen with the true labels."""
     means = wide[list(VOTE_CLASSIFIERS)].groupby("set").mean().mean()
     return str(means.round(12).idxmax())
 
 
 def best_of_each_set(wide: pd.DataFrame) -> pd.DataFrame:
-    """Add a column with the classifier on the vote that is best on each data set, picked by the truth."""
+    """Add a column with the classifier on the vote that is best on each data set, chosen with the true labels."""
     each = [own.assign(**{BEST: own[best_on_the_vote(own)]}) for _, own in wide.groupby("set")]
     return pd.concat(each)
 
