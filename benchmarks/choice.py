@@ -18,7 +18,7 @@ import pandas as pd
 from sklearn.model_selection import cross_validate
 
 from benchmarks.common.tables import markdown
-from benchmarks.doc_tables import TABLES, store
+from benchmarks.doc_tables import of_choice, store
 from whoknows import Annotations, BernoulliAnnotators, CrowdClassifier, LogisticTruth
 from whoknows.insight import AnnotationFolds, ItemFolds, label_log_lik, label_log_lik_given_others
 
@@ -102,7 +102,7 @@ def main() -> None:
     warnings.filterwarnings("ignore", message="The fit did not converge")
     found = list(rows(command.parse_args().crowds))
     store("choice", found)
-    print(markdown(TABLES["choice"].table(pd.DataFrame(found))))
+    print(markdown(of_choice(pd.DataFrame(found))))
 
 
 if __name__ == "__main__":
