@@ -12,9 +12,9 @@ from whoknows.estimators.auto.selection import (
     HeldOutScores,
     Selection,
     gain_of_varying,
+    graph_is_worse,
     half_and_half,
     stack,
-    weigh,
 )
 
 
@@ -172,11 +172,10 @@ def test_stacking_maximises_the_held_out_likelihood_with_its_prior(prior):
 
 def test_what_counts_twice_is_there_twice():
     rng = np.random.default_rng(1)
-    lik, counts, spectral = rng.normal(size=(30, 4)), rng.integers(1, 4, 30), np.arange(4) > 2
+    lik, counts = rng.normal(size=(30, 4)), rng.integers(1, 4, 30)
     lik[:, 3] += 0.2 * counts - 0.2  # better where it counts
     often = np.repeat(lik, counts, axis=0)
     np.testing.assert_allclose(stack(lik, counts=counts.astype(float)), stack(often))
-    np.testing.assert_allclose(weigh(lik, spectral, counts=counts.astype(float)), weigh(often, spectral))
 
 
 def test_half_and_half_whatever_the_number_of_each_kind():
@@ -185,13 +184,23 @@ def test_half_and_half_whatever_the_number_of_each_kind():
     assert half_and_half(np.array([False])).tolist() == [1]
 
 
-def test_members_with_a_graph_count_only_if_they_foretell_better():
-    lik = np.random.default_rng(2).normal(size=(100, 4))
-    lik[:, 2:] -= 0.3
-    spectral = np.array([False, False, True, True])
-    assert weigh(lik, spectral)[2:].sum() == 0
-    assert weigh(lik[:, ::-1], spectral)[2:].sum() > 0.5
-    np.testing.assert_allclose(weigh(lik[:0], spectral), 0.25)
+@pytest.mark.parametrize(("gain", "worse"), [(-0.3, True), (-0.05, False), (0.0, False), (0.3, False)])
+def test_members_with_a_graph_are_dropped_only_if_they_are_clearly_worse(gain, worse):
+    noise, spectral = 0.3 * np.random.default_rng(2).normal(size=(100, 4)), np.array([False, False, True, True])
+    assert graph_is_worse(noise + gain * spectral, spectral, np.ones(100)) == worse
+
+
+def test_one_item_more_often_counts_as_that_many_items_for_the_graph():
+    lik, spectral = 0.3 * np.random.default_rng(2).normal(size=(100, 4)), np.array([False, False, True, True])
+    slightly_worse = lik - 0.03 * spectral
+    assert not graph_is_worse(slightly_worse, spectral, np.ones(100))
+    assert graph_is_worse(slightly_worse, spectral, np.full(100, 50.0))
+
+
+def test_a_graph_without_anything_to_compare_it_with_is_not_worse():
+    lik, spectral = np.tile([0.0, -9.0], (100, 1)), np.array([False, True])
+    for kinds, items in ((np.array([True, True]), lik), (np.array([False, False]), lik), (spectral, lik[:0])):
+        assert not graph_is_worse(items, kinds, np.ones(len(items)))
 
 
 def foretold(n_items=200, n_members=3, n_classes=2, seed=0):

@@ -39,13 +39,15 @@ EVEN = 1e6  # the same for classes of equal shares
 def without_features(model: Model, items: Items | Chunks) -> tuple[Model, Solution]:
     """Fit p(z), the same for all items, in place of p(z | x).
 
-    Expertise depends on x only if that makes the labels of every other item more likely, in a fit to the rest.
+    Expertise depends on x only if that probably makes the labels of every other item more likely, in a fit to the rest.
     """
     annotators: Any = model.annotators
-    sample, kinds = sample_of(items), [_constant(annotators), annotators]
+    sample, kind = sample_of(items), _constant(annotators)
     if annotators.varies_with_x and len(sample.X_truth) > 1:
-        kinds.sort(key=lambda kind: -_held_out_log_lik(kind, sample))
-    return _fitted(kinds[0], SHARES, items)
+        gain = _held_out_log_lik(annotators, sample) - _held_out_log_lik(kind, sample)
+        counts = np.ones(len(gain)) if sample.weight is None else sample.weight[1::2]
+        kind = annotators if probability_of_gain(gain, counts, INFORMATIVE) > 0.5 else kind
+    return _fitted(kind, SHARES, items)
 
 
 def all_alike(items: Items | Chunks, group: Rows | None = None) -> tuple[Model, Solution]:
@@ -73,14 +75,13 @@ def _fitted(annotators: Any, precision: float, items: Items | Chunks) -> tuple[M
     return model, solve(model, alone, None, Monitor(ITERATIONS, TOL, warn=False))
 
 
-def _held_out_log_lik(annotators: Any, items: Items) -> float:
-    """log p(labels | x) of every other item, under a fit to the rest."""
+def _held_out_log_lik(annotators: Any, items: Items) -> Array:
+    """log p(labels | x) of every other item, under a fit to the rest: (n_items // 2,)."""
     model, solution = _fitted(annotators, SHARES, items[::2])
     truth: Any = model.truth
     rest = as_one(items[1::2])
     table = annotators.predictive(solution.annotators, rest.X_annotators, rest.Y).table
-    counts = np.ones(len(table)) if rest.weight is None else rest.weight
-    return float(counts @ np.logaddexp.reduce(truth.log_predict(solution.truth, rest.X_truth) + table, axis=1))
+    return np.asarray(np.logaddexp.reduce(truth.log_predict(solution.truth, rest.X_truth) + to_numpy(table), axis=1))
 
 
 def as_one(items: Items) -> Items:
@@ -126,9 +127,7 @@ def features_say_nothing(model: Model, items: Items) -> bool:
 def weight_of_features(model: Model, items: Items) -> float:
     """Probability that features make the labels of other items more likely than the class shares do.
 
-    The odds are multiplied by exp(gain), averaged over a gain that is normal around the observed one (pseudo-BMA+; Yao,
-    Vehtari, Simpson and Gelman, Bayesian Analysis 2018). Expertise is constant here: one that depends on x could
-    explain labels in place of the truth. Few items cannot tell.
+    Expertise is constant here: one that depends on x could explain labels in place of the truth. Few items cannot tell.
     """
     if len(items.X_truth) < FEWEST_ITEMS:
         return 1.0
@@ -138,9 +137,17 @@ def weight_of_features(model: Model, items: Items) -> float:
     log_shares = to_numpy(pieces.truth.log_predict(solution.truth, items.X_truth[:, -1:]))
     counts = np.ones(len(evidence)) if items.weight is None else items.weight
     f = first_step(model.truth, items.X_truth, np.exp(log_softmax(log_shares + evidence)), counts)
-    gain = gain_of_features(f, log_shares, evidence)
+    return probability_of_gain(gain_of_features(f, log_shares, evidence), counts, INFORMATIVE)
+
+
+def probability_of_gain(gain: Array, counts: Array, prior: float = 0.5) -> float:
+    """Probability that one model is better than another, by its gain in held-out log-likelihood of each item.
+
+    The odds are multiplied by exp(sum of gains), averaged over a sum that is normal around the observed one
+    (pseudo-BMA+; Yao, Vehtari, Simpson and Gelman, Bayesian Analysis 2018). Items have the weights ``counts``.
+    """
     variance = counts @ (gain - np.average(gain, weights=counts)) ** 2
-    return float(expit(moderated(logit(INFORMATIVE) + counts @ gain, variance)))
+    return float(expit(moderated(logit(prior) + counts @ gain, variance)))
 
 
 def first_step(truth: Any, X: Array, prob: Array, counts: Array) -> Array:

@@ -6,8 +6,9 @@ labels outweigh a few gold items. So gold also corrects the posterior directly: 
     a log p(z = k | x, labels) + c log g(z = k | x) + Σ_t w_t [y_t = k] + b_k
 
 with Gaussian priors, fitted to gold items; g is a classifier that gold alone teaches. Candidates differ in the prior:
-the model with a temperature and biases; that and weights w_t of the votes, more or less shrunk; the vote of a single
-annotator; each of these with g or without; or g in place of the model. Their predictions are averaged with the marginal
+the model as it is, since a few gold items on which it is right should not change it; the model with a temperature and
+biases; that and weights w_t of the votes, more or less shrunk; the vote of a single annotator; each of these with g or
+without; or g in place of the model. Their predictions are averaged with the marginal
 likelihood of gold as weights. For two classes a may be negative: the model found the mirror image of the truth.
 """
 
@@ -28,6 +29,7 @@ AS_STATED, TEMPERED = 0.25, 1.0  # variances of a: around 1, or around 1 where l
 MIRRORED = 0.1  # prior probability that most annotators are wrong, so that the model of two classes is inverted
 VOTE_VARIANCES = (0.01, 0.1, 1.0)  # of w_t
 OF_CLASSIFIER = 1.0  # variance of c, around 1
+FIXED = 1e-9  # variance of what does not move
 LEAST_WEIGHT = 1e-3  # of a candidate that is kept
 FLOOR = 1e-9  # of probabilities, whose logarithms must be finite
 NOBODY = -1
@@ -122,8 +124,10 @@ class _Candidate:
 
 
 def _candidates(prob: Array, Y: Annotations, log_g: Array | None) -> Iterator[_Candidate]:
-    """Give the candidates: the model has prior probability 1/2, votes beside it and single annotators 1/4 each.
+    """Give the candidates.
 
+    The model as it is and with a temperature have prior probability 1/3 each, votes beside it and single annotators
+    1/6 each.
     With a classifier, half of each is for the same beside the classifier; and the classifier in place of the model is
     half as probable as the model.
     """
@@ -138,7 +142,8 @@ def _candidates(prob: Array, Y: Annotations, log_g: Array | None) -> Iterator[_C
     def candidate(prior: _Prior, model: Array, g: Array, who: Rows, single: int = NOBODY) -> _Candidate:
         features = np.concatenate([np.stack([model, g], axis=2), biases, votes[:, :, who]], axis=2)
         mean = np.r_[prior.mean, float(g is not nothing), np.zeros(K), np.full(len(who), prior.vote)]
-        variance = np.r_[prior.variance, OF_CLASSIFIER, np.full(K, BIAS_VARIANCE), np.full(len(who), prior.of_votes)]
+        of_biases, of_votes = np.full(K, prior.of_biases), np.full(len(who), prior.of_votes)
+        variance = np.r_[prior.variance, OF_CLASSIFIER, of_biases, of_votes]
         return _Candidate(features, mean, variance, prior.scale, who, T, float(np.log(prior.share)), single)
 
     def with_votes(prior: _Prior, model: Array, g: Array) -> Iterator[_Candidate]:
@@ -147,6 +152,7 @@ def _candidates(prob: Array, Y: Annotations, log_g: Array | None) -> Iterator[_C
             share = prior.share / (2 * len(VOTE_VARIANCES))
             yield candidate(replace(prior, of_votes=variance, share=share), model, g, voters)
 
+    yield candidate(_Prior(1.0, 1.0, FIXED, share=1.0, of_biases=FIXED), log_p, nothing, voters[:0])
     for g, prior in product(beside, _priors_of_model(spread, K)):
         yield from with_votes(replace(prior, share=prior.share / len(beside)), prior.scale * log_p, g)
     for g in beside[1:]:
@@ -158,7 +164,7 @@ def _candidates(prob: Array, Y: Annotations, log_g: Array | None) -> Iterator[_C
 
 @dataclass(frozen=True)
 class _Prior:
-    """Mean and variance of a, for log p times ``scale``; prior probability of this prior; mean and variance of w_t."""
+    """Mean and variance of a, for log p times ``scale``; weight of this prior; mean and variance of w_t; that of b."""
 
     mean: float
     scale: float
@@ -166,6 +172,7 @@ class _Prior:
     share: float
     vote: float = 0.0
     of_votes: float = 1.0
+    of_biases: float = BIAS_VARIANCE
 
 
 def _priors_of_model(spread: float, n_classes: int) -> list[_Prior]:

@@ -144,9 +144,12 @@ def test_a_fit_is_queued_and_cancelled(client, store, project):
 
 
 def test_progress_and_bound_are_drawn(client, store, project):
+    assert "<polyline" in client.get("/projects/example/fits/progress").text  # of a fit that is done
     with store.write() as db:
         fits.request(db, project.id)
         running = fits.claim(db, "w")
+    assert "A fit is running: it has just begun." in client.get("/projects/example/").text
+    with store.write() as db:
         fits.beat(db, running.id, "w", {"done": 3, "total": None, "bound": [-9.0, -5.0, -4.5]})
     part = client.get("/projects/example/fits/progress").text
     assert "iteration 3" in part
@@ -156,6 +159,10 @@ def test_progress_and_bound_are_drawn(client, store, project):
     with store.write() as db:
         fits.fail(db, running.id, "w", "Expected at least two classes. Label more items.")
     assert "Expected at least two classes. Label more items." in client.get("/projects/example/").text
+    with store.write() as db:
+        fits.request(db, project.id)
+        fits.finish(db, fits.claim(db, "w").id, "w", fits.Results(b"", "{}", [], []))
+    assert "There is no curve to draw" in client.get("/projects/example/fits/progress").text
 
 
 @pytest.mark.parametrize(
@@ -203,6 +210,7 @@ def test_a_lead_adds_an_annotator_who_labels_by_a_link_and_sees_nothing_else(set
         refused = annotator.get(address)
         assert refused.status_code == 403
         assert "Ask a lead." in refused.text
+        assert '<a href="/">Back to the start</a>' in refused.text  # the project is not for them
     press(lead, "/people", "/people/account", account="ann", act="revoke")
     assert annotator.get(link).status_code == 401
     assert annotator.get("/label").url.path == "/sign-in"

@@ -31,6 +31,9 @@ ITEMS_FOR_TREES = 1000  # labelled items: with fewer, maps are as good
 ITEMS_PER_COLUMN = 10  # labelled items per column of X that trees need
 MOST_COLUMNS = 100  # of X for trees: more are embeddings, from which maps learn more in less time
 FAR_APART = Population(deviation_variance=2.0, deviation_shape=1000.0)  # a prior that labels do not move
+# Of the log-odds of classes in members without features. Accuracies that differ by class explain the labels almost as
+# well if all items belong to one class.
+SHARES_VARIANCE = 1.0
 ROUGH = 1e-4  # tolerance of fits that only compare members, and of cross-fitted EM, which oscillates
 
 
@@ -99,12 +102,17 @@ class Member:
         apart = ", annotators far apart" if self.far_apart else ""
         return (varies if self.varies_with_x else "constant") + apart
 
+    @property
+    def _truth(self) -> LogisticTruth:
+        shares = SHARES_VARIANCE if self.map == "none" else LogisticTruth().intercept_variance
+        return LogisticTruth(variance=self.variance, intercept_variance=shares)
+
     def build(self, settings: Any, n_classes: int) -> CrowdClassifier:
         """Return the unfitted estimator; the graph keeps the unit of features that share one."""
         kind = ConfusionAnnotators if self.two_coin else BernoulliAnnotators
         population = FAR_APART if self.far_apart else Population()
         return CrowdClassifier(
-            BoostedTrees() if self.map == TREES else LogisticTruth(variance=self.variance),
+            BoostedTrees() if self.map == TREES else self._truth,
             kind(varies_with_x=self.varies_with_x, population=population),
             MAPS[self.seen_by_expertise],
             annotator_map=ClusterMap(self.clusters) if self.clusters else None,

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from whoknows._array import Array, Mask, Rows, log_softmax, segment_sum
 from whoknows.estimators.auto.members import TREES, Member
+from whoknows.fit.alternatives import probability_of_gain
 
 PRIOR_ITEMS = 3.0  # items' worth of prior weight: few labels cannot compare members
 ROUNDS = 500  # of EM
@@ -114,29 +115,26 @@ class HeldOutScores:
         return np.asarray(logsumexp(seen + self.log_labels, axis=2))
 
 
-def weigh(log_lik: Array, spectral: Mask, counts: Array | None = None) -> Array:
-    """Weights of the members, (n_members,); zero for members with a graph unless they improve on the others.
+def graph_is_worse(log_lik: Array, with_graph: Mask, counts: Array) -> bool:
+    """Whether members with a graph are clearly worse than the others, each kind stacked by itself.
 
-    Where unlabelled items carry no information about the classes, members with a graph are worse than the
-    others in ways that few held-out labels do not show. So they count only if, stacked by themselves, they
-    have a higher held-out log-likelihood than the others.
+    Where unlabelled items carry no information about the classes, held-out labels of a few items do not show in which
+    ways these members are worse; where they show it, none of these members counts.
 
     Parameters
     ----------
     log_lik : (n_items, n_members)
         Held-out log-likelihood of each item's labels under each member.
-    spectral : (n_members,)
-        Which members have a graph.
-    counts : (n_items,), optional
+    with_graph : (n_members,)
+    counts : (n_items,)
         As in `stack`.
     """
-    if not spectral.any() or spectral.all() or len(log_lik) < 2:
-        return stack(log_lik, counts=counts)
-    graph, without = np.zeros((2, len(spectral)))
-    graph[spectral] = stack(log_lik[:, spectral], counts=counts)
-    without[~spectral] = stack(log_lik[:, ~spectral], counts=counts)
-    gain = logsumexp(log_lik, axis=1, b=graph) - logsumexp(log_lik, axis=1, b=without)
-    return stack(log_lik, counts=counts) if np.average(gain, weights=counts) > 0 else without
+    if not with_graph.any() or with_graph.all() or len(log_lik) < 2:
+        return False
+    graph, others = (
+        logsumexp(log_lik, axis=1, b=stack_some(log_lik, kind, counts=counts)) for kind in (with_graph, ~with_graph)
+    )
+    return probability_of_gain(graph - others, counts) < NO_USE
 
 
 def stacked(log_lik: Array, counts: Array) -> Array:
@@ -174,8 +172,16 @@ def stack(log_lik: Array, prior: Array | None = None, counts: Array | None = Non
     return weights
 
 
+def stack_some(log_lik: Array, some: Mask, prior: Array | None = None, counts: Array | None = None) -> Array:
+    """Return `stack` for some of the members, and zero weight for the others: (n_members,)."""
+    weights = np.zeros(len(some))
+    weights[some] = stack(log_lik[:, some], prior, counts)
+    return weights
+
+
 WITHOUT_PARTS = 0.2  # sixth eigenvalue of a graph without clusters or curves to follow
 FEW = 20  # held-out items: fewer give no evidence
+NO_USE = 0.01  # probability that members with a graph improve on the others, below which they are dropped
 
 
 @dataclass(frozen=True)
@@ -233,27 +239,22 @@ class Selection:
 
         Where features say nothing through any map, maps do not count on labelled items; trees may see more.
         """
-        log_lik = scores.log_lik
-        maps = np.array([member.map for member in members])
+        maps, counts = np.array([member.map for member in members]), scores.weight
         with_graph = np.array([member.has_graph for member in members])
-        overall = weigh(log_lik, with_graph, scores.weight)
-        counted = overall > 0
-        sees = counted & (maps != "none")
+        counted = ~with_graph | (not graph_is_worse(scores.log_lik, with_graph, counts))
+        sees, blind = counted & (maps != "none"), counted & (maps == "none")
         judged = sees if sees.any() else counted
-        weights, on_truth, on_labelled = overall.copy(), *np.zeros((2, len(members)))
+        overall = weights = stack_some(scores.log_lik, counted, counts=counts)
         if n_classes > 2:  # their point estimates of p(z | x) differ more than what they say of annotators
-            weights[counted] = stack(scores.log_lik_of_labels(overall)[:, counted], counts=scores.weight)
-        log_lik_of_truth = scores.log_lik_of_truth(overall)[:, judged]
+            weights = stack_some(scores.log_lik_of_labels(overall), counted, counts=counts)
         prior = half_and_half(maps[judged] == "linear")
-        on_truth[judged] = stack(log_lik_of_truth, prior, scores.weight)
-        blind = counted & (maps == "none")
+        on_truth = stack_some(scores.log_lik_of_truth(overall), judged, prior, counts)
         reads = blind | (counted & (maps == TREES)) if say_nothing and blind.any() else counted
-        on_labelled[reads] = stack(scores.log_given[:, reads], counts=scores.label_weight)
+        on_labelled = stack_some(scores.log_given, reads, counts=scores.label_weight)
         on_labelled, of_gold = _weighed_by_gold(on_labelled, scores)
         varying, graph = gain_of_varying(members, scores), _graph_prior(maps, with_graph)
-        return cls(
-            members, weights, on_truth, on_labelled, log_lik, scores.weight, varying, parts, graph, of_gold=of_gold
-        )
+        evidence = scores.log_lik, counts, varying, parts, graph
+        return cls(members, weights, on_truth, on_labelled, *evidence, of_gold=of_gold)
 
     @property
     def held_out(self) -> Array:

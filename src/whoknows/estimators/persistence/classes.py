@@ -170,7 +170,7 @@ def _of_pair(content: dict[str, Any]) -> dict[str, Any]:
     keys = ("_learnt", "_fitted", "_spread", "_typical", "bound_history_")
     prepared, solution, covariances, typical, history = (content.get(key) for key in keys)
     state = solution.truth
-    if solution.solver == "vb" and state.mean.ndim == 1:  # ξ has a column per output
+    if prepared.model.truth.init(1).ndim == 2 and state.mean.ndim == 1:  # ξ has a column per output
         solution = replace(solution, truth=replace(state, mean=state.mean[:, None]))
     pair = FittedPair(prepared, solution, covariances, typical, history)
     return {"_pair": pair, "_training_data": content.get("_given")}

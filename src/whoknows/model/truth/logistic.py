@@ -20,7 +20,7 @@ from whoknows.model.posterior import CategoricalPosterior
 from whoknows.model.settings import NOT_NEGATIVE, POSITIVE, Rules, Settings, is_a, or_none
 
 LEAST_LEFT = 0.02  # smallest share of an item's precision left without its labels: higher leverage is not trusted
-SHARPNESS_DEVIATION = 0.5  # prior standard deviation of log t, by which predictions are sharpened
+SHARPNESS_DEVIATION = 0.25  # prior standard deviation of log t, by which predictions are sharpened
 MOST_SHARPNESS = 4.0  # largest t; the smallest is its inverse
 SAME_ITEM = 1e-9  # features closer than this differ only by rounding
 KEY_NUMBERS = 3  # by which an item is recognised

@@ -14,7 +14,7 @@ from whoknows.apps.web.label_studio import backend
 from whoknows.apps.web.settings import ServerSettings
 from whoknows.apps.web.store import Store, fits, items, labels, projects
 
-PATIENCE = 60  # seconds for what Label Studio does when it sees fit
+PATIENCE = 300  # seconds for what Label Studio does when it sees fit, and for a fit on a busy machine
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,13 @@ def fit_now(store: Store, project_id: int, worker: str = "here") -> Fit:
         claimed = fits.claim(db, worker)
     if claimed is None:
         raise InputError("The project is being fitted already. Wait for that fit, or cancel it.")
-    carry_out(store, claimed, Progress())
+    progress = Progress()
+
+    def beat() -> None:
+        with store.write() as db:
+            fits.beat(db, claimed.id, worker, progress.facts())
+
+    carry_out(store, claimed, progress, beat)
     with store.read() as db:
         return fits.by_id(db, claimed.id)
 
@@ -73,7 +79,7 @@ class Heartbeat(Thread):
             os._exit(1)  # the fit itself cannot be interrupted otherwise
 
 
-def carry_out(store: Store, fit: Fit, progress: Progress, beat: Callable[[], None] = lambda: None) -> None:
+def carry_out(store: Store, fit: Fit, progress: Progress, beat: Callable[[], None]) -> None:
     """Read the project, fit it and store the results, or why it failed; the last beat tells the whole progress."""
     worker = str(fit.worker)
     try:

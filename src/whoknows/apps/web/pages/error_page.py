@@ -36,6 +36,7 @@ def error_answer(request: Request, status: int, message: str, headers: Mapping[s
     if not is_for_people(request):
         return JSONResponse({"detail": message}, status, headers)
     title = TITLES.get(status, "Something went wrong")
-    name = request.path_params.get("name") if status != 404 else getattr(request.state, "project", None)
+    seen = getattr(request.state, "project", None)  # the project exists, and this visitor may see it
+    name = seen if status in (403, 404) else request.path_params.get("name")
     back = el("a", "Back to the start", href="/") if name is None else _to_project(name)
     return HTMLResponse(Visit("").page(title, heading(title), el("p", message), el("p", back)), status, headers)

@@ -63,7 +63,7 @@ def sentence(fit: Fit) -> str:
 
 def _how_far(done: int, total: int | None, **more: Any) -> str:
     if not total:
-        return f"iteration {done}"
+        return f"iteration {done}" if done else "it has just begun"
     return f"{fmt.percent(done / total)} done" if done < total else "results are being written"
 
 
@@ -77,6 +77,8 @@ def _details(fit: Fit, visit: Visit) -> Iterator[Html]:
             f"Bound of the log-likelihood after each of {len(bound)} iterations, {bound[0]:.4g} to {bound[-1]:.4g}",
         )
         yield note(_caption(fit))
+    elif fit.state == "done":
+        yield note("There is no curve to draw: this fit reported no bound of the log-likelihood, or a single one.")
     if fit.state in OPEN and visit.is_lead:
         yield visit.form(visit.links.to("fits", str(fit.id), "cancel"), button("Cancel"))
     if fit.state == "failed":

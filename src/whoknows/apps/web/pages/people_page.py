@@ -24,7 +24,7 @@ def people_page(accounts: Sequence[Account], visit: Visit, link: str | None = No
         (el("bdi", fmt.name(each.name)), each.role, fmt.name(each.annotator), _actions(each, visit))
         for each in accounts
     ]
-    yield table(("name", "role", "labels as", ""), rows)
+    yield table(("name", "role", "labels as", ""), rows, cls="people")
     yield section("Add somebody", _new(visit))
 
 
