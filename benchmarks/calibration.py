@@ -6,7 +6,8 @@
 Real crowds, with the labels of all labelled items or of a share of them. The classifier is scored on the test items of
 labelme, else on 30 % of the items, whose labels are held out; bluebirds has no features, and so no classifier. Beside
 our models, the posterior of Dawid and Skene with one accuracy per annotator. No fit sees the truth. Prints, for each:
-the share that is right, the mean stated probability, and the log loss in nats; and the mean of the absolute gaps.
+the share that is right, the mean stated probability, and the log loss in nats; and the mean of the absolute gaps. A run
+of all crowds writes the rows that docs/uncertainty.md shows.
 """
 
 import argparse
@@ -18,12 +19,14 @@ import numpy as np
 from benchmarks.common.command import choice
 from benchmarks.common.sets import load
 from benchmarks.crowds.cases import Case, make_case
+from benchmarks.doc_tables import store
 from whoknows import AutoCrowdClassifier, CrowdClassifier
 from whoknows.estimators.baselines import DawidSkene
 
 SETS = ("bluebirds", "labelme", "sentiment_polarity", "product_matching")
 METHODS = {"Dawid-Skene": DawidSkene, "CrowdClassifier": CrowdClassifier, "AutoCrowdClassifier": AutoCrowdClassifier}
 CLASSIFIERS = ("CrowdClassifier", "AutoCrowdClassifier")
+WHOLE = ("bluebirds",)  # crowds without features, of which no item is left out
 
 
 def case_of(name, share, draw):
@@ -43,8 +46,8 @@ def stated(prob, truth):
 
 
 def run(name, share, draws, methods):
-    """Print what each method states of one crowd, and return the gaps of our models."""
-    gaps = {}
+    """Print what each method states of one crowd, and return it, a row per method and what is stated."""
+    rows = []
     for method in methods:
         found, started = {}, time.process_time()
         for draw in range(draws):
@@ -54,15 +57,15 @@ def run(name, share, draws, methods):
             if method in CLASSIFIERS and len(case.truth_new):
                 found.setdefault("classifier", []).append(stated(model.predict_proba(case.X_new), case.truth_new))
         seconds = (time.process_time() - started) / draws
-        for what, rows in found.items():
-            right, said, loss = np.mean(rows, axis=0)
-            gaps[method, what] = said - right
+        for what, stated_of in found.items():
+            right, said, loss = np.mean(stated_of, axis=0)
+            rows.append({"set": name, "share": share, "method": method, "what": what, "right": right, "stated": said})
             print(
                 f"{name:19} {share:4.0%} {method:20} {what:10}  right {right:.3f}  stated {said:.3f}  "
                 f"gap {said - right:+.3f}  log loss {loss:.3f}  {seconds:6.1f} s",
                 flush=True,
             )
-    return gaps
+    return rows
 
 
 def main():
@@ -75,10 +78,13 @@ def main():
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="The fit did not converge")
     methods = list(METHODS) if options.auto else list(METHODS)[:-1]
-    gaps = [run(name, share, options.draws, methods) for share in options.shares for name in options.sets]
-    for key in dict.fromkeys(key for found in gaps for key in found):
-        values = [abs(found[key]) for found in gaps if key in found]
-        print(f"{' '.join(key)}: mean absolute gap {np.mean(values):.3f} in {len(values)} cases")
+    cases = [(name, share) for name in options.sets for share in options.shares if share == 1 or name not in WHOLE]
+    rows = [row for name, share in cases for row in run(name, share, options.draws, methods)]
+    for key in dict.fromkeys((row["method"], row["what"]) for row in rows):
+        gaps = [abs(row["stated"] - row["right"]) for row in rows if (row["method"], row["what"]) == key]
+        print(f"{' '.join(key)}: mean absolute gap {np.mean(gaps):.3f} in {len(gaps)} cases")
+    if options.sets == list(SETS):
+        store("calibration", rows)
 
 
 if __name__ == "__main__":

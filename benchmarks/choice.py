@@ -5,17 +5,20 @@
 For a ring, the map rbf is better than linear. For experts, each on one half of the items, expertise should vary
 with x; for annotators who are equally good everywhere, it should not. For annotators who are better on one class
 than on the other, and items whose x is uninformative, two accuracies per annotator are better than one. Prints the
-number of crowds in which each way to hold labels out gives the better setting the higher score.
+number of crowds in which each way to hold labels out gives the better setting the higher score, and writes the rows.
 """
 
 import argparse
 import warnings
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.model_selection import cross_validate
 
+from benchmarks.common.tables import markdown
+from benchmarks.doc_tables import of_choice, store
 from whoknows import Annotations, BernoulliAnnotators, CrowdClassifier, LogisticTruth
 from whoknows.insight import AnnotationFolds, ItemFolds, label_log_lik, label_log_lik_given_others
 
@@ -72,6 +75,7 @@ QUESTIONS = {
     "two coins": Question(two_coins, (60, 150, 400), model(two_coin=True), model(two_coin=False)),
 }
 BOTH = {"items": label_log_lik, "items, given others": label_log_lik_given_others}
+WAYS = ("by_item", "given_others", "by_label")  # to hold out labels
 
 
 def scores(settings: CrowdClassifier, X: np.ndarray, y: Annotations) -> np.ndarray:
@@ -81,22 +85,24 @@ def scores(settings: CrowdClassifier, X: np.ndarray, y: Annotations) -> np.ndarr
     return np.array([items[f"test_{name}"].mean() for name in BOTH] + [single["test_score"].mean()])
 
 
-def rows(n_crowds: int) -> Iterator[str]:
-    """One row of the table per question and number of items."""
+def rows(n_crowds: int) -> Iterator[dict[str, Any]]:
+    """Whether the better settings were chosen, for each crowd of each question and number of items."""
     for name, question in QUESTIONS.items():
         for n_items in question.items:
-            crowds = [question.draw(n_items, np.random.default_rng(seed)) for seed in range(n_crowds)]
-            n_labels = np.mean([y.n_annotations for _, y in crowds])
-            found = [scores(question.better, *crowd) > scores(question.worse, *crowd) for crowd in crowds]
-            yield f"| {name}, {n_items} items | {n_labels:.0f} | {' | '.join(map(str, np.sum(found, axis=0)))} |"
+            for seed in range(n_crowds):
+                X, y = question.draw(n_items, np.random.default_rng(seed))
+                found = scores(question.better, X, y) > scores(question.worse, X, y)
+                what = {"question": name, "items": n_items, "seed": seed, "n_labels": y.n_annotations}
+                yield what | dict(zip(WAYS, found.tolist(), strict=True))
 
 
 def main() -> None:
     command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     command.add_argument("--crowds", type=int, default=20, help="simulated crowds per row; default 20")
     warnings.filterwarnings("ignore", message="The fit did not converge")
-    for row in rows(command.parse_args().crowds):
-        print(row, flush=True)
+    found = list(rows(command.parse_args().crowds))
+    store("choice", found)
+    print(markdown(of_choice(pd.DataFrame(found))))
 
 
 if __name__ == "__main__":

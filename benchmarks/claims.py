@@ -1,11 +1,11 @@
-"""Check that README.md and the pages of results follow from the CSV files, and tell which commits these are from.
+"""Check that README.md, the pages of results and tables of the docs follow from the CSV files, and tell their commits.
 
     python -m benchmarks.claims [--one-commit]
 
-Lists every figure of README.md's comparison, every page of results with its tables, and for each CSV file the
-commits that its rows were measured at. Files whose rows do not carry a commit are listed with the commits that
-added the rows, which git knows. The exit status is 1 if a page differs from what the files give, and with
-``--one-commit`` also if the rows are not all from one commit.
+Lists every figure of README.md's comparison, every page of results with its tables, every other table of the docs
+that has a CSV file, and for each CSV file the commits that its rows were measured at. Files whose rows do not carry a
+commit are listed with the commits that added the rows, which git knows. The exit status is 1 if a page differs from
+what the files give, and with ``--one-commit`` also if the rows are not all from one commit.
 """
 
 import argparse
@@ -14,7 +14,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from benchmarks import page, readme
+import pandas as pd
+
+from benchmarks import doc_tables, page, readme
 from benchmarks.common.command import RESULTS
 from benchmarks.common.machine import ROOT, git
 from benchmarks.parts import PARTS, Part
@@ -51,10 +53,22 @@ def provenance(results: Path) -> tuple[list[str], set[str]]:
     return lines, every
 
 
+def tables_of_docs(results: Path) -> list[str]:
+    """One line per table of the docs: its page, its file, and the commits that the rows were measured at."""
+    lines = []
+    for name, table in doc_tables.TABLES.items():
+        file = doc_tables.file_of(name, results)
+        found = Counter(pd.read_csv(file, dtype=str)["commit"])
+        told = ", ".join(f"{n} rows at {commit}{since(commit.rstrip('+'))}" for commit, n in found.items())
+        lines.append(f"    docs/{table.page}: {told} [{file.relative_to(results).as_posix()}]")
+    return lines
+
+
 def stale(results: Path, out: Path) -> list[Path]:
     """Pages that are not what the CSV files give."""
     written = page.pages(results, out)
     written[readme.README] = readme.with_comparison(readme.README.read_text("utf-8"), results)
+    written |= doc_tables.pages(results)
     return [file for file, text in written.items() if not file.exists() or file.read_text("utf-8") != text]
 
 
@@ -85,12 +99,13 @@ def main() -> None:
     print("README.md", *figures_of_readme(RESULTS), "Pages of results", *figures_of_pages(page.PAGE), sep="\n")
     lines, every = provenance(RESULTS)
     print("CSV files", *lines, sep="\n")
+    print("Tables of the docs", *tables_of_docs(RESULTS), sep="\n")
     wrong = stale(RESULTS, page.PAGE)
     if wrong:
         names = ", ".join(str(file.relative_to(ROOT)) for file in wrong)
         print(f"NOT what the CSV files give: {names}. {AGAIN}")
     else:
-        print("README.md and all pages are what the CSV files give.")
+        print("README.md, all pages of results and these tables are what the CSV files give.")
     if len(every) > 1:
         print(f"The rows are of {len(every)} commits, not of one state of the code: {', '.join(sorted(every))}.")
     sys.exit(bool(wrong) or (options.one_commit and len(every) > 1))

@@ -1,6 +1,6 @@
 """More than two classes: the prior variance, and a class without labels; ``python -m benchmarks.classes``.
 
-docs/sharp_bits.md shows the numbers.
+It writes the rows of the tables in docs/sharp_bits.md.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits, load_iris, load_wine
 
+from benchmarks.doc_tables import store
 from whoknows import Annotations, CrowdClassifier, LogisticTruth
 from whoknows.model.graph import AutoGraph
 
@@ -21,6 +22,10 @@ SETS: list[tuple[str, Callable[..., Any], int, float, int]] = [
     ("wine", load_wine, 50, 0.7, 3),
     ("iris", load_iris, 50, 0.7, 3),
 ]
+
+
+CONFIDENCE = ("accuracy", "stated", "log_loss", "bound")
+EMPTY = [f"{what}_{how}" for how in ("two", "three", "bernoulli") for what in ("new", "consensus")]
 
 
 def confidence(X: Any, z: Any, n_labelled: int, accuracy: float, variance: float, seed: int) -> list[float]:
@@ -55,15 +60,23 @@ def empty_class(seed: int) -> list[float]:
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print the means of both tables, and write their rows."""
+    rows: list[dict[str, Any]] = []
     print("set, labelled, variance: accuracy, mean stated probability, log-loss, held-out log-likelihood")
     for name, load, n_labelled, accuracy, n_draws in SETS:
         X, z = load(return_X_y=True)
         for variance in VARIANCES:
             draws = [confidence(X, z, n_labelled, accuracy, variance, seed) for seed in range(n_draws)]
+            what = {"set": name, "labelled": n_labelled, "variance": variance}
+            rows += [
+                what | {"seed": seed} | dict(zip(CONFIDENCE, each, strict=True)) for seed, each in enumerate(draws)
+            ]
             print(name, n_labelled, variance, np.mean(draws, axis=0).round(3), flush=True)
+    store("prior_variances", rows)
     print("two classes, an empty third, the same with annotators='bernoulli': new items and consensus")
-    print(np.mean([empty_class(seed) for seed in range(60)], axis=0).round(3))
+    shares = [empty_class(seed) for seed in range(60)]
+    print(np.mean(shares, axis=0).round(3))
+    store("empty_class", ({"seed": seed} | dict(zip(EMPTY, each, strict=True)) for seed, each in enumerate(shares)))
 
 
 if __name__ == "__main__":

@@ -1,19 +1,34 @@
-"""Coverage of the 90 % intervals of `CrowdRegressor`: ``python -m benchmarks.coverage [WORLDS]`` prints it.
+"""Coverage of 90 % intervals, which docs/uncertainty.md shows.
 
-Each world has items with four features, a linear truth plus noise, and annotators with a bias and a spread
-each, drawn from the prior of the model. Rows with one label per item have nothing that separates the noise of
-the truth from that of the annotators. docs/uncertainty.md shows the table.
+    python -m benchmarks.coverage real [--worlds 40]
+    python -m benchmarks.coverage classifiers [--worlds 6]
+
+``real``: intervals of `CrowdRegressor`. Each world has items with four features, a linear truth plus noise, and
+annotators with a bias and a spread each, drawn from the prior of the model. With one label per item, nothing separates
+the noise of the truth from that of the annotators. ``classifiers``: intervals of p(z | x) with a classifier as truth.
+Each world has 1 000 items with four features, log-odds that are a random sum of squares and products of these, and
+three labels per item by six annotators. Prints the means, and writes the rows.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.special import expit
 from scipy.stats import norm
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
 
-from whoknows import CrowdRegressor
+from benchmarks.common.tables import markdown
+from benchmarks.doc_tables import TABLES, store
+from whoknows import CrowdClassifier, CrowdRegressor
 
 HALF = norm.ppf(0.95)
 CROWDS = [
@@ -44,17 +59,66 @@ def held(seed: int, **crowd: int) -> tuple[float, float]:
     return float(np.mean(labelled)), float(np.mean(np.abs(z[n_items:] - mean) < HALF * std))
 
 
-def main(n_worlds: int) -> None:
-    """Print a row per crowd."""
-    print("| items | annotators | labels per item | truth of labelled items | prediction |")
-    print("|--:|--:|--:|--:|--:|")
+def real(n_worlds: int) -> Iterator[dict[str, Any]]:
+    """One row per crowd and world."""
     for crowd in CROWDS:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            shares = np.mean([held(seed, **crowd) for seed in range(n_worlds)], axis=0)
-        told = " | ".join(f"{share:.2f}".lstrip("0") for share in shares)
-        print(f"| {crowd['n_items']} | {crowd['n_annotators']} | {crowd['per_item']} | {told} |", flush=True)
+        for seed in range(n_worlds):
+            labelled, new = held(seed, **crowd)
+            yield crowd | {"seed": seed, "labelled": labelled, "new": new}
+
+
+N_ITEMS, N_FEATURES, N_ANNOTATORS, PER_ITEM = 1000, 4, 6, 3
+SQUARES = PolynomialFeatures(2, include_bias=False)
+CLASSIFIERS = {
+    "logistic regression on squares and products, where they are the truth": make_pipeline(
+        SQUARES, LogisticRegression(max_iter=1000)
+    ),
+    "`HistGradientBoostingClassifier(early_stopping=False)`": HistGradientBoostingClassifier(early_stopping=False),
+    "the same, 50 trees of 8 leaves": HistGradientBoostingClassifier(
+        early_stopping=False, max_iter=50, max_leaf_nodes=8
+    ),
+    "`RandomForestClassifier(min_samples_leaf=10)`": RandomForestClassifier(min_samples_leaf=10),
+}
+
+
+def crowd_of_classes(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return features, p(z = 1 | x), and labels (n_items, n_annotators) with NaN."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N_ITEMS, N_FEATURES))
+    features = SQUARES.fit_transform(X)
+    prob = expit(features @ rng.normal(size=features.shape[1]) / 2)
+    z = rng.random(N_ITEMS) < prob
+    right = rng.random((N_ITEMS, N_ANNOTATORS)) < rng.uniform(0.65, 0.95, N_ANNOTATORS)
+    asked = rng.random(right.shape).argsort(axis=1) < PER_ITEM
+    return X, prob, np.where(asked, np.where(right, z[:, None], ~z[:, None]), np.nan)
+
+
+def classifiers(n_worlds: int) -> Iterator[dict[str, Any]]:
+    """One row per classifier and world."""
+    for name, classifier in CLASSIFIERS.items():
+        for seed in range(n_worlds):
+            X, prob, y = crowd_of_classes(seed)
+            found, low, high = CrowdClassifier(classifier).fit(X, y).predict_proba(X, return_interval=True)
+            covered = (low[:, 1] <= prob) & (prob <= high[:, 1])
+            width, error = np.mean(high[:, 1] - low[:, 1]), np.mean(np.abs(found[:, 1] - prob))
+            yield {"classifier": name, "seed": seed, "covered": covered.mean(), "width": width, "error": error}
+
+
+KINDS = {"real": (real, 40, "intervals_of_real_values"), "classifiers": (classifiers, 6, "intervals_of_classifiers")}
+
+
+def main() -> None:
+    """Print the means, and write the rows."""
+    command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.add_argument("kind", choices=KINDS)
+    command.add_argument("--worlds", type=int)
+    options = command.parse_args()
+    measure, n_worlds, name = KINDS[options.kind]
+    warnings.simplefilter("ignore")
+    rows = list(measure(options.worlds or n_worlds))
+    print(markdown(TABLES[name].table(pd.DataFrame(rows))))
+    store(name, rows)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 40)
+    main()

@@ -113,9 +113,9 @@ def clear_cells(wide: pd.DataFrame) -> str:
     worse = ", ".join(f"{name} at {share:.0%}" for name, share in table.index[table["lost"]])
     return (
         f"`AutoCrowdClassifier` runs with default settings and without ground truth. In each of the {len(table)} "
-        f"cells of Fig. 3 it is compared with the best of the paper's four baselines, picked by the truth. It is "
-        f"clearly more accurate in {won}, tied in {tied} and clearly "
-        f"less accurate in {lost}{f' ({worse})' if worse else ''}. *Clearly* means by more than "
+        f"cells of Fig. 3 it is compared with the best of the paper's four baselines, chosen with the true labels. It "
+        f"is clearly more accurate in {won}, tied in {tied} and clearly less accurate "
+        f"in {lost}{f' ({worse})' if worse else ''}. *Clearly* means by more than "
         f"{summary.CLEAR:.0f} standard errors of the paired difference over {n_repeats(wide)} repeats of "
         "5-fold cross-validation."
     )
@@ -168,7 +168,7 @@ def stronger_baselines(means: pd.DataFrame) -> str:
     stronger = summary.won(means, summary.OURS, [*summary.BASELINES, "ml-bernoulli", "annotator-best"])
     return (
         f"With stronger forms of two baselines added ({NAMES['ml-bernoulli']}; the best single annotator, "
-        f"picked by the truth), it wins {summary.count(stronger)} cells."
+        f"chosen with the true labels), it wins {summary.count(stronger)} cells."
     )
 
 
@@ -201,7 +201,7 @@ def crowd_conclusion(rows: pd.DataFrame) -> str:
     if each.empty:
         return ""
     return (
-        f"`AutoCrowdClassifier` is at least as accurate as the best other method, picked by the truth, in "
+        f"`AutoCrowdClassifier` is at least as accurate as the best other method, chosen with the true labels, in "
         f"{summary.count(each['held'])} comparisons of one data set and labelled share, and in "
         f"{summary.count(whole['held'])} means over shares."
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks import readme
+from benchmarks import doc_tables, readme
 from benchmarks.common.command import RESULTS
 from benchmarks.common.machine import hardware
 from benchmarks.common.tables import fixed, markdown
@@ -261,6 +261,7 @@ def main():
         )
     if (options.results, options.out) == (RESULTS, PAGE):
         written[readme.README] = readme.with_comparison(readme.README.read_text("utf-8"), options.results)
+        written |= doc_tables.pages(options.results)
     for file, text in written.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

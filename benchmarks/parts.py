@@ -95,7 +95,7 @@ without labels. LabelMe comes with test items that no method sees during trainin
 with all labels. For the other data sets, 30 % of the items are held out at random and their features are
 available as unlabelled items. 10 %, 30 % and all of the remaining labelled items are used. Every method has
 the same features and splits, runs with default settings on one thread, in a process that has no access to the
-truth. `AutoCrowdClassifier` is compared with the best other method, which is picked by the truth separately
+truth. `AutoCrowdClassifier` is compared with the best other method, which is chosen with the true labels separately
 for each comparison."""
 
 UNLABELLED = """\

@@ -4,7 +4,7 @@
 
 A *comparison* is the accuracy of the consensus or of the classifier on one data set at one labelled share,
 averaged over draws. `AutoCrowdClassifier` is compared with the best other method of the same run. That method
-is picked by the truth, separately for each comparison, which favours the other methods. Averaging over all
+is chosen with the true labels, separately for each comparison, which favours the other methods. Averaging over all
 shares of a data set reduces the noise. ± is one standard error of the paired difference over draws. Draws of
 a data set share items, so the standard errors are somewhat too small.
 """

@@ -45,13 +45,13 @@ def complete(wide: pd.DataFrame) -> list[str]:
 
 
 def best_on_the_vote(wide: pd.DataFrame) -> str:
-    """The classifier on the vote with the highest mean over data sets, picked by the truth."""
+    """The classifier on the vote with the highest mean over data sets, chosen with the true labels."""
     means = wide[list(VOTE_CLASSIFIERS)].groupby("set").mean().mean()
     return str(means.round(12).idxmax())
 
 
 def best_of_each_set(wide: pd.DataFrame) -> pd.DataFrame:
-    """Add a column with the classifier on the vote that is best on each data set, picked by the truth."""
+    """Add a column with the classifier on the vote that is best on each data set, chosen with the true labels."""
     each = [own.assign(**{BEST: own[best_on_the_vote(own)]}) for _, own in wide.groupby("set")]
     return pd.concat(each)
 
@@ -74,8 +74,8 @@ def headline(rows: pd.DataFrame) -> str:
     return (
         f"On the mean of {names}, `{OURS}` is {lead(wide, PLAIN)} points more accurate than default logistic "
         f"regression on the vote without square roots, {lead(wide, WITH_ROOTS)} points with them, and "
-        f"{lead(wide, best)} points more accurate than the best classifier on the vote ({best}, picked by "
-        f"the truth), or {lead(best_of_each_set(wide), BEST)} if it is picked for each data set. Square "
+        f"{lead(wide, best)} points more accurate than the best classifier on the vote ({best}, chosen "
+        f"with the true labels), or {lead(best_of_each_set(wide), BEST)} if it is chosen for each data set. Square "
         f"roots alone are worth {lead(wide, PLAIN, WITH_ROOTS)} points to logistic regression on the vote."
         f"{against_all(wide)}"
     )
@@ -98,8 +98,8 @@ def against_all(wide: pd.DataFrame) -> str:
     cells = pd.concat(tables.values())
     won, lost = cells["won"].sum(), cells["lost"].sum()
     return (
-        f" Against the best of all rivals in each of {len(cells)} cells of {' and '.join(tables)}, picked by "
-        f"the truth, `{OURS}` is clearly more accurate in {won}, tied in {len(cells) - won - lost} and "
+        f" Against the best of all rivals in each of {len(cells)} cells of {' and '.join(tables)}, chosen with "
+        f"the true labels, `{OURS}` is clearly more accurate in {won}, tied in {len(cells) - won - lost} and "
         f"clearly less accurate in {lost} (more than 2 standard errors)."
     )
 

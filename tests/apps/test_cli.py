@@ -245,8 +245,12 @@ def test_demo_ends_with_a_report(tmp_path):
     right = as_json("demo", "--out", out)["right"]
     assert right["consensus_labelled"] > right["vote_labelled"] + 0.05
     assert right["consensus_unlabelled"] > 0.9
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
     for what, share in right.items():
-        assert f"{what.replace('_', ', ')} items: {share:.1%}" in said.out
+        line = f"  {what.replace('_', ', ')} items: "
+        assert f"{line}{share:.1%}" in said.out
+        shown = float(readme.partition(line)[2].partition("%")[0]) / 100
+        assert shown == pytest.approx(share, abs=0.01), "README shows other numbers"
 
 
 def test_version():

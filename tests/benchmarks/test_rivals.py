@@ -168,7 +168,7 @@ def test_cells_are_counted_where_every_rival_was_run(tmp_path):
     write(tmp_path, EVERY)  # classifiers on the vote only
     told = summary.headline(write(tmp_path, EVERY | {"ML original": (0.79, 0.78)}, name="wpbc24"))
     assert told.startswith("On the mean of bupa and wpbc24, ")
-    assert "in each of 1 cells of wpbc24, picked by the truth" in told
+    assert "in each of 1 cells of wpbc24, chosen with the true labels" in told
     assert "clearly more accurate in 1, tied in 0 and clearly less accurate in 0" in told
 
 
