@@ -176,7 +176,7 @@ def test_the_best_classifier_on_the_vote_may_differ_between_data_sets(tmp_path):
     write(tmp_path, EVERY)
     told = summary.headline(write(tmp_path, EVERY | {WITH_ROOTS: (0.8, 0.82)}, name="wpbc24"))
     assert " 1.0 ± 0.0 points more accurate than the best classifier on the vote (vote + tuned SVM, " in told
-    assert "or 0.5 ± 0.0 if it is picked for each data set" in told
+    assert "or 0.5 ± 0.0 if it is chosen for each data set" in told
 
 
 def test_a_rival_that_failed_on_a_draw_has_no_mean(tmp_path):
