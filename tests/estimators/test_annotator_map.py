@@ -124,9 +124,9 @@ def test_spread_of_numbers_by_clusters():
 def test_labels_that_come_in_later():
     X, y, _, _ = world()
     first = np.where(np.arange(600)[:, None] < 300, y, np.nan)
-    before, anew = (by_clusters().set_params(tol=1e-10, max_iter=2000) for _ in range(2))
-    updated, anew = before.fit(X, first).update(X, y), anew.fit(X, y)
-    np.testing.assert_allclose(updated.posterior_, anew.posterior_, atol=1e-3)
+    before, fresh = (by_clusters().set_params(tol=1e-10, max_iter=2000) for _ in range(2))
+    updated, fresh = before.fit(X, first).update(X, y), fresh.fit(X, y)
+    np.testing.assert_allclose(updated.posterior_, fresh.posterior_, atol=1e-3)
 
 
 MEMBERS = [
@@ -165,7 +165,7 @@ def test_members_with_one_map_see_alike_whatever_the_seed(seed):
         model.update(X, np.where(np.arange(900)[:, None] < 70, y, np.nan))
 
 
-def test_labels_that_are_not_sure_foretold_one_by_one():
+def test_uncertain_labels_are_predicted_one_by_one():
     X, y, _, _ = world(60)
     item, annotator = np.divmod(np.arange(240), 4)
     said = Annotations.from_arrays(item, annotator, y.ravel(), items=range(60), confidence=np.linspace(0.1, 1, 240))

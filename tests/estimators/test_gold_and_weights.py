@@ -471,7 +471,7 @@ class TestAuto:
             np.testing.assert_allclose(by_member, by_itself, atol=1e-8)
 
     def test_the_choice_of_members_does_not_look_at_gold_it_holds_out(self):
-        """Features say nothing, so labels held out cannot be foretold, unless gold of the item helps."""
+        """Features say nothing, so held-out labels cannot be predicted, unless gold of the item helps."""
         rng = np.random.default_rng(5)
         z = rng.integers(0, 2, N)
         y = np.where(rng.random((N, 2)) < 0.97, z[:, None], 1 - z[:, None])

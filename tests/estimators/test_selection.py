@@ -39,7 +39,7 @@ def test_the_graph_is_said_to_be_tried_only_if_it_was():
     assert "graph" not in str(selection(GRAPH, GRAPH, parts=0.4))  # nothing to compare it with
 
 
-def test_what_the_graph_had_beforehand_is_its_part_of_what_is_not_straight():
+def test_the_prior_weight_of_the_graph_is_its_share_of_maps_that_are_not_linear():
     bent = Member("rbf 2", 3.0, True)
     for members, had in (
         ([LINEAR, GRAPH], 0.5),
@@ -141,7 +141,7 @@ def test_nor_of_how_the_truth_is_seen():
 
 
 def test_members_whose_expertise_varies_are_weighed_among_themselves():
-    """Each foretells half of the items well: only together are they better than the third."""
+    """Each predicts half of the items well: only together are they better than the third."""
     varies, constant = Member("linear", 3.0, True), Member("linear", 3.0, False)
     clusters = Member("linear", 3.0, True, clusters=4)
     log_lik = np.tile([[-1.0, -9.0, -2.0], [-9.0, -1.0, -2.0]], (50, 1))
@@ -203,7 +203,7 @@ def test_a_graph_without_anything_to_compare_it_with_is_not_worse():
         assert not graph_is_worse(items, kinds, np.ones(len(items)))
 
 
-def foretold(n_items=200, n_members=3, n_classes=2, seed=0):
+def random_scores(n_items=200, n_members=3, n_classes=2, seed=0):
     """Two labels on each item."""
     rng, item = np.random.default_rng(seed), np.arange(2 * n_items) // 2
     log_truth = np.log(rng.dirichlet(np.ones(n_classes), (n_items, n_members)))
@@ -215,7 +215,7 @@ def foretold(n_items=200, n_members=3, n_classes=2, seed=0):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_likelihoods_of_labels_are_sums_over_what_the_truth_may_be(n_classes):
-    told, weights = foretold(4, 3, n_classes), np.array([0.5, 0.3, 0.2])
+    told, weights = random_scores(4, 3, n_classes), np.array([0.5, 0.3, 0.2])
     for i, m in product(range(4), range(3)):
         own = sum(np.exp(told.log_truth[i, m, z] + told.log_labels[i, m, z]) for z in range(n_classes))
         pooled = sum(np.exp(told.log_truth[i, m, z] + weights @ told.log_labels[i, :, z]) for z in range(n_classes))
@@ -244,7 +244,7 @@ def test_who_understands_labels_need_not_know_the_truth():
 
 
 def test_where_labels_tell_no_difference_straight_boundaries_have_half_of_the_say():
-    told = foretold(n_members=4)
+    told = random_scores(n_members=4)
     for table in (told.log_truth, told.log_labels, told.log_given):
         table[:] = table[:, :1]
     members = [Member(name, 3.0, True) for name in ("rbf 0.5", "linear", "rbf 2")] + [Member("none", 3.0, False)]
@@ -254,7 +254,7 @@ def test_where_labels_tell_no_difference_straight_boundaries_have_half_of_the_sa
 
 
 def test_members_that_labels_or_eyes_rule_out_have_no_say_on_truth():
-    told = foretold()
+    told = random_scores()
     told.log_labels[:, 1] -= 3  # so the graph is worse
     members = [Member("linear", 3.0, True), Member("spectral", 3.0, True), Member("none", 3.0, False)]
     found = Selection.of(members, told, 2, np.nan)
@@ -281,9 +281,9 @@ def test_a_label_given_the_others_is_a_quotient_of_sums_over_the_truth(n_classes
 
 
 def test_where_other_labels_settle_an_item_nothing_need_be_seen_of_it():
-    """Features foretell all labels of an item better, one label given the others worse: each has its say."""
+    """Features predict all labels of an item better, one label given the others worse: each counts where it is better."""
     members = [Member("linear", 3.0, True), Member("none", 3.0, False)]
-    told = foretold(n_members=2)
+    told = random_scores(n_members=2)
     told.log_labels[:, 0] += 1
     told.log_given[:] = [-2.0, -1.0]
     found = Selection.of(members, told, 2, np.nan)
@@ -295,13 +295,13 @@ def test_where_other_labels_settle_an_item_nothing_need_be_seen_of_it():
 
 def test_a_graph_that_did_not_earn_its_place_has_no_say_on_labelled_items():
     members = [Member("linear", 3.0, True), Member("spectral", 3.0, True)]
-    told = foretold(n_members=2)
+    told = random_scores(n_members=2)
     told.log_labels[:, 1] -= 3
     told.log_given[:] = [-2.0, -1.0]
     assert Selection.of(members, told, 2, np.nan).on_labelled.tolist() == [1, 0]
 
 
-def test_without_a_held_out_item_members_keep_the_say_they_have_beforehand():
+def test_without_a_held_out_item_members_keep_their_prior_weights():
     members = [Member(name, 3.0, True) for name in ("linear", "rbf 2", "rbf 0.5")]
     members.append(Member("none", 3.0, False))
     found = Selection.of(members, HeldOutScores.nothing(4), 2, np.nan)
@@ -311,7 +311,7 @@ def test_without_a_held_out_item_members_keep_the_say_they_have_beforehand():
 
 
 def test_members_without_a_say_are_left_out():
-    told = foretold(n_members=2)
+    told = random_scores(n_members=2)
     told.log_labels[:, 1] -= 3  # so the graph is worse
     found = Selection.of([LINEAR, GRAPH], told, 2, 0.1).with_weight()
     assert (found.members, found.left_out, found.log_lik.shape) == ([LINEAR], 1, (200, 1))

@@ -379,7 +379,7 @@ def test_auto_takes_new_annotators_items_and_gold():
 
 
 def test_auto_members_see_of_x_what_all_labels_allow():
-    """Not what those of two folds in three do: an update would else begin anew, as another model."""
+    """Not what those of two folds in three do: an update would otherwise start from another model."""
     few = np.cumsum(~np.isnan(Y).any(axis=1))[:, None] <= 16
     model = auto().fit(X, some(few))
     learnt = [member._pair.prepared for member in model.members_]
@@ -468,9 +468,9 @@ def test_who_turns_out_to_say_one_thing_always_is_modelled_as_in_a_new_fit():
     later = np.zeros(always.shape, dtype=bool)
     later[8:, -1] = True
     first, rest = (np.where(part, always, np.nan) for part in (~later, later))
-    updated, anew = CrowdClassifier(**LINEAR).fit(X, first).update(X, rest), CrowdClassifier(**LINEAR)
+    updated, fresh = CrowdClassifier(**LINEAR).fit(X, first).update(X, rest), CrowdClassifier(**LINEAR)
     assert type(CrowdClassifier(**LINEAR).fit(X, first)._pair.prepared.model.annotators) is BernoulliAnnotators
-    np.testing.assert_allclose(updated.posterior_, anew.fit(X, always).posterior_)
+    np.testing.assert_allclose(updated.posterior_, fresh.fit(X, always).posterior_)
 
 
 def test_new_labels_that_do_not_count_are_as_if_never_given():
