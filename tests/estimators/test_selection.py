@@ -281,7 +281,7 @@ def test_a_label_given_the_others_is_a_quotient_of_sums_over_the_truth(n_classes
 
 
 def test_where_other_labels_settle_an_item_nothing_need_be_seen_of_it():
-    """Features predict all labels of an item better, one label given the others worse: each counts where it is better."""
+    """Features predict all labels of an item better, one label given the others worse: each counts where it helps."""
     members = [Member("linear", 3.0, True), Member("none", 3.0, False)]
     told = random_scores(n_members=2)
     told.log_labels[:, 0] += 1
