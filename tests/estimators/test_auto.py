@@ -333,3 +333,15 @@ def test_an_ensemble_with_trees_answers_like_any_other(board, tmp_path):
 def test_trees_need_labelled_items_and_few_columns(n_labelled, n_columns):
     assert members.trees_can_learn(1_000, 100)
     assert not members.trees_can_learn(n_labelled, n_columns)
+
+
+def test_without_features_few_labels_do_not_put_all_items_in_one_class():
+    rng, shares = np.random.default_rng(0), []
+    for _ in range(8):
+        truth, right = rng.integers(2, size=60), rng.uniform(0.5, 0.9, 10)
+        labels = np.where(rng.random((60, 10)) < right, truth[:, None], 1 - truth[:, None]).astype(float)
+        labels[rng.random((60, 10)).argsort(axis=1) >= 3] = np.nan
+        member = Member("none", 3.0, False, two_coin=True).build(AutoCrowdClassifier(), 2)
+        shares.append(member.fit(np.zeros((60, 1)), labels).posterior_[:, 1].mean())
+    assert min(shares) > 0.1
+    assert max(shares) < 0.9

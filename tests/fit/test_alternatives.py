@@ -13,6 +13,7 @@ from whoknows.fit.alternatives import (
     first_step,
     fit_labels_alone,
     gain_of_features,
+    probability_of_gain,
     weight_of_features,
     without_features,
 )
@@ -54,6 +55,16 @@ def test_the_weight_of_features_is_their_probability_averaged_over_the_gain(seed
     gain = gain_of_features(first_step(model.truth, items.X_truth, prob, np.ones(N_ITEMS)), log_shares, evidence)
     total = gain.sum() + gain.std() * N_ITEMS**0.5 * np.random.default_rng(0).normal(size=200_000)
     assert weight_of_features(model, items) == pytest.approx(expit(logit(INFORMATIVE) + total).mean(), abs=0.02)
+
+
+@pytest.mark.parametrize(("gain", "prior"), [(0.0, 0.5), (0.03, 0.5), (0.03, 0.05), (-0.05, 0.5)])
+def test_the_probability_of_a_gain_is_its_average_over_what_the_sum_may_be(gain, prior):
+    rng = np.random.default_rng(0)
+    gains, counts = gain + rng.normal(scale=0.2, size=100), rng.integers(1, 3, 100).astype(float)
+    of_item = gains - np.average(gains, weights=counts)
+    total = counts @ gains + np.sqrt(counts @ of_item**2) * rng.normal(size=200_000)
+    expected = expit(logit(prior) + total).mean()
+    assert probability_of_gain(gains, counts, prior) == pytest.approx(expected, abs=0.02)
 
 
 def test_an_item_of_weight_two_is_the_item_twice():

@@ -45,6 +45,21 @@ def test_the_evidence_is_the_integral_over_the_weights():
     assert evidence == pytest.approx(integral, abs=0.02)
 
 
+def test_gold_items_on_which_the_model_is_right_hardly_change_it():
+    """They are too few to show that its probabilities, which are those of these judges, should be others."""
+    changes = []
+    for seed in range(6):
+        labels, truth = judges(seed, [0.8] * 5)
+        odds = np.log(4) * (2 * labels - 1).sum(axis=1)
+        prob = np.column_stack([1 / (1 + np.exp(odds)), 1 / (1 + np.exp(-odds))])
+        right = np.flatnonzero(prob.argmax(axis=1) == truth)[:20]
+        Y = Annotations.from_matrix(labels, labels=[0, 1])
+        found = fit_correction(prob[right], Y[right], truth[right].astype(float), np.ones(20)).corrected(prob, Y)
+        np.testing.assert_array_equal(found.argmax(axis=1), prob.argmax(axis=1))
+        changes.append(np.abs(found - prob).mean())
+    assert np.mean(changes) < 0.008
+
+
 def test_the_weights_are_the_maximum():
     rng = np.random.default_rng(1)
     features, gold, counts = rng.normal(size=(30, 2, 4)), rng.integers(0, 2, 30), np.ones(30)

@@ -32,7 +32,9 @@ STRENGTHS = (0.2, 0.5, 1.0, 2.0, 4.0)  # by which the log-odds of the Newton ste
 INFORMATIVE = 0.05  # prior probability that features say something about the truth: noise must not cost anything
 FEWEST_ITEMS = 50  # with fewer, labels cannot tell whether features say anything, and features count
 ALIKE = Population(deviation_variance=1e-6, deviation_shape=1e6)  # all annotators have one accuracy
-SHARES = 1 / LogisticTruth().intercept_variance  # prior precision of the log-odds of the classes
+# Prior precision of the log-odds of the classes in a model without features. If it is low, accuracies that differ by
+# class explain the labels almost as well with all items in one class.
+SHARES = 1.0
 EVEN = 1e6  # the same for classes of equal shares
 
 

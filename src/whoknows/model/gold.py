@@ -7,9 +7,9 @@ labels outweigh a few gold items. So gold also corrects the posterior directly: 
 
 with Gaussian priors, fitted to gold items; g is a classifier that gold alone teaches. Candidates differ in the prior:
 the model as it is, since a few gold items on which it is right should not change it; the model with a temperature and
-biases; that and weights w_t of the votes, more or less shrunk; the vote of a single annotator; each of these with g or
-without; or g in place of the model. Their predictions are averaged with the marginal
-likelihood of gold as weights. For two classes a may be negative: the model found the mirror image of the truth.
+biases; that and weights w_t of the votes, more or less shrunk; the vote of a single annotator; each of these with g
+or without; or g in place of the model. Their predictions are averaged with the marginal likelihood of gold as
+weights. For two classes a may be negative: the model found the mirror image of the truth.
 """
 
 from __future__ import annotations

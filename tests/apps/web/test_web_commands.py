@@ -1,5 +1,6 @@
 """whoknows serve, backup and restore, from the command line."""
 
+import socket
 import threading
 
 import pytest
@@ -19,6 +20,18 @@ from whoknows.apps.web.store.labels import Answer
 def test_other_addresses_need_sign_in_and_sign_in_needs_a_lead(tmp_path):
     assert "add --auth" in failure("serve", tmp_path, "--host", "0.0.0.0", code=2)
     assert "--add-user NAME" in failure("serve", tmp_path, "--auth", code=2)
+
+
+def test_a_file_in_place_of_the_folder_and_a_port_in_use_are_refused_before_anything_is_promised(tmp_path):
+    file = tmp_path / "labels.csv"
+    file.write_text("item,annotator,label\n")
+    assert f"First fit the file: whoknows fit {file}" in failure("serve", file, code=2)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        said = failure("serve", tmp_path / "new", "--port", port, code=2)
+    assert f"Cannot listen on 127.0.0.1:{port}: another program uses this port." in said
+    with Store(ServerSettings(tmp_path / "new").url).read() as db:
+        assert not projects.every(db)
 
 
 def test_users_are_added_with_a_password_from_standard_input(tmp_path):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from errno import EADDRINUSE
 from pathlib import Path
+from socket import AF_INET, AF_INET6, SO_REUSEADDR, SOL_SOCKET, socket
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from whoknows.apps.cli.command import command
 from whoknows.apps.cli.console import Console
-from whoknows.apps.cli.errors import CommandError, UsageError
+from whoknows.apps.cli.errors import CommandError, UsageError, writing
 
 if TYPE_CHECKING:
     from whoknows.apps.web.settings import ServerSettings
@@ -63,6 +66,9 @@ def serve(
 
     whoknows serve team --auth --host 0.0.0.0 --allow-host labels.example.org --https
     """
+    if folder.is_file():
+        how = f"the folder of a fit, or a new one. First fit the file: whoknows fit {folder}"
+        raise UsageError(f"{folder} is a file. Expected a folder: {how}")
     settings = _settings(folder, database, auth, host, allow_host or [], https)
     store = _store(settings)
     if add_user is not None:
@@ -70,11 +76,13 @@ def serve(
         return
     if auth:
         _require_a_lead(store, folder)
+    server = _bound(host, port)
+    port = server.getsockname()[1]
     _first_project(store, folder, console)
     console.tell(f"Open http://{_in_address(host)}:{port}/ in a browser. Ctrl+C stops the server.")
     if label_studio:
         console.tell(f"Backend for Label Studio: http://{_in_address(host)}:{port}{_backend_path(store)}")
-    _run(settings, store, host, port)
+    _run(settings, store, server)
 
 
 def _settings(
@@ -108,13 +116,29 @@ def _store(settings: ServerSettings) -> Store:
     except ModuleNotFoundError as error:
         raise _install(error) from None
     try:
-        settings.folder.mkdir(parents=True, exist_ok=True)
+        with writing(settings.folder):
+            settings.folder.mkdir(parents=True, exist_ok=True)
         return Store(settings.url)
     except DBAPIError as error:
         raise CommandError(f"The database cannot be opened: {str(error.orig).splitlines()[0]}") from None
 
 
-def _run(settings: ServerSettings, store: Store, host: str, port: int) -> None:
+def _bound(host: str, port: int) -> socket:
+    """Take the port before anything is promised; 0 takes a free one."""
+    server = socket(AF_INET6 if ":" in host else AF_INET)
+    server.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)  # a port that another server has just left is free
+    try:
+        server.bind((host, port))
+    except OSError as error:
+        server.close()
+        why = "another program uses this port" if error.errno == EADDRINUSE else error.strerror or error
+        raise UsageError(
+            f"Cannot listen on {_in_address(host)}:{port}: {why}. Choose another --port or --host."
+        ) from None
+    return server
+
+
+def _run(settings: ServerSettings, store: Store, server: socket) -> None:
     try:
         import uvicorn
 
@@ -125,7 +149,12 @@ def _run(settings: ServerSettings, store: Store, host: str, port: int) -> None:
 
     log_to_stderr()
     app = create_app(settings, store)
-    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, server_header=False)
+    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+    running = uvicorn.Server(config)
+    with suppress(KeyboardInterrupt):  # it has shut down by then
+        running.run([server])
+    if not running.started:
+        raise CommandError("The server could not start; the reason is above.")
 
 
 def _backend_path(store: Store) -> str:

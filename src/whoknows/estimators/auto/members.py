@@ -9,6 +9,7 @@ from typing import Any
 from whoknows.data.errors import InputError
 from whoknows.estimators.boosted_trees import BoostedTrees
 from whoknows.estimators.classifier import CrowdClassifier
+from whoknows.fit.alternatives import SHARES
 from whoknows.model.annotators import BernoulliAnnotators, ConfusionAnnotators, Population
 from whoknows.model.maps import RANK, ClusterMap, LinearMap, Map, NoMap, RbfMap, SpectralMap
 from whoknows.model.settings import POSITIVE, YES_OR_NO, at_least, check_values
@@ -31,9 +32,6 @@ ITEMS_FOR_TREES = 1000  # labelled items: with fewer, maps are as good
 ITEMS_PER_COLUMN = 10  # labelled items per column of X that trees need
 MOST_COLUMNS = 100  # of X for trees: more are embeddings, from which maps learn more in less time
 FAR_APART = Population(deviation_variance=2.0, deviation_shape=1000.0)  # a prior that labels do not move
-# Of the log-odds of classes in members without features. Accuracies that differ by class explain the labels almost as
-# well if all items belong to one class.
-SHARES_VARIANCE = 1.0
 ROUGH = 1e-4  # tolerance of fits that only compare members, and of cross-fitted EM, which oscillates
 
 
@@ -104,8 +102,8 @@ class Member:
 
     @property
     def _truth(self) -> LogisticTruth:
-        shares = SHARES_VARIANCE if self.map == "none" else LogisticTruth().intercept_variance
-        return LogisticTruth(variance=self.variance, intercept_variance=shares)
+        truth = LogisticTruth(variance=self.variance)
+        return replace(truth, intercept_variance=1 / SHARES) if self.map == "none" else truth
 
     def build(self, settings: Any, n_classes: int) -> CrowdClassifier:
         """Return the unfitted estimator; the graph keeps the unit of features that share one."""
