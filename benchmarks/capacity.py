@@ -1,21 +1,22 @@
 """Worlds whose truth is no smooth line: the ensemble beside classifiers that learn from a vote or a posterior.
 
-    python -m benchmarks.capacity [sin,clusters,cells,checker,phoneme] [--items 20000] [--seeds 0,1,2] [--only auto]
+    WHOKNOWS_DATA=folder python -m benchmarks.capacity [--quick] [--worlds sin,phoneme] [--items 20000] [--repeats 3]
 
 Three labels per item by 20 annotators of constant accuracy; 5 000 more items to predict. phoneme has real
 features, read from tabular/phoneme.csv in the folder that WHOKNOWS_DATA names, and experts of one cluster each;
 three tenths of its items are predicted. The rivals are boosted trees and an RBF support vector machine, taught by
 the vote, by the posterior of one-coin Dawid and Skene, or by that of CROWDLAB, whose out-of-sample predictions are
-of boosted trees (left out unless cleanlab is installed: pip install 'whoknows[peers]'). The last row is the trees
-taught by the truth. ``--only trees`` compares the trees inside `CrowdClassifier` with trees taught by Dawid and
-Skene's posterior, for docs/any_classifier.md. Prints CPU seconds, of teacher and classifier, and accuracy of
-consensus and classifier.
+of boosted trees (left out unless cleanlab is installed: pip install 'whoknows[peers]'); and trees taught by the
+truth. The trees inside `CrowdClassifier` do not stop early, so trees that do not are taught by Dawid and Skene's
+posterior as well. Results: docs/capacity.csv, one row per method and draw: CPU seconds, of teacher and classifier,
+and accuracy of consensus and classifier. Tables of docs/auto.md and docs/any_classifier.md show them.
 """
 
-import argparse
 import os
 import time
 import warnings
+from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,8 +29,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from benchmarks import doc_tables
+from benchmarks.common import cells
+from benchmarks.common.command import choice, parser, run_options
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier
 
+KEY, VALUES = ("world", "items", "seed", "method"), ("consensus", "classifier", "cpu_seconds")
 N_TEST, N_ANNOTATORS, N_LABELS = 5_000, 20, 3
 N_EXPERTS, N_LABELS_OF_EXPERTS = 6, 4
 SIMULATED = ("sin", "clusters", "cells", "checker")
@@ -123,72 +128,101 @@ def svm(X, q):
 CLASSIFIERS = {"trees": trees, "SVM": svm}
 
 
-def row(name, seed, method, seconds, consensus, right):
-    print(
-        f"{name:9}{seed:>3} {method:24}{seconds:8.1f} s   consensus {consensus:.4f}   classifier {right:.4f}",
-        flush=True,
-    )
+@dataclass(frozen=True)
+class Draw:
+    """Items with labels (n_items, n_labels) and their annotators, items to predict, and the truth of both."""
+
+    X: np.ndarray
+    who: np.ndarray
+    label: np.ndarray
+    truth: np.ndarray
+    X_new: np.ndarray
+    truth_new: np.ndarray
 
 
-def run(name, n_items, seed, only=None):
-    """Fit all methods, or those of one kind, to one world and print their rows."""
+def draw(name, n_items, seed):
+    """Draw one world."""
     X, z = world(name, n_items + N_TEST, seed)
     n_items = min(n_items, int(0.7 * len(X)))
     X, z = np.asarray(X, dtype=np.float32).astype(float), np.asarray(z, dtype=int)
     rng = np.random.default_rng(seed + 1)
     who, label = experts(X, z, rng) if name == "phoneme" else crowd(z[:n_items], rng)
-    train, test, known, answer = X[:n_items], X[n_items:], z[:n_items], z[n_items:]
-    who, label = who[:n_items], label[:n_items]
-    if only in (None, "auto"):
-        _run_ours(AutoCrowdClassifier(), name, seed, train, test, known, answer, who, label)
-    if only == "trees":
-        boosted = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
-        _run_ours(CrowdClassifier(truth=boosted), name, seed, train, test, known, answer, who, label)
-        q = dawid_skene(train, who, label)
-        right = np.mean(trees(train, q, early_stopping=False).predict(test) == answer)
-        row(name, seed, "Dawid-Skene + trees", np.nan, np.mean((q > 0.5) == known), right)
-    if only in (None, "rivals"):
-        _run_rivals(name, seed, train, test, known, answer, who, label)
+    return Draw(X[:n_items], who[:n_items], label[:n_items], z[:n_items], X[n_items:], z[n_items:])
 
 
-def _run_ours(model, name, seed, train, test, known, answer, who, label):
-    items = np.repeat(np.arange(len(train)), who.shape[1])
-    y = Annotations.from_arrays(items, who.ravel(), label.ravel(), items=range(len(train)))
-    start = time.process_time()
-    model.fit(train, y)
-    seconds, posterior = time.process_time() - start, model.posterior_.argmax(axis=1)
-    right = np.mean(model.predict(test) == answer)
-    row(name, seed, type(model).__name__, seconds, np.mean(posterior == known), right)
+# --- methods: consensus and classes of new items ------------------------------------------------------
 
 
-def _run_rivals(name, seed, train, test, known, answer, who, label):
-    for teacher, teach in TEACHERS.items():
-        if teacher == "CROWDLAB" and find_spec("cleanlab") is None:
-            continue
-        start = time.process_time()
-        q = teach(train, who, label)
-        taught = time.process_time() - start
-        for kind, fit in CLASSIFIERS.items():
-            start = time.process_time()
-            right = np.mean(fit(train, q).predict(test) == answer)
-            seconds = taught + time.process_time() - start
-            row(name, seed, f"{teacher} + {kind}", seconds, np.mean((q > 0.5) == known), right)
-    start = time.process_time()
-    right = np.mean(trees(train, known.astype(float)).predict(test) == answer)
-    row(name, seed, "truth + trees", time.process_time() - start, 1.0, right)
+def ours(build, given):
+    """Fit one of our models to the labels."""
+    items = np.repeat(np.arange(len(given.X)), given.who.shape[1])
+    y = Annotations.from_arrays(items, given.who.ravel(), given.label.ravel(), items=range(len(given.X)))
+    model = build().fit(given.X, y)
+    return model.posterior_.argmax(axis=1), model.predict(given.X_new)
+
+
+def taught(teach, fit, given):
+    """Fit a classifier to what a teacher says of each item."""
+    q = teach(given.X, given.who, given.label)
+    return q > 0.5, fit(given.X, q).predict(given.X_new)
+
+
+def by_truth(given):
+    """Fit trees to the truth."""
+    return given.truth, trees(given.X, given.truth.astype(float)).predict(given.X_new)
+
+
+def with_trees():
+    """Return our model with trees as the truth."""
+    return CrowdClassifier(truth=HistGradientBoostingClassifier(early_stopping=False, random_state=0))
+
+
+METHODS = {
+    "AutoCrowdClassifier": partial(ours, AutoCrowdClassifier),
+    **{
+        f"{teacher} + {kind}": partial(taught, teach, fit)
+        for teacher, teach in TEACHERS.items()
+        for kind, fit in CLASSIFIERS.items()
+    },
+    "truth + trees": by_truth,
+    "CrowdClassifier(truth=trees)": partial(ours, with_trees),
+    "Dawid-Skene + trees without early stopping": partial(taught, dawid_skene, partial(trees, early_stopping=False)),
+}
+
+
+def work(group, methods):
+    """Compute the rows of one draw, (world, items, seed)."""
+    warnings.filterwarnings("ignore", message="The fit did not converge")
+    given = draw(*group)
+    return [row(method, given) for method in methods]
+
+
+def row(method, given):
+    """CPU seconds of one method, and how often consensus and classifier are right."""
+    started = time.process_time()
+    consensus, found = METHODS[method](given)
+    seconds = time.process_time() - started
+    right = {"consensus": np.mean(consensus == given.truth), "classifier": np.mean(found == given.truth_new)}
+    return {"method": method, "cpu_seconds": seconds, **right}
+
+
+def installed():
+    """Methods whose packages are installed."""
+    return [method for method in METHODS if "CROWDLAB" not in method or find_spec("cleanlab")]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("worlds", nargs="?", default=",".join(SIMULATED))
-    parser.add_argument("--items", type=int, default=20_000)
-    parser.add_argument("--seeds", default="0,1,2")
-    parser.add_argument("--only", choices=["auto", "rivals", "trees"])
-    options = parser.parse_args()
-    warnings.filterwarnings("ignore", message="The fit did not converge")
-    for name in options.worlds.split(","):
-        for seed in map(int, options.seeds.split(",")):
-            run(name, options.items, seed, options.only)
+    command = parser(__doc__, ".", repeats=3)
+    command.add_argument("--worlds", type=choice(WORLDS), default=list(WORLDS))
+    command.add_argument("--methods", type=choice(METHODS), default=installed())
+    command.add_argument("--items", type=int, default=20_000)
+    options = command.parse_args()
+    worlds, n_items, repeats = options.worlds, options.items, options.repeats
+    if options.quick:
+        worlds, n_items, repeats = SIMULATED[:1], 300, 1
+    groups = [(name, n_items, seed) for seed in range(repeats) for name in worlds]
+    table = doc_tables.cells("capacity", KEY, VALUES, options.out)
+    cells.run(table, groups, options.methods, work, **run_options(options))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.common.cells import Table
 from benchmarks.common.command import RESULTS
-from benchmarks.common.machine import ROOT, stamp
+from benchmarks.common.machine import ROOT, STAMP, stamp
 from benchmarks.common.tables import fixed, markdown
 
 DOCS = ROOT / "docs"
@@ -50,6 +51,11 @@ def store(name: str, rows: Iterable[Mapping[str, Any]], results: Path = RESULTS)
     file = results / FOLDER / f"{name}.csv"
     file.parent.mkdir(parents=True, exist_ok=True)
     pd.DataFrame(list(rows)).assign(**stamp()).to_csv(file, index=False, float_format="%.6g")
+
+
+def cells(name: str, key: tuple[str, ...], values: tuple[str, ...], results: Path = RESULTS) -> Table:
+    """Return the file of a table whose rows are written as they are computed: see `benchmarks.common.cells`."""
+    return Table(results / FOLDER / f"{name}.csv", key, (*values, *STAMP, "error"))
 
 
 def share(value: float, digits: int = 2) -> str:
@@ -129,6 +135,48 @@ def of_calibration(rows: pd.DataFrame) -> pd.DataFrame:
     return shown.droplevel("share").rename_axis("crowd")
 
 
+WORLDS = {
+    "sin": "waves, products and steps",
+    "clusters": "64 clusters that overlap",
+    "cells": "200 clusters far apart",
+    "checker": "checkerboard, 5 × 5",
+    "phoneme": "phoneme",
+}
+
+
+def of_capacity(rows: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy of consensus and of new items by method and world."""
+    rows = rows[~rows["method"].isin(TREES)]
+    means = rows.groupby(["method", "world"], sort=False)[["consensus", "classifier"]].mean()
+    shown = pd.DataFrame(index=pd.Index(rows["method"].unique(), name="method"))
+    for world in (name for name in WORLDS if name in set(rows["world"])):
+        each = means.xs(world, level="world").reindex(shown.index)
+        cells = (f"{share(consensus, 3)} / {share(new, 3)}" for consensus, new in each.to_numpy())
+        shown[WORLDS[world]] = ["" if cell == " / " else cell for cell in cells]
+    return shown
+
+
+TREES = {
+    "Dawid-Skene + trees without early stopping": "Dawid and Skene",
+    "CrowdClassifier(truth=trees)": "`truth=trees`",
+}
+
+
+def of_trees(rows: pd.DataFrame) -> pd.DataFrame:
+    """The trees inside our model beside trees that a posterior teaches."""
+    wide = rows[rows["method"].isin(TREES)].pivot_table(
+        index="world", columns="method", aggfunc="mean", values=["consensus", "classifier"]
+    )
+    worlds = [name for name in WORLDS if name in wide.index]
+    shown = pd.DataFrame(index=pd.Index([WORLDS[name] for name in worlds], name="crowd"))
+    for what, heading in (("consensus", "labelled items: {}"), ("classifier", "new items: {}")):
+        for method, name in TREES.items():
+            shown[heading.format(name)] = [share(value, 3) for value in wide.loc[worlds, (what, method)]]
+    counted = rows[rows["method"].isin(TREES)].groupby("world")["seed"].nunique()
+    shown["draws"] = [str(counted[name]) for name in worlds]
+    return shown
+
+
 def of_gpu(rows: pd.DataFrame) -> pd.DataFrame:
     """Seconds on a GPU."""
     rows = rows[rows["engine"] == "gpu"]
@@ -164,6 +212,8 @@ TABLES = {
     "prior_variances": DocTable("sharp_bits.md", "python -m benchmarks.classes", of_variances),
     "empty_class": DocTable("sharp_bits.md", "python -m benchmarks.classes", of_empty_class),
     "choice": DocTable("choose_settings.md", "python -m benchmarks.choice", of_choice),
+    "capacity": DocTable("auto.md", "python -m benchmarks.capacity", of_capacity),
+    "trees": DocTable("any_classifier.md", "python -m benchmarks.capacity", of_trees, "docs/capacity.csv"),
     "gpu": DocTable("scale.md", "python -m benchmarks.speed.gpu", of_gpu, "engines.csv"),
     "cluster": DocTable("scale.md", "python -m benchmarks.speed.dask", of_cluster, "engines.csv"),
 }
@@ -172,6 +222,12 @@ TABLES = {
 def file_of(name: str, results: Path = RESULTS) -> Path:
     """Return the CSV file of a table."""
     return results / (TABLES[name].file or f"{FOLDER}/{name}.csv")
+
+
+def rows_of(name: str, results: Path = RESULTS) -> pd.DataFrame:
+    """Return the rows of a table that have a result."""
+    rows = pd.read_csv(file_of(name, results))
+    return rows[rows["error"].isna()] if "error" in rows else rows
 
 
 def start_of(name: str) -> str:
@@ -188,7 +244,7 @@ def with_tables(page: str, text: str, results: Path = RESULTS) -> str:
             _, end, after = rest.partition(END.format(name=name))
             if not (start and end):
                 raise ValueError(f"{page} has no line {start_of(name).strip()} followed by {END.format(name=name)}")
-            shown = markdown(each.table(pd.read_csv(file_of(name, results))))
+            shown = markdown(each.table(rows_of(name, results)))
             text = f"{before}{start}\n{shown}\n\n{end}{after}"
     return text
 

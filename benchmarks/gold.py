@@ -1,14 +1,15 @@
 """Judges who err together, and little gold: our models beside what a user would do by hand.
 
-    python -m benchmarks.gold [independent,trap,blocks,hard,groups] [--gold 40] [--draws 4] [--classes 2,3] [--auto]
+    python -m benchmarks.gold [--quick] [--worlds independent,trap] [--methods vote,CrowdClassifier] [--repeats 4]
 
-Simulated judges label 400 items, some of which are gold; 200 more items are to be predicted. Each world has features
-that tell the classes apart, or noise. By hand: the vote, the judge that is best on the gold, and logistic regressions
-taught by the gold on the votes or on the features. Prints the mean accuracy of the consensus on the other items; for
-our models also that of `predict` on new items, the largest error of an annotator's expertise, and CPU seconds.
+Simulated judges label 400 items, of which 40 are gold; 200 more items are to be predicted. Each world has two or
+three classes, and features that tell the classes apart, or noise. By hand: the vote, the judge that is best on the
+gold, and logistic regressions taught by the gold on the votes or on the features. `CrowdClassifier` is also fitted
+without gold. Results: docs/gold.csv, one row per method and draw: the accuracy of the consensus on the items that are
+not gold; for our models also that of `predict` on new items, the largest error of an annotator's expertise, and CPU
+seconds. docs/llm_judges.md shows the means.
 """
 
-import argparse
 import time
 import warnings
 from itertools import product
@@ -17,10 +18,15 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from benchmarks.common.command import choice
+from benchmarks import doc_tables
+from benchmarks.common import cells
+from benchmarks.common.command import choice, parser, run_options
 from whoknows import AutoCrowdClassifier, CrowdClassifier
 
-N_ITEMS, N_NEW, N_FEATURES = 400, 200, 16
+KEY = ("world", "classes", "features", "seed", "method")
+VALUES = ("consensus", "classifier", "expertise_error", "cpu_seconds")
+N_ITEMS, N_NEW, N_GOLD, N_FEATURES = 400, 200, 40, 16
+CLASSES, FEATURES = (2, 3), ("noise", "telling")
 
 
 def said(z, accuracy, n_classes, rng):
@@ -60,7 +66,8 @@ def groups(z, K, rng):
 
 
 WORLDS = {world.__name__: world for world in (independent, trap, blocks, hard, groups)}
-OURS = (CrowdClassifier, AutoCrowdClassifier)
+NO_GOLD = "CrowdClassifier without gold"
+OURS = {NO_GOLD: CrowdClassifier, "CrowdClassifier": CrowdClassifier, "AutoCrowdClassifier": AutoCrowdClassifier}
 
 
 def draw(name, n_classes, telling, seed):
@@ -72,61 +79,86 @@ def draw(name, n_classes, telling, seed):
     return X, np.column_stack(WORLDS[name](z, n_classes, rng)).astype(float), z
 
 
-def by_hand(X, labels, z, gold, n_classes):
-    """Return what each way by hand says of all items."""
-    votes = (labels[:, :, None] == np.arange(n_classes)).reshape(len(labels), -1).astype(float)
-    best = np.mean(labels[gold] == z[gold, None], axis=0).argmax()
+def indicators(labels):
+    """Return which class each judge names: (n_items, n_judges, n_classes)."""
+    return (labels[:, :, None] == np.unique(labels)).astype(float)
+
+
+def vote(X, labels, z, gold):
+    """The class that most judges name."""
+    return indicators(labels).sum(axis=1).argmax(axis=1)
+
+
+def best_judge(X, labels, z, gold):
+    """What the judge says who is best on the gold."""
+    return labels[:, np.mean(labels[gold] == z[gold, None], axis=0).argmax()]
+
+
+def regression_of_votes(X, labels, z, gold):
+    """Logistic regression on the votes, taught by the gold."""
+    votes = indicators(labels).reshape(len(labels), -1)
     strengths = {"C": [0.003, 0.01, 0.03, 0.1, 0.3, 1]}
-    of_votes = GridSearchCV(LogisticRegression(max_iter=500), strengths, scoring="neg_log_loss")
-    return {
-        "vote": votes.reshape(len(labels), -1, n_classes).sum(axis=1).argmax(axis=1),
-        "best judge": labels[:, best],
-        "LR of votes": of_votes.fit(votes[gold], z[gold]).predict(votes),
-        "LR of x": LogisticRegression(C=0.1, max_iter=500).fit(X[gold], z[gold]).predict(X),
-    }
+    model = GridSearchCV(LogisticRegression(max_iter=500), strengths, scoring="neg_log_loss")
+    return model.fit(votes[gold], z[gold]).predict(votes)
 
 
-def ours(kind, X, labels, z, gold):
+def regression_of_features(X, labels, z, gold):
+    """Logistic regression on the features, taught by the gold."""
+    return LogisticRegression(C=0.1, max_iter=500).fit(X[gold], z[gold]).predict(X)
+
+
+BY_HAND = {
+    "vote": vote,
+    "best judge": best_judge,
+    "LR of votes": regression_of_votes,
+    "LR of x": regression_of_features,
+}
+METHODS = (*BY_HAND, *OURS)
+
+
+def ours(method, X, labels, z, gold):
     """Return the consensus of one of our models, accuracy on new items, the largest error of expertise, CPU seconds."""
     known = np.full(N_ITEMS, np.nan)
     known[gold] = z[gold]
     started = time.process_time()
-    model = kind().fit(X[:N_ITEMS], labels[:N_ITEMS], gold=known)
+    model = OURS[method]().fit(X[:N_ITEMS], labels[:N_ITEMS], gold=None if method == NO_GOLD else known)
     seconds = time.process_time() - started
     actual = np.mean(labels[:N_ITEMS] == z[:N_ITEMS, None], axis=0)
     error = np.abs(model.expertise(X[:N_ITEMS]).mean(axis=0) - actual).max()
     return model.classes_[model.posterior_.argmax(axis=1)], model.score(X[N_ITEMS:], z[N_ITEMS:]), error, seconds
 
 
-def run(name, n_classes, telling, n_gold, draws, kinds):
-    """Return the mean results of one world: by method, accuracy of the consensus, and for ours three numbers more."""
-    results = {}
-    for seed in range(draws):
-        X, labels, z = draw(name, n_classes, telling, seed)
-        gold, rest = np.split(np.random.default_rng(seed).permutation(N_ITEMS), [n_gold])
-        for method, found in by_hand(X, labels, z, gold, n_classes).items():
-            results.setdefault(method, []).append([np.mean(found[rest] == z[rest])])
-        for kind in kinds:
-            found, *others = ours(kind, X, labels, z, gold)
-            results.setdefault(kind.__name__, []).append([np.mean(found[rest] == z[rest]), *others])
-    return {method: np.mean(rows, axis=0) for method, rows in results.items()}
+def work(group, methods):
+    """Compute the rows of one draw, (world, classes, features, seed)."""
+    warnings.filterwarnings("ignore", "gold contradicts every annotator")
+    name, n_classes, features, seed = group
+    given = draw(name, n_classes, features == "telling", seed)
+    gold, rest = np.split(np.random.default_rng(seed).permutation(N_ITEMS), [N_GOLD])
+    return [row(method, *given, gold, rest) for method in methods]
+
+
+def row(method, X, labels, z, gold, rest):
+    """What `VALUES` names, of one method."""
+    if method in BY_HAND:
+        found, others = BY_HAND[method](X, labels, z, gold), ()
+    else:
+        found, *others = ours(method, X, labels, z, gold)
+    figures = dict(zip(VALUES, (np.mean(found[rest] == z[rest]), *others), strict=False))
+    return {"method": method} | figures
 
 
 def main():
-    """Print the results of each world."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("worlds", nargs="?", type=choice(WORLDS), default=list(WORLDS))
-    parser.add_argument("--gold", type=int, default=40)
-    parser.add_argument("--draws", type=int, default=4)
-    parser.add_argument("--classes", type=lambda text: list(map(int, text.split(","))), default=[2, 3])
-    parser.add_argument("--auto", action="store_true")
-    options = parser.parse_args()
-    warnings.filterwarnings("ignore", "gold contradicts every annotator")
-    kinds = OURS if options.auto else OURS[:1]
-    for name, n_classes, telling in product(options.worlds, options.classes, (False, True)):
-        results = run(name, n_classes, telling, options.gold, options.draws, kinds)
-        columns = [f"{method} " + " ".join(f"{number:.3f}" for number in row) for method, row in results.items()]
-        print(f"{name}, {n_classes} classes, x {'tells' if telling else 'is noise'}:", *columns, sep="  ", flush=True)
+    command = parser(__doc__, ".", repeats=4)
+    command.add_argument("--worlds", type=choice(WORLDS), default=list(WORLDS))
+    command.add_argument("--methods", type=choice(METHODS), default=list(METHODS))
+    options = command.parse_args()
+    worlds, repeats = (["trap"], 1) if options.quick else (options.worlds, options.repeats)
+    groups = [
+        (name, n_classes, features, seed)
+        for seed, name, n_classes, features in product(range(repeats), worlds, CLASSES, FEATURES)
+    ]
+    table = doc_tables.cells("gold", KEY, VALUES, options.out)
+    cells.run(table, groups, options.methods, work, **run_options(options))
 
 
 if __name__ == "__main__":

@@ -1,29 +1,34 @@
-"""Coverage and width of the intervals of `whoknows.insight.rate`: ``python -m benchmarks.rates [STUDIES]`` prints it.
+"""Coverage and width of the intervals of `whoknows.insight.rate`.
+
+    python -m benchmarks.rates [--quick] [--repeats 1000] [--fits 40]
 
 A study has items, judges who err together (some items mislead most of them, and they share a bias), and gold: a
 random sample of the items. Sizes, shares, accuracies and correlations are redrawn for each. The share of a class
 that is to be covered is that among the items of the study. Beside it, the interval from the gold alone (Agresti and
-Coull, with the correction for a finite number of items). docs/llm_judges.md shows the table.
-
-``--fits N`` uses the posterior of a fitted model, cross-fitted over the gold, in N studies per row instead of the
-share of votes.
+Coull, with the correction for a finite number of items). Predictions are the shares of the votes and, in ``--fits``
+of the studies, the posterior of a fitted model, cross-fitted over the gold. Results: docs/rates.csv, one row per
+study; docs/llm_judges.md shows their means.
 """
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
+from benchmarks import doc_tables
+from benchmarks.common import cells
+from benchmarks.common.command import parser, run_options
 from whoknows import ConfusionAnnotators, CrowdClassifier
 from whoknows.estimators.intervals import check_level
 from whoknows.insight import Rates, rate, rate_of
 
+GOLD = (10, 20, 50, 100, 200)
+KEY, VALUES = ("gold", "study", "prediction"), ("covers", "width", "vote_is_right")
 LABELS = np.array(["bad", "good"])
-GOOD = 0.9  # accuracy of the vote from which judges are called good
 REACH = check_level(0.9)
 
 
@@ -80,37 +85,38 @@ def gold_alone(study: Study) -> float:
     return float(2 * REACH * np.sqrt(p * (1 - p) / worth * (1 - n_gold / n)))
 
 
-def measure(study: Study, rates: Rates) -> tuple[float, float, float]:
+def measure(study: Study, rates: Rates) -> dict[str, float]:
     """Return whether the truth is covered, the width beside that of gold alone, and the accuracy of the vote."""
     covered = rates.low[1] <= study.truth.mean() <= rates.high[1]
-    return covered, (rates.high[1] - rates.low[1]) / gold_alone(study), study.vote_is_right
+    width = (rates.high[1] - rates.low[1]) / gold_alone(study)
+    return {"covers": int(covered), "width": width, "vote_is_right": study.vote_is_right}
 
 
-def row(n_gold: int, n_studies: int, estimate=by_vote) -> np.ndarray:
-    """Measure studies with this many gold items: (n_studies, 3)."""
-    rng = np.random.default_rng(n_gold)
-    sizes = (300, 1000, 3000) if estimate is by_vote else (300,)
-    studies = [draw(rng, n_gold, sizes) for _ in range(n_studies)]
-    return np.array([measure(study, estimate(study)) for study in studies])
+PREDICTIONS = {"votes": (by_vote, (300, 1000, 3000)), "model": (by_model, (300,))}  # and numbers of items
 
 
-def main(n_studies: int, n_fits: int) -> None:
-    """Print a row per number of gold items."""
-    print("| gold | prediction | covers | good judges | others | width / gold alone | good judges | others |")
-    print("|--:|---|--:|--:|--:|--:|--:|--:|")
-    for n_gold in (10, 20, 50, 100, 200):
-        for name, estimate, n in (("votes", by_vote, n_studies), ("model", by_model, n_fits)):
-            if n:
-                covers, width, right = row(n_gold, n, estimate).T
-                parts = [np.ones(n, dtype=bool), right >= GOOD, right < GOOD]
-                cells = [f"{values[part].mean():.2f}" for values in (covers, width) for part in parts]
-                print(f"| {n_gold} | {name} | " + " | ".join(cells) + " |", flush=True)
+def work(group: tuple[int, int], predictions: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Compute the rows of one study, (gold, study); the two predictions have studies of their own."""
+    rows = []
+    for prediction in predictions:
+        estimate, sizes = PREDICTIONS[prediction]
+        study = draw(np.random.default_rng(group), group[0], sizes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rows.append({"prediction": prediction} | measure(study, estimate(study)))
+    return rows
+
+
+def main() -> None:
+    command = parser(__doc__, ".", repeats=1000)
+    command.add_argument("--fits", type=int, default=40, help="studies with a fitted model; default 40")
+    options = command.parse_args()
+    n_gold, repeats, fits = ((10,), 20, 2) if options.quick else (GOLD, options.repeats, options.fits)
+    table = doc_tables.cells("rates", KEY, VALUES, options.out)
+    for prediction, n_studies in (("model", fits), ("votes", repeats)):
+        groups = [(n, study) for n in n_gold for study in range(n_studies)]
+        cells.run(table, groups, [prediction], work, **run_options(options))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("studies", type=int, nargs="?", default=1000, help="studies per row")
-    parser.add_argument("--fits", type=int, default=40, help="studies per row with a fitted model")
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    main(given.studies, given.fits)
+    main()
