@@ -1,26 +1,29 @@
 """Active learning curves: labels chosen by `suggest`, at random, or by uncertainty.
 
-    python benchmarks/ask/simulate.py [--seeds 10] [--jobs 2]
+    python -m benchmarks.ask.simulate [--quick] [--repeats 10] [--jobs 2]
 
 scikit-learn's breast cancer data with the paper's five labelers, each right on one cluster and wrong on 35 %
 of all other items. Starts with 50 random labels and adds batches of 25, with a fit after each. The truth is
 used for the score only: the accuracy over all items of the most probable class given x and the labels.
+Results: docs/ask.csv, one row per strategy and repeat, with the accuracy after each batch.
 """
 
-import argparse
-import os
+import time
 import warnings
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.datasets import load_breast_cancer
 
+from benchmarks import doc_tables
+from benchmarks.common import cells
+from benchmarks.common.command import parser, run_options
 from whoknows import Annotations, CrowdClassifier, DidNotConverge
 from whoknows.data.simulate import cluster_experts
 from whoknows.estimators.ask.batch import suggest
 
 START, BATCH, END = 50, 25, 1000
-BUDGETS = np.arange(START, END + 1, BATCH)
+BUDGETS = range(START, END + 1, BATCH)
+KEY, VALUES = ("seed", "strategy"), ("cpu_seconds", *map(str, BUDGETS))
 
 
 def by_information(model, X, Y, rng):
@@ -46,6 +49,18 @@ def by_uncertainty(model, X, Y, rng):
 STRATEGIES = {"suggest": by_information, "random": at_random, "uncertainty": by_uncertainty}
 
 
+def work(group, strategies):
+    """Compute the rows of one seed."""
+    return [row(strategy, *group) for strategy in strategies]
+
+
+def row(strategy, seed):
+    """Accuracy after each batch, and CPU seconds."""
+    started = time.process_time()
+    curve = dict(zip(map(str, BUDGETS), accuracies(strategy, seed), strict=True))
+    return {"strategy": strategy, "cpu_seconds": time.process_time() - started} | curve
+
+
 def accuracies(strategy, seed):
     """Accuracy after each batch, (n_budgets,); labelers and start are the same for every strategy."""
     warnings.simplefilter("ignore", DidNotConverge)
@@ -69,31 +84,13 @@ def buy(y, answers, pairs):
     y[items, annotators] = answers[items, annotators]
 
 
-def labels_to_reach(curves, goals):
-    """Number of labels at which each curve first reaches its goal, or infinity: (n_seeds,)."""
-    reached = curves >= goals[:, None]
-    return np.where(reached.any(axis=1), BUDGETS[reached.argmax(axis=1)], np.inf)
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    options = parser.parse_args()
-    tasks = [(name, seed) for name in STRATEGIES for seed in range(options.seeds)]
-    runs = Parallel(options.jobs)(delayed(accuracies)(*task) for task in tasks)
-    curves = dict(zip(STRATEGIES, np.reshape(runs, (len(STRATEGIES), options.seeds, -1)), strict=True))
-
-    print(f"Accuracy over all items, median of {options.seeds} seeds")
-    print("".join(f"{word:>14}" for word in ["labels", *STRATEGIES]))
-    for column in range(0, len(BUDGETS), 2):
-        medians = [np.median(curve[:, column]) for curve in curves.values()]
-        print(f"{BUDGETS[column]:>14}" + "".join(f"{a:>14.4f}" for a in medians))
-    goals = curves["random"][:, -1]
-    print(f"\nLabels needed for the accuracy of random pairs at {END} ({np.median(goals):.4f}), per seed:")
-    for name in ("suggest", "uncertainty"):
-        needed = labels_to_reach(curves[name], goals)
-        print(f"{name:>14}: median {np.median(needed):g}  ({', '.join(f'{x:g}' for x in needed)})")
+    command = parser(__doc__, ".", repeats=10)
+    options = command.parse_args()
+    groups = [(seed,) for seed in range(1 if options.quick else options.repeats)]
+    strategies = ["random"] if options.quick else STRATEGIES
+    table = doc_tables.cells("ask", KEY, VALUES, options.out)
+    cells.run(table, groups, list(strategies), work, **run_options(options))
 
 
 if __name__ == "__main__":
