@@ -18,7 +18,8 @@ import pandas as pd
 from sklearn.model_selection import cross_validate
 
 from benchmarks.common.tables import markdown
-from benchmarks.doc_tables import of_choice, store
+from benchmarks.doc_summary import of_choice
+from benchmarks.doc_tables import store
 from whoknows import Annotations, BernoulliAnnotators, CrowdClassifier, LogisticTruth
 from whoknows.insight import AnnotationFolds, ItemFolds, label_log_lik, label_log_lik_given_others
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from benchmarks import doc_summary as summary
 from benchmarks.common.cells import Table
 from benchmarks.common.command import RESULTS
 from benchmarks.common.machine import ROOT, STAMP, stamp
-from benchmarks.common.tables import fixed, markdown
+from benchmarks.common.tables import markdown
 
 DOCS = ROOT / "docs"
 FOLDER = "docs"  # in the folder of results
@@ -58,164 +58,35 @@ def cells(name: str, key: tuple[str, ...], values: tuple[str, ...], results: Pat
     return Table(results / FOLDER / f"{name}.csv", key, (*values, *STAMP, "error"))
 
 
-def share(value: float, digits: int = 2) -> str:
-    """Format a share as the docs do: .93."""
-    return "" if np.isnan(value) else fixed(value, digits).removeprefix("0")
-
-
-def by_mean(keys: Mapping[str, str], cells: Mapping[str, tuple[str, int]]) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """Return what shows the mean of columns for each combination of others, in the order of the rows.
-
-    Parameters
-    ----------
-    keys : mapping from heading to column
-    cells : mapping from heading to column and number of digits
-    """
-
-    def table(rows: pd.DataFrame) -> pd.DataFrame:
-        means = rows.groupby(list(keys.values()), sort=False)[[column for column, _ in cells.values()]].mean()
-        shown = means.index.to_frame(index=False).astype(str).set_axis(list(keys), axis=1)
-        for heading, (column, digits) in cells.items():
-            shown[heading] = [share(value, digits) for value in means[column]]
-        return shown.set_index(next(iter(keys)))
-
-    return table
-
-
-def of_choice(rows: pd.DataFrame) -> pd.DataFrame:
-    """How often the better of two settings was chosen, by each way to hold out labels."""
-    groups = rows.groupby(["question", "items"], sort=False)
-    shown = groups[["n_labels"]].mean().round().astype(int).rename(columns={"n_labels": "labels, about"})
-    names = {"by_item": "`ItemFolds`", "given_others": "`ItemFolds`, given others", "by_label": "`AnnotationFolds`"}
-    shown = shown.join(groups[list(names)].sum().astype(int).rename(columns=names))
-    shown.index = pd.Index([f"{what}, {n} items" for what, n in shown.index], name="simulated crowd")
-    return shown
-
-
-def of_variances(rows: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy, stated probability and log-loss by prior variance."""
-    rows = rows.assign(variance=rows["variance"].astype(int))
-    wide = rows.pivot_table(index="set", columns="variance", values=["accuracy", "stated", "log_loss"])
-    lines = {
-        "digits, 60: accuracy": ("accuracy", "digits", 3),
-        "digits, 60: mean stated probability": ("stated", "digits", 2),
-        **{f"{name}, {n}: log-loss": ("log_loss", name, 2) for name, n in (("digits", 60), ("wine", 50), ("iris", 50))},
-    }
-    cells = [[share(value, digits) for value in wide.loc[name, what]] for what, name, digits in lines.values()]
-    index = pd.Index(list(lines), name="data, labelled items; variance")
-    return pd.DataFrame(cells, index, wide["accuracy"].columns)
-
-
-def of_empty_class(rows: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy with two classes, and with a third one that nobody uses."""
-    settings = {
-        "two": "two classes",
-        "three": "a third, empty class",
-        "bernoulli": 'the same, `annotators="bernoulli"`',
-    }
-    lines = {}
-    for setting, name in settings.items():
-        lost = rows[f"new_{setting}"] - rows["new_two"]
-        error = 100 * lost.std(ddof=1) / np.sqrt(len(rows))
-        points = "" if setting == "two" else f"{fixed(100 * lost.mean(), 1, '+')} ± {fixed(error, 1)}"
-        means = (share(rows[f"{what}_{setting}"].mean(), 3) for what in ("new", "consensus"))
-        lines[name] = [*means, points]
-    names = ["accuracy on new items", "accuracy of the consensus", "new items, points"]
-    return pd.DataFrame.from_dict(lines, orient="index", columns=names).rename_axis("declared classes")
-
-
-def of_calibration(rows: pd.DataFrame) -> pd.DataFrame:
-    """Share that is right and mean stated probability, of consensus and classifier."""
-    rows = rows[rows["method"] == "CrowdClassifier"]
-    wide = rows.pivot_table(index=["set", "share"], columns="what", values=["right", "stated"], sort=False)
-    shown = pd.DataFrame({"labelled items": [f"{100 * part:.0f} %" for _, part in wide.index]}, index=wide.index)
-    for what, name in (("consensus", "consensus"), ("classifier", "`predict`")):
-        for value in ("right", "stated"):
-            shown[f"{name} {value}"] = [share(cell, 3) for cell in wide[value, what]]
-    return shown.droplevel("share").rename_axis("crowd")
-
-
-WORLDS = {
-    "sin": "waves, products and steps",
-    "clusters": "64 clusters that overlap",
-    "cells": "200 clusters far apart",
-    "checker": "checkerboard, 5 × 5",
-    "phoneme": "phoneme",
-}
-
-
-def of_capacity(rows: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy of consensus and of new items by method and world."""
-    rows = rows[~rows["method"].isin(TREES)]
-    means = rows.groupby(["method", "world"], sort=False)[["consensus", "classifier"]].mean()
-    shown = pd.DataFrame(index=pd.Index(rows["method"].unique(), name="method"))
-    for world in (name for name in WORLDS if name in set(rows["world"])):
-        each = means.xs(world, level="world").reindex(shown.index)
-        cells = (f"{share(consensus, 3)} / {share(new, 3)}" for consensus, new in each.to_numpy())
-        shown[WORLDS[world]] = ["" if cell == " / " else cell for cell in cells]
-    return shown
-
-
-TREES = {
-    "Dawid-Skene + trees without early stopping": "Dawid and Skene",
-    "CrowdClassifier(truth=trees)": "`truth=trees`",
-}
-
-
-def of_trees(rows: pd.DataFrame) -> pd.DataFrame:
-    """The trees inside our model beside trees that a posterior teaches."""
-    wide = rows[rows["method"].isin(TREES)].pivot_table(
-        index="world", columns="method", aggfunc="mean", values=["consensus", "classifier"]
-    )
-    worlds = [name for name in WORLDS if name in wide.index]
-    shown = pd.DataFrame(index=pd.Index([WORLDS[name] for name in worlds], name="crowd"))
-    for what, heading in (("consensus", "labelled items: {}"), ("classifier", "new items: {}")):
-        for method, name in TREES.items():
-            shown[heading.format(name)] = [share(value, 3) for value in wide.loc[worlds, (what, method)]]
-    counted = rows[rows["method"].isin(TREES)].groupby("world")["seed"].nunique()
-    shown["draws"] = [str(counted[name]) for name in worlds]
-    return shown
-
-
-def of_gpu(rows: pd.DataFrame) -> pd.DataFrame:
-    """Seconds on a GPU."""
-    rows = rows[rows["engine"] == "gpu"]
-    what = {"pass over all items": "the pass over all items for the anchor graph"}
-    what |= {"default fit": "the default fit, including the selection of members and the posterior of all items"}
-    cells = {
-        "items": [f"{int(n):,}".replace(",", " ") for n in rows["items"]],
-        "seconds": [fixed(value, 2 if value < 1 else 1) for value in rows["seconds"]],
-        "note": rows["note"].tolist(),
-    }
-    return pd.DataFrame(cells, index=rows["measurement"].replace(what).rename("on one H200"))
-
-
-def of_cluster(rows: pd.DataFrame) -> pd.DataFrame:
-    """Seconds and costs of an iteration on a cluster."""
-    rows = rows[rows["engine"] == "dask"]
-    cells = {"seconds": [f"{value:g}" for value in rows["seconds"]], "note": rows["note"].fillna("").tolist()}
-    return pd.DataFrame(cells, index=rows["measurement"].rename('one iteration of `solver="vb"`'))
-
-
-INTERVALS = {"coverage": ("covered", 2), "mean width": ("width", 2), r"mean error of p(z \| x)": ("error", 2)}
-REAL = {"items": "n_items", "annotators": "n_annotators", "labels per item": "per_item"}
 TABLES = {
-    "calibration": DocTable("uncertainty.md", "python -m benchmarks.calibration --shares 1,0.33,0.1", of_calibration),
+    "calibration": DocTable(
+        "uncertainty.md", "python -m benchmarks.calibration --shares 1,0.33,0.1", summary.of_calibration
+    ),
     "intervals_of_classifiers": DocTable(
-        "uncertainty.md", "python -m benchmarks.coverage classifiers", by_mean({"classifier": "classifier"}, INTERVALS)
+        "uncertainty.md",
+        "python -m benchmarks.coverage classifiers",
+        summary.by_mean({"classifier": "classifier"}, summary.INTERVALS),
     ),
     "intervals_of_real_values": DocTable(
         "uncertainty.md",
         "python -m benchmarks.coverage real",
-        by_mean(REAL, {"truth of labelled items": ("labelled", 2), "prediction": ("new", 2)}),
+        summary.by_mean(summary.REAL, {"truth of labelled items": ("labelled", 2), "prediction": ("new", 2)}),
     ),
-    "prior_variances": DocTable("sharp_bits.md", "python -m benchmarks.classes", of_variances),
-    "empty_class": DocTable("sharp_bits.md", "python -m benchmarks.classes", of_empty_class),
-    "choice": DocTable("choose_settings.md", "python -m benchmarks.choice", of_choice),
-    "capacity": DocTable("auto.md", "python -m benchmarks.capacity", of_capacity),
-    "trees": DocTable("any_classifier.md", "python -m benchmarks.capacity", of_trees, "docs/capacity.csv"),
-    "gpu": DocTable("scale.md", "python -m benchmarks.speed.gpu", of_gpu, "engines.csv"),
-    "cluster": DocTable("scale.md", "python -m benchmarks.speed.dask", of_cluster, "engines.csv"),
+    "prior_variances": DocTable("sharp_bits.md", "python -m benchmarks.classes", summary.of_variances),
+    "empty_class": DocTable("sharp_bits.md", "python -m benchmarks.classes", summary.of_empty_class),
+    "choice": DocTable("choose_settings.md", "python -m benchmarks.choice", summary.of_choice),
+    "capacity": DocTable("auto.md", "python -m benchmarks.capacity", summary.of_capacity),
+    "trees": DocTable("any_classifier.md", "python -m benchmarks.capacity", summary.of_trees, "docs/capacity.csv"),
+    "ask": DocTable("ask.md", "python -m benchmarks.ask.simulate", summary.of_ask),
+    "labels_needed": DocTable("ask.md", "python -m benchmarks.ask.simulate", summary.of_labels_needed, "docs/ask.csv"),
+    "rates": DocTable("llm_judges.md", "python -m benchmarks.rates", summary.of_rates),
+    "gold": DocTable("llm_judges.md", "python -m benchmarks.gold", summary.of_gold),
+    "intervals": DocTable("uncertainty.md", "python -m benchmarks.intervals", summary.of_intervals),
+    "update": DocTable("update.md", "python -m benchmarks.speed.update", summary.of_update),
+    "graphs": DocTable("how_it_works.md", "python -m benchmarks.speed.graphs", summary.of_graphs),
+    "web": DocTable("web.md", "FSYNC=on .ci/postgres python -m benchmarks.web.load", summary.of_web),
+    "gpu": DocTable("scale.md", "python -m benchmarks.speed.gpu", summary.of_gpu, "engines.csv"),
+    "cluster": DocTable("scale.md", "python -m benchmarks.speed.dask", summary.of_cluster, "engines.csv"),
 }
 
 

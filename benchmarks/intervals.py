@@ -1,6 +1,6 @@
 """Coverage of 90 % intervals of p(z | x) and of expertise, for data drawn from the prior of the model.
 
-    python -m benchmarks.intervals [--quick] [--maps linear,rbf] [--repeats 60]
+    python -m benchmarks.intervals [--quick] [--maps linear,rbf] [--repeats 100]
 
 Results: docs/intervals.csv, one row per data set: the share of intervals that hold the true value, of p(z | x), of the
 expertise of annotators, of their averages in the ranking, and of an annotator without labels; and whether the
@@ -102,7 +102,7 @@ def work(group, maps):
 
 
 def main():
-    command = parser(__doc__, ".", repeats=60)
+    command = parser(__doc__, ".", repeats=100)
     command.add_argument("--maps", type=choice(MAPS), default=list(MAPS))
     options = command.parse_args()
     settings, repeats = (SETTINGS[:1], 2) if options.quick else (SETTINGS, options.repeats)

@@ -89,6 +89,12 @@ class Table:
             file.flush()
             os.fsync(file.fileno())
 
+    def replace(self, rows: Iterable[Row]) -> None:
+        """Append rows in place of those with the same keys."""
+        rows = list(rows)
+        self.forget({tuple(str(row[column]) for column in self.key) for row in rows})
+        self.append(rows)
+
     def forget(self, cells: set[tuple[str, ...]]) -> None:
         """Rewrite the file without these cells."""
         if not cells:

@@ -145,7 +145,7 @@ def main():
     for solver in arguments.solvers.split(","):
         rows = compare(solver, arguments.items, arguments.workers, arguments.iterations)
         if solver == "vb":
-            engines.table(arguments.out).append(rows)
+            engines.table(arguments.out).replace(rows)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def main() -> None:
     rows.append(engines.row(engines.GPU, "default fit", seconds, note=note, **about))
     del X, model
     rows.append(embeddings(WORLDS[EMBEDDINGS], asked.device, about["machine"]))
-    engines.table(asked.out).append(rows)
+    engines.table(asked.out).replace(rows)
 
 
 def embeddings(world: World, device: str, where: str) -> dict[str, object]:

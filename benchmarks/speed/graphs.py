@@ -1,24 +1,24 @@
 """Run time and accuracy of graphs: exact neighbours, neighbours by faiss, and anchors.
 
-    python benchmarks/speed/graphs.py [--sizes 5000,20000,100000] [--repeats 10] [--labelled 60]
+    WHOKNOWS_DATA=folder python -m benchmarks.speed.graphs [--quick] [--repeats 6] [--jobs 2]
+    python -m benchmarks.speed.graphs --costs 5000,20000,100000
 
-The first table is about simulated clusters: CPU seconds to build each graph, to compute A of Eq. (10) for 80
-features, and to find 80 eigenvectors. Exact neighbours are limited to 20 000 items; --exact changes the
-limit. The second table is the accuracy on unlabelled items of LGP, the spectral map and GP, with its standard
-error over repeats. The data are scikit-learn's digits, odd or even, labelled by simulated annotators, and, if
-WHOKNOWS_DATA names a folder that holds them, `dim` with simulated annotators and LabelMe with its own.
+Accuracy on unlabelled items of LGP, the spectral map and GP: scikit-learn's digits, odd or even, and `dim`, both with
+60 items labelled by simulated annotators, and LabelMe with its own annotators and a tenth of its labels. Results:
+docs/graphs.csv, one row per graph and draw; docs/how_it_works.md shows the means. ``--costs`` prints, for simulated
+clusters of so many items, CPU seconds to build each graph, to compute A of Eq. (10) for 80 features, and to find 80
+eigenvectors; exact neighbours are limited to 20 000 items.
 """
 
-import argparse
-import os
-import platform
 import time
 import warnings
 
 import numpy as np
-import scipy
 from sklearn.datasets import load_digits
 
+from benchmarks import doc_tables
+from benchmarks.common import cells
+from benchmarks.common.command import parser, run_options
 from benchmarks.common.sets import load
 from whoknows import (
     AnchorGraph,
@@ -31,6 +31,9 @@ from whoknows import (
     SpectralMap,
 )
 
+KEY, VALUES = ("set", "seed", "graph"), ("lgp", "spectral", "gp", "cpu_seconds")
+SETS, N_LABELLED = ("digits", "dim", "labelme"), 60
+LARGEST_EXACT = 20_000  # items
 GRAPHS = {"exact": KnnGraph(), "faiss": KnnGraph(search="faiss"), "anchors": AnchorGraph()}
 ACCURACIES = (0.9, 0.8, 0.7, 0.7, 0.6)  # of the simulated annotators
 
@@ -70,15 +73,15 @@ def simulated(X, z, n_labelled, seed):
     return X, Annotations.from_matrix(y), z
 
 
-def worlds(n_labelled):
-    """Data sets by name: a function from a seed to X, annotations and truth."""
+def world(name, seed):
+    """Return X, annotations and truth of one draw of a data set."""
+    if name == "labelme":
+        return sparse(load(name), seed)
+    if name == "dim":
+        data = load(name)
+        return simulated(data.X, data.z, N_LABELLED, seed)
     digits = load_digits()
-    found = {"digits": lambda seed: simulated(digits.data, digits.target % 2, n_labelled, seed)}
-    if "WHOKNOWS_DATA" in os.environ:
-        dim, labelme = load("dim"), load("labelme")
-        found["dim"] = lambda seed: simulated(dim.X, dim.z, n_labelled, seed)
-        found["labelme"] = lambda seed: sparse(labelme, seed)
-    return found
+    return simulated(digits.data, digits.target % 2, N_LABELLED, seed)
 
 
 def sparse(data, seed):
@@ -89,44 +92,50 @@ def sparse(data, seed):
     return data.X, Y.only(kept[Y.item]), data.z
 
 
-def accuracies(world, graph, repeats):
-    """Mean accuracy of LGP, spectral map and GP on unlabelled items, and its standard error."""
-    scores = []
-    for seed in range(repeats):
-        X, Y, z = world(seed)
-        models = [
-            CrowdClassifier(LogisticTruth(graph), random_state=seed),
-            CrowdClassifier("id", map=SpectralMap(graph), standardize="units", random_state=seed),
-        ]
-        if Y.n_classes == 2:
-            models.append(CrowdClassifier(GraphTruth(graph), standardize="units", random_state=seed))
-        silent = ~Y.labelled & np.isfinite(z)
-        answers = [Y.labels[model.fit(X, Y).posterior_.argmax(axis=1)] for model in models]
-        scores.append([np.mean(answer[silent] == z[silent]) for answer in answers])
-    return np.mean(scores, axis=0), np.std(scores, axis=0) / np.sqrt(max(repeats - 1, 1))
+def row(graph, seed, X, Y, z):
+    """Accuracy of LGP, spectral map and, for two classes, GP on unlabelled items, and CPU seconds."""
+    started, pieces = time.process_time(), GRAPHS[graph]
+    models = {
+        "lgp": CrowdClassifier(LogisticTruth(pieces), random_state=seed),
+        "spectral": CrowdClassifier("id", map=SpectralMap(pieces), standardize="units", random_state=seed),
+    }
+    if Y.n_classes == 2:
+        models["gp"] = CrowdClassifier(GraphTruth(pieces), standardize="units", random_state=seed)
+    silent = ~Y.labelled & np.isfinite(z)
+    answers = {what: Y.labels[model.fit(X, Y).posterior_.argmax(axis=1)] for what, model in models.items()}
+    found = {what: np.mean(answer[silent] == z[silent]) for what, answer in answers.items()}
+    return {"graph": graph, "cpu_seconds": time.process_time() - started} | found
+
+
+def work(group, graphs):
+    """Compute the rows of one draw of a data set."""
+    warnings.simplefilter("ignore", DidNotConverge)
+    name, seed = group
+    drawn = world(name, seed)
+    return [row(graph, seed, *drawn) for graph in graphs]
+
+
+def print_costs(sizes):
+    """Print the seconds that each graph takes for each number of items."""
+    print("  items  graph     build s      A s  basis s")
+    for size in sizes:
+        for name, graph in GRAPHS.items():
+            if name != "exact" or size <= LARGEST_EXACT:
+                *seconds, words = costs(size, graph)
+                print(f"{size:>7}  {name:<8}" + "".join(f"{s:>9.2f}" for s in seconds) + f"  {words}", flush=True)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--sizes", default="5000,20000,100000")
-    parser.add_argument("--exact", type=int, default=20_000, help="largest number of items for exact neighbours")
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--labelled", type=int, default=60)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore", DidNotConverge)
-    print(f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}")
-    print("\n  items  graph     build s      A s  basis s")
-    for size in filter(None, options.sizes.split(",")):
-        for name, graph in GRAPHS.items():
-            if name == "exact" and int(size) > options.exact:
-                continue
-            *seconds, words = costs(int(size), graph)
-            print(f"{size:>7}  {name:<8}" + "".join(f"{s:>9.2f}" for s in seconds) + f"  {words}", flush=True)
-    print("\ndata     graph             LGP      spectral            GP")
-    for data, world in worlds(options.labelled).items():
-        for name, graph in GRAPHS.items():
-            cells = zip(*accuracies(world, graph, options.repeats), strict=True)
-            print(f"{data:<8} {name:<8}" + "".join(f"{m:>8.3f} ±{e:.3f}" for m, e in cells), flush=True)
+    command = parser(__doc__, ".", repeats=6)
+    command.add_argument("--costs", type=lambda text: list(map(int, text.split(","))), help="numbers of items")
+    options = command.parse_args()
+    if options.costs:
+        return print_costs(options.costs)
+    names, repeats = (SETS[:1], 1) if options.quick else (SETS, options.repeats)
+    groups = [(name, seed) for seed in range(repeats) for name in names]
+    table = doc_tables.cells("graphs", KEY, VALUES, options.out)
+    cells.run(table, groups, list(GRAPHS), work, **run_options(options))
+    return None
 
 
 if __name__ == "__main__":

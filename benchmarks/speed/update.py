@@ -1,30 +1,36 @@
 """Time saved by `update` compared with a new fit when new labels arrive, and how far the results differ.
 
-    python benchmarks/speed/update.py [--sizes 1000,5000,20000] [--shares 0.01,0.1] [--tol 1e-6]
+    python -m benchmarks.speed.update [--quick] [--repeats 1] [--tol 1e-6]
 
 Items have ten features, and half of them have three labels each by some of twenty annotators, whose accuracy
 depends on x. A share of the labels arrives later: one model is fitted to the rest and updated, another is
-fitted to all labels. `differ` is the largest difference between the posteriors of the two models, `turned`
-the share of items whose most probable class differs.
+fitted to all labels. Results: docs/update.csv, one row per comparison. ``largest_difference`` is between the
+posteriors of the two models, ``turned`` the share of items whose most probable class differs. Time is wall-clock
+time: leave the machine idle. docs/update.md shows the means.
 """
 
-import argparse
-import platform
 import time
 import warnings
+from itertools import product
 
 import numpy as np
-import sklearn
 from scipy.special import expit
 
+from benchmarks import doc_tables
+from benchmarks.common import cells
+from benchmarks.common.command import parser, run_options
 from whoknows import Annotations, CrowdClassifier, DidNotConverge
 
+KEY = ("items", "share", "seed", "tol", "model")
+VALUES = ("labels", "fit_seconds", "fit_iterations", "update_seconds", "update_iterations")
+VALUES += ("ratio", "largest_difference", "turned")
+SIZES, SHARES = (500, 8000), (0.01, 0.1)
 N_FEATURES, N_ANNOTATORS, PER_ITEM = 10, 20, 3
 MODELS = {
     "default": {},
-    "id, linear": {"truth": "id", "map": "linear"},
-    "id, linear, em": {"truth": "id", "map": "linear", "solver": "em"},
-    "three classes": {"truth": "id", "map": "linear"},
+    "linear": {"truth": "id", "map": "linear"},
+    "linear, Algorithm 1": {"truth": "id", "map": "linear", "solver": "em"},
+    "linear, three classes": {"truth": "id", "map": "linear"},
 }
 
 
@@ -47,36 +53,40 @@ def timed(fit, *data):
 
 
 def compare(settings, X, Y, share, rng):
-    """One row: seconds and iterations of both, their ratio, and the differences of the posteriors."""
+    """What `VALUES` names, of one fit and one update."""
     later = rng.random(Y.n_annotations) < share
     model = CrowdClassifier(**settings).fit(X, Y.only(~later))
     whole, seconds_fit = timed(CrowdClassifier(**settings).fit, X, Y)
     model, seconds = timed(model.update, X, Y.only(later))
     apart = np.abs(model.posterior_ - whole.posterior_).max()
     turned = np.mean(model.posterior_.argmax(axis=1) != whole.posterior_.argmax(axis=1))
-    return seconds_fit, whole.n_iter_, seconds, model.n_iter_, seconds_fit / seconds, apart, turned
+    costs = (seconds_fit, whole.n_iter_, seconds, model.n_iter_, seconds_fit / seconds)
+    return dict(zip(VALUES, (Y.n_annotations, *costs, apart, turned), strict=True))
+
+
+def work(group, models):
+    """Compute the rows of one size, share and seed."""
+    warnings.simplefilter("ignore", DidNotConverge)
+    size, share, seed, tol = group
+    rows = []
+    for name in models:
+        X, Y = world(size, 3 if "three" in name else 2, np.random.default_rng(seed))
+        settings = MODELS[name] | {"tol": tol, "max_iter": 2000}
+        rows.append({"model": name} | compare(settings, X, Y, share, np.random.default_rng(seed + 1)))
+    return rows
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--sizes", default="1000,5000,20000")
-    parser.add_argument("--shares", default="0.01,0.1")
-    parser.add_argument("--models", default=";".join(MODELS), help="a subset, separated by semicolons")
-    parser.add_argument("--tol", type=float, default=1e-6)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore", DidNotConverge)
-    print(f"Python {platform.python_version()}, numpy {np.__version__}, scikit-learn {sklearn.__version__}")
-    print(f"{platform.machine()}, {PER_ITEM} labels on half of the items, {N_ANNOTATORS} annotators")
-    print("model             items   labels    new |  fit s  iter | update s  iter |  ratio   differ  turned")
-    for name in arguments.models.split(";"):
-        for size in map(int, arguments.sizes.split(",")):
-            X, Y = world(size, 3 if name == "three classes" else 2, np.random.default_rng(arguments.seed))
-            for share in map(float, arguments.shares.split(",")):
-                settings = MODELS[name] | {"tol": arguments.tol, "max_iter": 2000}
-                row = compare(settings, X, Y, share, np.random.default_rng(arguments.seed + 1))
-                cells = "{:<15}{:>8}{:>9}{:>7.0%} |{:>7.2f}{:>6} |{:>9.2f}{:>6} |{:>7.1f}{:>9.4f}{:>8.2%}"
-                print(cells.format(name, size, Y.n_annotations, share, *row), flush=True)
+    command = parser(__doc__, ".", repeats=1)
+    command.set_defaults(jobs=1)  # it measures time
+    command.add_argument("--tol", type=float, default=1e-6)
+    options = command.parse_args()
+    sizes = SIZES[:1] if options.quick else SIZES
+    groups = [
+        (size, share, seed, options.tol) for seed in range(options.repeats) for size, share in product(sizes, SHARES)
+    ]
+    table = doc_tables.cells("update", KEY, VALUES, options.out)
+    cells.run(table, groups, list(MODELS), work, **run_options(options))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 python -m benchmarks.web.load --rate 200 --seconds 60                         SQLite
 FSYNC=on .ci/postgres python -m benchmarks.web.load --rate 200 --seconds 60   SQLite, then PostgreSQL
+
+Results: docs/web.csv, one row per database, which docs/web.md shows. Leave the machine idle.
 """
 
 import argparse
@@ -13,10 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import doc_tables
+from benchmarks.common import machine
+from benchmarks.common.command import RESULTS
 from benchmarks.web import clients
 from benchmarks.web.project import add_project, stored_requests
 from benchmarks.web.server import Server
 from whoknows.apps.web.settings import ServerSettings
+
+STORED = ("rate", "seconds", "acknowledged", "lost", "errors", "p50_ms", "p99_ms")  # columns of docs/web.csv
 
 
 def measure(folder, rate, seconds, database=None, n_items=2000, readers=10):
@@ -56,14 +63,18 @@ def main():
     parser.add_argument("--rate", type=float, default=200)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--items", type=int, default=2000)
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="folder of the results")
     given = parser.parse_args()
     databases = {"SQLite": None, "PostgreSQL": os.environ.get("WHOKNOWS_TEST_DATABASE")}
+    table = doc_tables.cells("web", ("database",), STORED, given.out)
     for name, database in databases.items():
         if name == "SQLite" or database is not None:
             before = os.getloadavg()[0]
             with tempfile.TemporaryDirectory() as folder:
                 seen = measure(Path(folder), given.rate, given.seconds, database, given.items)
             print(json.dumps({"database": name, "load_average": [before, os.getloadavg()[0]], **seen}, indent=1))
+            row = {"rate": given.rate, "seconds": given.seconds} | {what: seen[what] for what in STORED if what in seen}
+            table.replace([{"database": name} | row | machine.stamp()])
 
 
 if __name__ == "__main__":

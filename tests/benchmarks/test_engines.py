@@ -23,6 +23,13 @@ def test_rows_carry_commit_and_machine(folder):
     assert rows["machine"][engines.PER_ITEM] == machine.stamp()["machine"]
 
 
+def test_a_measurement_replaces_the_earlier_one(folder):
+    engines.table(folder).replace([engines.row(engines.GPU, "default fit", 11.0)])
+    rows = engines.table(folder).rows()
+    assert len((folder / "engines.csv").read_text("utf-8").splitlines()) == 1 + len(rows) == 5
+    assert [row["seconds"] for row in rows if row["engine"] == engines.GPU] == ["11.0"]
+
+
 def test_extrapolations_follow_the_measured_costs_and_are_called_so(folder):
     rows = read(folder / "engines.csv", engines.KEY)
     beyond = engine_tables.extrapolated(rows)
