@@ -3,9 +3,8 @@
     python -m benchmarks.claims [--one-commit]
 
 Lists every figure of README.md's comparison, every page of results with its tables, every other table of the docs
-that has a CSV file, and for each CSV file the commits that its rows were measured at. Files whose rows do not carry a
-commit are listed with the commits that added the rows, which git knows. The exit status is 1 if a page differs from
-what the files give, and with ``--one-commit`` also if the rows are not all from one commit.
+that has a CSV file, and for each CSV file the commits that its rows were measured at. The exit status is 1 if a page
+differs from what the files give, and with ``--one-commit`` also if the rows of all files are not from one commit.
 """
 
 import argparse
@@ -19,20 +18,10 @@ import pandas as pd
 from benchmarks import doc_tables, page, readme
 from benchmarks.common.command import RESULTS
 from benchmarks.common.machine import ROOT, git
-from benchmarks.parts import PARTS, Part
+from benchmarks.parts import PARTS
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 AGAIN = "Run python -m benchmarks.page, and look at what changes."
-
-
-def commits(part: Part, results: Path) -> tuple[Counter[str], str]:
-    """Rows by the commit that they were measured at or, if they do not say, by the commit that added them."""
-    rows = part.read(results)
-    if "commit" in rows:
-        return Counter(rows["commit"]), "measured at"
-    told = git(results, "blame", "-s", "--abbrev=7", "--", str(results / part.file))
-    added = [line.split(" ", 1)[0].lstrip("^")[:7] for line in told.splitlines()[1:]]  # without the header
-    return Counter(added or ["unknown"] * len(rows)), "no commit in the rows; added by"
 
 
 def since(commit: str) -> str:
@@ -41,27 +30,29 @@ def since(commit: str) -> str:
     return f", library changed in {count} commits since" if count else ""
 
 
+def files(results: Path) -> dict[str, pd.DataFrame]:
+    """Rows of each CSV file in the folder of results, by its name."""
+    found = {part.file: part.read(results) for part in PARTS.values() if part.is_there(results)}
+    tables = (doc_tables.file_of(name, results) for name in doc_tables.TABLES)
+    return {file.relative_to(results).as_posix(): pd.read_csv(file, dtype=str) for file in tables} | found
+
+
 def provenance(results: Path) -> tuple[list[str], set[str]]:
-    """One line per commit of each CSV file, and all commits."""
+    """One line per CSV file and commit that rows were measured at, and all commits."""
     lines, every = [], set()
-    for part in PARTS.values():
-        if part.is_there(results):
-            found, how = commits(part, results)
-            lines.append(f"{part.file}: {how}")
-            lines += [f"    {name}: {n} rows{since(name)}" for name, n in found.most_common()]
-            every |= set(found)
+    for name, rows in files(results).items():
+        found = Counter(rows["commit"])
+        lines += [f"    {name}: {n} rows at {commit}{since(commit.rstrip('+'))}" for commit, n in found.most_common()]
+        every |= set(found)
     return lines, every
 
 
-def tables_of_docs(results: Path) -> list[str]:
-    """One line per table of the docs: its page, its file, and the commits that the rows were measured at."""
-    lines = []
-    for name, table in doc_tables.TABLES.items():
-        file = doc_tables.file_of(name, results)
-        found = Counter(pd.read_csv(file, dtype=str)["commit"])
-        told = ", ".join(f"{n} rows at {commit}{since(commit.rstrip('+'))}" for commit, n in found.items())
-        lines.append(f"    docs/{table.page}: {told} [{file.relative_to(results).as_posix()}]")
-    return lines
+def tables_of_docs() -> list[str]:
+    """One line per table of the docs: its page, and its file."""
+    tables = doc_tables.TABLES.items()
+    return [
+        f"    docs/{table.page}: {name} [{doc_tables.file_of(name).relative_to(RESULTS)}]" for name, table in tables
+    ]
 
 
 def stale(results: Path, out: Path) -> list[Path]:
@@ -98,8 +89,7 @@ def main() -> None:
     options = command.parse_args()
     print("README.md", *figures_of_readme(RESULTS), "Pages of results", *figures_of_pages(page.PAGE), sep="\n")
     lines, every = provenance(RESULTS)
-    print("CSV files", *lines, sep="\n")
-    print("Tables of the docs", *tables_of_docs(RESULTS), sep="\n")
+    print("Tables of the docs", *tables_of_docs(), "CSV files", *lines, sep="\n")
     wrong = stale(RESULTS, page.PAGE)
     if wrong:
         names = ", ".join(str(file.relative_to(ROOT)) for file in wrong)

@@ -17,7 +17,6 @@ import pandas as pd
 
 from benchmarks import doc_tables, readme
 from benchmarks.common.command import RESULTS
-from benchmarks.common.machine import hardware
 from benchmarks.common.tables import fixed, markdown
 from benchmarks.overview import conclusions, paper_summary
 from benchmarks.paper import claims, protocol
@@ -101,25 +100,18 @@ def _joined(*parts: str) -> str:
 # --- how the numbers were made --------------------------------------------------------------------------
 
 
-def machines(results: Path, part: Part) -> list[dict[str, str]]:
-    """Machines that a benchmark ran on."""
-    path = results / Path(part.file).with_suffix(".machine.json")
-    return json.loads(path.read_text("utf-8")) if path.exists() else []
-
-
 def effort(results: Path) -> str:
     """One row per benchmark: draws done, CPU time, commits, machine."""
     rows = {}
     for part in PARTS.values():
         if part.is_there(results):
             cells = part.read(results)
-            ran_on = [hardware(machine) for machine in machines(results, part)] or cells["machine"]
             rows[part.heading] = [
                 f"`{part.file}`",
                 f"{part.done(results)} of {part.draws}",
                 f"{fixed(cells[part.seconds].sum() / 3600, 1)} h",
-                commits(cells),
-                "; ".join(dict.fromkeys(ran_on)),
+                ", ".join(dict.fromkeys(cells["commit"])),
+                "; ".join(dict.fromkeys(cells["machine"])),
             ]
     columns = ["file", "draws", "CPU time", "measured at commit", "machine"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
@@ -129,24 +121,19 @@ def effort(results: Path) -> str:
     return "\n\n".join(filter(None, [markdown(table.rename_axis("benchmark"), words=True), mixed]))
 
 
-def commits(cells: pd.DataFrame) -> str:
-    """Commits that the rows were measured at, if they carry them."""
-    return ", ".join(dict.fromkeys(cells["commit"])) if "commit" in cells else NOT_RECORDED
-
-
 def software(results: Path) -> str:
     """Versions of the libraries, without repetitions."""
-    every = [machine for part in PARTS.values() for machine in machines(results, part)]
+    files = [results / Path(part.file).with_suffix(".machine.json") for part in PARTS.values()]
+    every = [machine for file in files if file.exists() for machine in json.loads(file.read_text("utf-8"))]
     known = ("processor", "cores", "memory", "system")
     versions = [f"{name} {m[name]}" for m in every for name in m if name not in known]
     return f"Versions: {', '.join(dict.fromkeys(versions))}.\n\n" if versions else ""
 
 
-NOT_RECORDED = "not recorded"
 SEVERAL = """\
 The rows are of several states of the code, all of them older than the current one, so they do not show exactly
-what the current version does. `python -m benchmarks.claims` names the commits, also those that added rows
-without a recorded commit, and how often the library has changed since."""
+what the current version does. `python -m benchmarks.claims` names the commits, and how often the library has
+changed since."""
 RULED = """\
 Each claim is quoted and judged for LGP, the model that the paper proposes, and for `AutoCrowdClassifier`
 ("whoknows (auto)"), by these rules:"""
@@ -206,8 +193,8 @@ def front(results: Path, out: Path) -> str:
     """The first page: conclusions, and the other pages."""
     named = results.resolve()
     shown = named.relative_to(ROOT).as_posix() if named.is_relative_to(ROOT) else named.name
-    every = [m for part in PARTS.values() for m in machines(results, part)]
-    ran_on = " and on ".join(dict.fromkeys(map(hardware, every)))
+    parts = (part.read(results) for part in PARTS.values() if part.is_there(results))
+    ran_on = " and on ".join(dict.fromkeys(machine for cells in parts for machine in cells["machine"]))
     machine = f"The benchmarks ran on {ran_on}." if ran_on else "Nothing was run yet."
     return _joined(
         "# Results",

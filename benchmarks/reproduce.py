@@ -25,11 +25,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.common.cells import Row, Table
 from benchmarks.common.command import RESULTS
+from benchmarks.common.machine import STAMP
 from benchmarks.common.timings import ONE_THREAD
 from benchmarks.crowds import run as crowds
 from benchmarks.paper import figure3, figures45
 
-NOT_COMPARED = ("seconds", "cpu_seconds", "peak_mb", "version")
+NOT_COMPARED = ("seconds", "cpu_seconds", "peak_mb", "version", *STAMP)
 LIMIT = 600.0  # CPU seconds after which a method of the real crowds is stopped
 
 

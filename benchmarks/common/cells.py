@@ -21,6 +21,8 @@ from typing import Any
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from benchmarks.common.machine import stamp
+
 Row = dict[str, Any]
 Work = Callable[[tuple, tuple[str, ...]], list[Row]]
 
@@ -124,8 +126,10 @@ def run(
     """Compute the cells (group × method) that the table lacks, groups in the order given.
 
     ``work(group, methods)`` returns one row per method; ``cost`` estimates the run time of a group, in any
-    unit. With ``retry``, failed cells are computed again; with ``again``, all cells are.
+    unit. With ``retry``, failed cells are computed again; with ``again``, all cells are. Each row gets the
+    commit and the machine.
     """
+    stamped = stamp()  # before the work, during which another commit may be checked out
     missing = table.missing(((*group, method) for group in groups for method in methods), retry, again)
     todo = [(group, tuple(cell[-1] for cell in cells)) for group, cells in groupby(missing, lambda c: c[:-1])]
     print(f"{table.path.name}: {len(groups) - len(todo)} of {len(groups)} groups are done.", flush=True)
@@ -135,7 +139,7 @@ def run(
     )
     for group, rows in finished:
         named = dict(zip(table.key[:-1], group, strict=True))
-        table.append([named | row for row in rows])
+        table.append([named | stamped | row for row in rows])
         progress.add(cost(group), " ".join(map(str, group)))
 
 

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 LIBRARIES = ("whoknows", "numpy", "scipy", "scikit-learn")
-STAMP = ("commit", "machine")  # columns that every row of a benchmark may carry
+STAMP = ("commit", "machine")  # columns that every row of a benchmark carries
 MEASURED = ("src", "benchmarks/*.py")  # files whose changes since the commit are told
 ROOT = Path(__file__).parents[2]
 

@@ -16,7 +16,6 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import machine
 from benchmarks.common.cells import Row
 from benchmarks.crowds.cases import Answer, Case, read_given
 from benchmarks.crowds.methods import METHODS, Method
@@ -111,7 +110,7 @@ def run(method: Callable[..., Answer], given: tuple[Any, ...], limit: float) -> 
 
 def row_of(name: str, method: Method, case: Case, limit: float, score: Callable[[Any], Row]) -> Row:
     """Run a method in this process, and return its row with the score of its answer, or with what went wrong."""
-    row = {"method": name, "version": method.version, **machine.stamp()}
+    row = {"method": name, "version": method.version}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

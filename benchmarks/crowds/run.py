@@ -8,8 +8,8 @@ draw with all labels. For the other data sets it is scored on 30 % of the items,
 whose features are available as unlabelled items. A method runs in its own process, on one thread, without
 access to the truth.
 
-Results: crowds.csv, one row per cell, written as soon as it is computed. Existing cells are not computed
-again. The other packages are installed by pip install 'whoknows[peers]'; missing packages are skipped.
+Results: crowds.csv, one row per cell, with commit and machine, written as soon as it is computed. Existing cells
+are not computed again. The other packages are installed by pip install 'whoknows[peers]'; missing packages are skipped.
 """
 
 import os
@@ -28,7 +28,7 @@ from benchmarks.crowds.methods import METHODS, installed
 from benchmarks.crowds.summary import page
 
 COST = ("seconds", "cpu_seconds", "peak_mb")
-VALUES = ("n_labelled", "n_test", *SCORES, *COST, "version", "error")
+VALUES = ("n_labelled", "n_test", *SCORES, *COST, "version", *machine.STAMP, "error")
 QUICK_SETS, QUICK_SHARES = ("colposcopy_green", "product_matching"), (0.1,)
 
 load = cache(sets.load)
@@ -86,6 +86,7 @@ def main():
     installed(options.methods)  # names what is missing; its rows say so
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes that are started
     machine.record(options.out / "crowds.machine.json")
+    stamped = machine.stamp()  # before the work, during which another commit may be checked out
     every = cells(names, shares, repeats, options.methods)
     table(options.out).forget(installed_since(options.out))
     todo = table(options.out).missing(every, options.retry, options.again)
@@ -94,7 +95,7 @@ def main():
         delayed(compute)(cell, options.limit) for cell in todo
     )
     for row in rows:
-        table(options.out).append([row])
+        table(options.out).append([stamped | row])
         print(tell(row), flush=True)
     print(page(options.out))
 

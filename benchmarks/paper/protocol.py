@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
+from benchmarks.common.machine import STAMP
 from benchmarks.paper import roc
 from whoknows import Annotations, CrowdClassifier
 
@@ -21,7 +22,7 @@ SEED = 2010
 FOLDS = 5
 PROPORTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 LONGEST = 60.0  # CPU seconds of one fit of CrowdClassifier
-VALUES = ("accuracy", "auc", "seconds", "n_train", "n_labelled", "warnings", "error")
+VALUES = ("accuracy", "auc", "seconds", "n_train", "n_labelled", "warnings", *STAMP, "error")
 
 
 @dataclass(frozen=True, eq=False)

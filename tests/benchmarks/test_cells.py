@@ -16,7 +16,7 @@ GROUPS = [("iris", 0), ("iris", 1)]
 
 @pytest.fixture
 def table(tmp_path):
-    return Table(tmp_path / "new" / "t.csv", ("set", "repeat", "method"), ("accuracy", "error"))
+    return Table(tmp_path / "new" / "t.csv", ("set", "repeat", "method"), ("accuracy", *machine.STAMP, "error"))
 
 
 class Work:
@@ -37,7 +37,7 @@ def test_rows_come_back_as_text_with_their_key(table):
     run(table, GROUPS, ["vote", "auto"], Work(), jobs=1)
     assert len(table.rows()) == 4
     assert table.rows()[0] == {
-        "set": "iris", "repeat": "0", "method": "vote", "accuracy": "0.5", "error": ""
+        "set": "iris", "repeat": "0", "method": "vote", "accuracy": "0.5", **machine.stamp(), "error": ""
     }  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 import struct
-import subprocess
 import zlib
 from itertools import product
 
@@ -34,7 +33,8 @@ def cells(key=figure3.KEY, names=SETS, **changed):
         accuracy = value + 0.001 * ((fold * 7 + len(method)) % 5)
         where = {key[0]: name, "problem": 1, "repeat": 0, "fold": fold, "proportion": share}
         rows.append(where | {"method": method, "accuracy": accuracy, "auc": accuracy, "seconds": 36, "error": ""})
-    return pd.DataFrame(rows).reindex(columns=[*key, "accuracy", "auc", "seconds", "error"])
+    made = pd.DataFrame(rows).reindex(columns=[*key, "accuracy", "auc", "seconds", "error"])
+    return made.assign(commit="abc1234", machine="Abacus, 2 cores, 1 GiB, Wood")
 
 
 def told(**changed):
@@ -48,7 +48,7 @@ def studies(**changed):
 
 @pytest.fixture
 def results(tmp_path):
-    """A folder of results with Fig. 3 only, and the machine it ran on."""
+    """A folder of results with Fig. 3 only, and the versions that it ran with."""
     folder = tmp_path / "results"
     (folder / "paper").mkdir(parents=True)
     cells(auto={("bupa", 0.2): 0.7}).to_csv(folder / "paper" / "figure3.csv", index=False)
@@ -88,23 +88,13 @@ def test_every_figure_of_the_comparison_has_a_file_that_exists():
     assert all((page.RESULTS / file).is_file() for figure in figures for file in figure.files)
 
 
-def test_rows_without_a_commit_are_named_by_the_commits_that_added_them(tmp_path):
-    def git(*arguments):
-        subprocess.run(["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@b", *arguments], check=True)
-
-    part = parts.PARTS["figure3"]
-    (tmp_path / part.file).parent.mkdir(parents=True)
-    git("init", "--quiet")
-    every = cells()
-    for n_rows in (100, 150):
-        every[:n_rows].to_csv(tmp_path / part.file, index=False)
-        git("add", ".")
-        git("commit", "--quiet", "--message", f"{n_rows} rows")
-    found, how = checked.commits(part, tmp_path)
-    assert sorted(found.values()) == [50, 100]
-    assert how.startswith("no commit in the rows")
-    every[:150].assign(commit="abc1234").to_csv(tmp_path / part.file, index=False)
-    assert checked.commits(part, tmp_path) == ({"abc1234": 150}, "measured at")
+def test_commits_of_all_files_are_told(results, monkeypatch):
+    monkeypatch.setattr(doc_tables, "TABLES", {"choice": doc_tables.TABLES["choice"]})
+    doc_tables.store("choice", [{"question": "ring"}] * 2, results)
+    (name,) = set(pd.read_csv(results / "docs" / "choice.csv")["commit"])
+    lines, every = checked.provenance(results)
+    assert [line.partition(" rows")[0] for line in lines] == ["    docs/choice.csv: 2", "    paper/figure3.csv: 300"]
+    assert every == {name, "abc1234"}
 
 
 def test_the_conclusions_fit_on_two_screens():
