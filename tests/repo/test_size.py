@@ -16,7 +16,7 @@ from tests.repo.size import (
     questions,
 )
 
-LINES, MODULES = 21_600, 210
+LINES, MODULES = 21_650, 210
 WEB_LINES, WEB_MODULES = 5_800, 88  # a program beside the library
 LINES_PER_FILE = 450
 CLASSES_IN_A_FIT = 31

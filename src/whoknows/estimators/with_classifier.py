@@ -50,11 +50,12 @@ def fit_with_classifier(
     callback: Callback | None = None,
     prepared: PreparedModel | None = None,
     start: Array | None = None,
+    most_rounds: int = ROUNDS,
 ) -> FittedPair:
     """Fit a pair whose truth is the classifier ``settings.truth``.
 
     ``prepared`` is that of an earlier fit to the same items; ``start`` is a first guess at the posterior of
-    the items with labels or known truth.
+    the items with labels or known truth; ``most_rounds`` is how often the classifier is fitted at most.
     """
     prepared = prepare_classifier(settings, X, data.annotations) if prepared is None else untaught(prepared)
     rows = np.flatnonzero(data.informed)
@@ -64,7 +65,7 @@ def fit_with_classifier(
     order = np.argsort(keys, kind="stable")  # the fit does not depend on the order of the rows
     items = prepared.items(X[rows[order]], data[rows[order]])
     settings = replace(settings, tol=max(settings.tol, ROUGH))
-    rounds = _Rounds(settings, prepared, X[rows[order]], items, keys[order], engine, callback)
+    rounds = _Rounds(settings, prepared, X[rows[order]], items, keys[order], engine, callback, most_rounds)
     best = rounds.run(None if start is None else start[order])
     typical = best.prepared.some(X, typical_rows(len(X)))
     return replace(best, typical=replace(typical, raw=None))
@@ -96,6 +97,7 @@ class _Rounds:
     keys: Keys
     engine: Engine
     callback: Callback | None
+    most_rounds: int
     stops: list[bool] = field(default_factory=list)  # what the callback answered
 
     def run(self, start: Array | None) -> FittedPair:
@@ -104,7 +106,7 @@ class _Rounds:
         classifier = with_seed(self.settings.truth, preprocessing.seed)
         folds, best_score = fold_of(self.keys, preprocessing.seed), -np.inf
         posterior = self.of_labels_alone() if start is None else with_gold(start, self.items.gold)
-        for _ in range(ROUNDS):
+        for _ in range(self.most_rounds):
             pair, items = self.fit(classifier, posterior, folds)
             score = held_out_score(pair, items)
             if score < best_score + LEAST_GAIN:

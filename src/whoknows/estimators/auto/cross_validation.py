@@ -22,7 +22,7 @@ from whoknows.estimators.inputs.any_classifier import ClassifierFeatures, Classi
 from whoknows.estimators.inputs.raw_rows import RawRows
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel, prepare_classifier
-from whoknows.estimators.with_classifier import fit_with_classifier
+from whoknows.estimators.with_classifier import ROUNDS, fit_with_classifier
 from whoknows.fit.alternatives import ENOUGH_ITEMS, features_say_nothing, sample_of
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
@@ -171,13 +171,16 @@ class TreeCandidate:
 
     def fit(self, step: Any, before: Solution | None = None, start: Array | None = None) -> FittedPair:
         """Fit to all labels. A checkpoint does not store trees: they are grown again."""
-        pair = fit_with_classifier(self.settings, self.X, self.data, self.engine, self.callback, self.prepared)
-        return replace(pair, typical=self.typical)
+        return self._grown(ROUNDS)
+
+    def _grown(self, most_rounds: int) -> FittedPair:
+        given = self.settings, self.X, self.data, self.engine, self.callback, self.prepared
+        return replace(fit_with_classifier(*given, most_rounds=most_rounds), typical=self.typical)
 
     def score(self, rest: Rows, fold: Rows, step: Any, start: Array | None = None) -> tuple[HeldOutScores, Solution]:
         """Fit without the labels of a fold, and score these labels; return the scores and the fit."""
         rough = replace(self, X=self.X[rest], data=self.data[rest], settings=roughly(self.settings))
-        pair = rough.fit(None)
+        pair = rough._grown(most_rounds=1)  # more of them change the scores little
         return held_out_scores(pair, pair.prepared.items(self.X[fold], self.data[fold])), pair.solution
 
 

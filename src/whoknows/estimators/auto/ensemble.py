@@ -311,7 +311,7 @@ def _select(members: list[Member], fits: MemberFits, trees: bool, parts: float) 
     def select(members: list[Member], scores: HeldOutScores) -> Selection:
         return Selection.of(members, scores, n_classes, parts, say_nothing)
 
-    if n_classes > 2 and fits.splits.can_race:
+    if fits.splits.can_race:
         members, scores = fits.race(members, lambda first: select(members, first).promising)
     else:
         scores = fits.scores(members)
@@ -321,7 +321,7 @@ def _select(members: list[Member], fits: MemberFits, trees: bool, parts: float) 
     selection = select(members, scores)
     if fits.splits.many:
         return selection.condensed(LEAST_WEIGHT)
-    return selection.with_weight(LEAST_SHARE if n_classes > 2 and fits.splits.can_race else 0.0)
+    return selection.with_weight(LEAST_SHARE if fits.splits.can_race else 0.0)
 
 
 def _in_stages(members: list[Member], fits: MemberFits, trees: bool, parts: float, say_nothing: bool) -> Selection:
