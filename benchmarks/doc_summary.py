@@ -98,7 +98,7 @@ WORLDS = {
 
 def of_capacity(rows: pd.DataFrame) -> pd.DataFrame:
     """Accuracy of consensus and of new items by method and world."""
-    rows = rows[~rows["method"].isin(TREES)]
+    rows = rows[~rows["method"].isin((TREES_INSIDE, TREES_TAUGHT))]
     means = rows.groupby(["method", "world"], sort=False)[["consensus", "classifier"]].mean()
     shown = pd.DataFrame(index=pd.Index(rows["method"].unique(), name="method"))
     for world in (name for name in WORLDS if name in set(rows["world"])):
@@ -108,23 +108,23 @@ def of_capacity(rows: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
-TREES = {
-    "Dawid-Skene + trees without early stopping": "Dawid and Skene",
-    "CrowdClassifier(truth=trees)": "`truth=trees`",
-}
+TREES_INSIDE, TREES_TAUGHT = "CrowdClassifier(truth=trees)", "Dawid-Skene + trees without early stopping"
 
 
 def of_trees(rows: pd.DataFrame) -> pd.DataFrame:
     """The trees inside our model beside trees that a posterior teaches."""
-    wide = rows[rows["method"].isin(TREES)].pivot_table(
-        index="world", columns="method", aggfunc="mean", values=["consensus", "classifier"]
-    )
+    rows = rows[rows["method"].isin((TREES_INSIDE, TREES_TAUGHT))]
+    wide = rows.pivot_table(index="world", columns="method", values=["consensus", "classifier"])
     worlds = [name for name in WORLDS if name in wide.index]
     shown = pd.DataFrame(index=pd.Index([WORLDS[name] for name in worlds], name="crowd"))
-    for what, heading in (("consensus", "labelled items: {}"), ("classifier", "new items: {}")):
-        for method, name in TREES.items():
+    ours = {TREES_INSIDE: "`truth=trees`"}
+    for what, heading, names in (
+        ("consensus", "labelled items: {}", {TREES_TAUGHT: "Dawid and Skene"} | ours),
+        ("classifier", "new items: {}", {TREES_TAUGHT: "trees trained on it"} | ours),
+    ):
+        for method, name in names.items():
             shown[heading.format(name)] = [share(value, 3) for value in wide.loc[worlds, (what, method)]]
-    counted = rows[rows["method"].isin(TREES)].groupby("world")["seed"].nunique()
+    counted = rows.groupby("world")["seed"].nunique()
     shown["draws"] = [str(counted[name]) for name in worlds]
     return shown
 
@@ -232,10 +232,9 @@ def of_intervals(rows: pd.DataFrame) -> pd.DataFrame:
 def of_update(rows: pd.DataFrame) -> pd.DataFrame:
     """Iterations, speed-up and differences of an update."""
     whole = {"labels": "labels", "fit_iterations": "iterations of a fit", "update_iterations": "of an update"}
-    means = rows.groupby(["model", "items", "share"], sort=False)[
-        [*whole, "ratio", "largest_difference", "turned"]
-    ].mean()
-    means = means.sort_index(level=["items", "share"], sort_remaining=False, kind="stable")
+    others, models = ("ratio", "largest_difference", "turned"), list(rows["model"].unique())
+    means = rows.groupby(["model", "items", "share"])[[*whole, *others]].mean()
+    means = means.loc[sorted(means.index, key=lambda key: models.index(key[0]))]  # in the order of the rows
     shown = means.index.to_frame(index=False).set_index("model")
     shown["share"] = [f"{100 * value:.0f} %" for value in shown["share"]]
     for column, name in whole.items():
