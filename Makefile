@@ -54,7 +54,8 @@ fuzz: export OMP_NUM_THREADS = 1
 fuzz: $(DEV)  ## random input for readers and estimators, for 10 minutes: SECONDS=60 SEED=1 for others
 	$(PY) -m tests.fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0)
 
-# Cells that are in the CSV files are not computed again: what was stopped goes on.
+# Cells that are in the CSV files are not computed again, whatever their commit: what was stopped goes on. To measure
+# everything at one commit, remove the files first.
 # Timings come last; they need an idle machine. `python -m benchmarks.claims --one-commit` then tells whether anything is left.
 bench: $(DEV) $(PEERS)  ## every number of README and docs: hours (data sets from WHOKNOWS_DATA)
 	$(PY) -m benchmarks.paper.figure3

@@ -16,7 +16,7 @@ import warnings
 
 import numpy as np
 
-from benchmarks.common.command import choice
+from benchmarks.common.command import add_out, choice
 from benchmarks.common.sets import load
 from benchmarks.crowds.cases import Case, make_case
 from benchmarks.doc_tables import store
@@ -75,6 +75,7 @@ def main():
     parser.add_argument("--shares", type=lambda text: list(map(float, text.split(","))), default=[1.0])
     parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--auto", action="store_true", help="AutoCrowdClassifier as well, which takes minutes")
+    add_out(parser)
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="The fit did not converge")
     methods = list(METHODS) if options.auto else list(METHODS)[:-1]
@@ -84,7 +85,7 @@ def main():
         gaps = [abs(row["stated"] - row["right"]) for row in rows if (row["method"], row["what"]) == key]
         print(f"{' '.join(key)}: mean absolute gap {np.mean(gaps):.3f} in {len(gaps)} cases")
     if options.sets == list(SETS):
-        store("calibration", rows)
+        store("calibration", rows, options.out)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import cross_validate
 
+from benchmarks.common.command import add_out
 from benchmarks.common.tables import markdown
 from benchmarks.doc_summary import of_choice
 from benchmarks.doc_tables import store
@@ -100,9 +101,11 @@ def rows(n_crowds: int) -> Iterator[dict[str, Any]]:
 def main() -> None:
     command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     command.add_argument("--crowds", type=int, default=20, help="simulated crowds per row; default 20")
+    add_out(command)
+    options = command.parse_args()
     warnings.filterwarnings("ignore", message="The fit did not converge")
-    found = list(rows(command.parse_args().crowds))
-    store("choice", found)
+    found = list(rows(options.crowds))
+    store("choice", found, options.out)
     print(markdown(of_choice(pd.DataFrame(found))))
 
 

@@ -5,6 +5,7 @@ It writes the rows of the tables in docs/sharp_bits.md.
 
 from __future__ import annotations
 
+import argparse
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits, load_iris, load_wine
 
+from benchmarks.common.command import add_out
 from benchmarks.doc_tables import store
 from whoknows import Annotations, CrowdClassifier, LogisticTruth
 from whoknows.model.graph import AutoGraph
@@ -61,6 +63,9 @@ def empty_class(seed: int) -> list[float]:
 
 def main() -> None:
     """Print the means of both tables, and write their rows."""
+    command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    add_out(command)
+    results = command.parse_args().out
     rows: list[dict[str, Any]] = []
     print("set, labelled, variance: accuracy, mean stated probability, log-loss, held-out log-likelihood")
     for name, load, n_labelled, accuracy, n_draws in SETS:
@@ -72,11 +77,12 @@ def main() -> None:
                 what | {"seed": seed} | dict(zip(CONFIDENCE, each, strict=True)) for seed, each in enumerate(draws)
             ]
             print(name, n_labelled, variance, np.mean(draws, axis=0).round(3), flush=True)
-    store("prior_variances", rows)
+    store("prior_variances", rows, results)
     print("two classes, an empty third, the same with annotators='bernoulli': new items and consensus")
     shares = [empty_class(seed) for seed in range(60)]
     print(np.mean(shares, axis=0).round(3))
-    store("empty_class", ({"seed": seed} | dict(zip(EMPTY, each, strict=True)) for seed, each in enumerate(shares)))
+    named = ({"seed": seed} | dict(zip(EMPTY, each, strict=True)) for seed, each in enumerate(shares))
+    store("empty_class", named, results)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
+from benchmarks.common.command import add_out
 from benchmarks.common.tables import markdown
 from benchmarks.doc_tables import TABLES, store
 from whoknows import CrowdClassifier, CrowdRegressor
@@ -112,12 +113,13 @@ def main() -> None:
     command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     command.add_argument("kind", choices=KINDS)
     command.add_argument("--worlds", type=int)
+    add_out(command)
     options = command.parse_args()
     measure, n_worlds, name = KINDS[options.kind]
     warnings.simplefilter("ignore")
     rows = list(measure(options.worlds or n_worlds))
     print(markdown(TABLES[name].table(pd.DataFrame(rows))))
-    store(name, rows)
+    store(name, rows, options.out)
 
 
 if __name__ == "__main__":

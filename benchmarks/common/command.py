@@ -21,8 +21,13 @@ def parser(doc: str, out: str, repeats: int) -> argparse.ArgumentParser:
     command.add_argument(
         "--again", action="store_true", help="recompute existing cells; leave it out to continue an interrupted run"
     )
-    command.add_argument("--out", type=Path, default=RESULTS / out, metavar="FOLDER", help="folder of the results")
+    add_out(command, RESULTS / out)
     return command
+
+
+def add_out(command: argparse.ArgumentParser, folder: Path = RESULTS) -> None:
+    """Add the option that names the folder of the results."""
+    command.add_argument("--out", type=Path, default=folder, metavar="FOLDER", help="folder of the results")
 
 
 def run_options(options: argparse.Namespace) -> dict[str, Any]:

@@ -3,11 +3,10 @@
 import argparse
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from benchmarks.common import machine
 from benchmarks.common.cells import Row, Table
-from benchmarks.common.command import RESULTS, choice
+from benchmarks.common.command import add_out, choice
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -19,7 +18,7 @@ def parser(doc: str, cells: Sequence[str], default: Sequence[str], limit: float)
     command.add_argument("--cells", type=choice(cells), default=list(default), help=f"some of {', '.join(cells)}")
     command.add_argument("--again", action="store_true", help="measure existing cells again")
     command.add_argument("--limit", type=float, default=limit, help=f"limit in CPU seconds; default {limit:g}")
-    command.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="folder of the results")
+    add_out(command)
     return command
 
 

@@ -17,12 +17,11 @@ import argparse
 import time
 import warnings
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.common import machine
-from benchmarks.common.command import RESULTS
+from benchmarks.common.command import add_out
 from benchmarks.speed import engines
 from whoknows import Annotations, DidNotConverge
 from whoknows.fit.dask import DaskEngine
@@ -136,7 +135,7 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--iterations", type=int, default=6)
     parser.add_argument("--solvers", default="vb,crossfit")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="folder of the results")
+    add_out(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", DidNotConverge)
     print(machine.hardware(machine.describe()))

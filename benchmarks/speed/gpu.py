@@ -13,13 +13,12 @@ import argparse
 import json
 import time
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
 
 from benchmarks.common import machine
-from benchmarks.common.command import RESULTS
+from benchmarks.common.command import add_out
 from benchmarks.speed import engines
 from benchmarks.speed.worlds import WORLDS, World
 from whoknows import AutoCrowdClassifier
@@ -36,7 +35,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=100_000_000)
     parser.add_argument("--labels", type=int, default=1_000_000)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="folder of the results")
+    add_out(parser)
     asked = parser.parse_args()
     X, z = world(asked.items, asked.device)
     Y = labels(z, asked.labels)

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks import doc_tables
 from benchmarks.common import machine
-from benchmarks.common.command import RESULTS
+from benchmarks.common.command import add_out
 from benchmarks.web import clients
 from benchmarks.web.project import add_project, stored_requests
 from benchmarks.web.server import Server
@@ -63,7 +63,7 @@ def main():
     parser.add_argument("--rate", type=float, default=200)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--items", type=int, default=2000)
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="folder of the results")
+    add_out(parser)
     given = parser.parse_args()
     databases = {"SQLite": None, "PostgreSQL": os.environ.get("WHOKNOWS_TEST_DATABASE")}
     table = doc_tables.cells("web", ("database",), STORED, given.out)
