@@ -10,7 +10,8 @@ from pathlib import Path
 
 LIBRARIES = ("whoknows", "numpy", "scipy", "scikit-learn")
 STAMP = ("commit", "machine")  # columns that every row of a benchmark carries
-MEASURED = ("src", "benchmarks/*.py")  # files whose changes since the commit are told
+LIBRARY = "src"  # what is measured: rows are of one state of the code if they carry one commit
+MEASURED = (LIBRARY, "benchmarks/*.py")  # files whose uncommitted changes are told
 ROOT = Path(__file__).parents[2]
 
 
@@ -31,13 +32,13 @@ def _version(library: str) -> str:
 
 @cache
 def stamp() -> dict[str, str]:
-    """Commit of the code and hardware, for the columns `STAMP` of a row."""
+    """Commit of the library and hardware, for the columns `STAMP` of a row."""
     return {"commit": commit(ROOT), "machine": hardware(describe())}
 
 
 def commit(folder: Path) -> str:
-    """Short hash of the commit that is checked out, with "+" if the code was changed; or "unknown"."""
-    found = git(folder, "rev-parse", "--short=7", "HEAD")
+    """Short hash of the last commit that changed the library, with "+" if code was changed since; or "unknown"."""
+    found = git(folder, "log", "-1", "--abbrev=7", "--format=%h", "--", LIBRARY)
     changed = git(folder, "status", "--porcelain", "--", *MEASURED)
     return f"{found}{'+' if changed else ''}" if found else "unknown"
 

@@ -151,6 +151,9 @@ def test_rows_carry_the_commit_and_tell_whether_the_code_was_changed(tmp_path):
     assert re.fullmatch("[0-9a-f]{7}", clean)
     (tmp_path / "notes.txt").write_text("not code\n")
     assert machine.commit(tmp_path) == clean
+    for arguments in (("add", "."), (*author, "commit", "-qm", "second")):
+        subprocess.run(["git", *arguments], cwd=tmp_path, check=True)
+    assert machine.commit(tmp_path) == clean  # the library did not change
     (tmp_path / "src" / "model.py").write_text("one = 2\n")
     assert machine.commit(tmp_path) == f"{clean}+"
     assert set(machine.stamp()) == set(machine.STAMP)
