@@ -98,7 +98,6 @@ WORLDS = {
 
 def of_capacity(rows: pd.DataFrame) -> pd.DataFrame:
     """Accuracy of consensus and of new items by method and world."""
-    rows = rows[~rows["method"].isin((TREES_INSIDE, TREES_TAUGHT))]
     means = rows.groupby(["method", "world"], sort=False)[["consensus", "classifier"]].mean()
     shown = pd.DataFrame(index=pd.Index(rows["method"].unique(), name="method"))
     for world in (name for name in WORLDS if name in set(rows["world"])):
