@@ -143,7 +143,8 @@ class Draw:
 def draw(name, n_items, seed):
     """Draw one world."""
     X, z = world(name, n_items + N_TEST, seed)
-    n_items = min(n_items, int(0.7 * len(X)))
+    if name == "phoneme":  # has no more
+        n_items = min(n_items, int(0.7 * len(X)))
     X, z = np.asarray(X, dtype=np.float32).astype(float), np.asarray(z, dtype=int)
     rng = np.random.default_rng(seed + 1)
     who, label = experts(X, z, rng) if name == "phoneme" else crowd(z[:n_items], rng)
