@@ -1,5 +1,7 @@
 """How labels are read after a fit: features that say nothing, judges who contradict each other, doubt, and gold."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -24,10 +26,11 @@ def three_labels_each(n_classes, seed):
     return X, y, truth
 
 
-def with_traps(n_items=300, n_judges=12, seed=0):
-    """Return labels of judges, half of whom follow a trap, and the truth."""
+def with_traps(n_items=300, n_judges=12, seed=0, share=1.0):
+    """Return labels of judges, half of whom follow a trap on a share of the items, and the truth."""
     rng = np.random.default_rng(seed)
     truth, trap = rng.integers(0, 2, (2, n_items))
+    trap = np.where(np.arange(n_items) < share * n_items, trap, truth)
     followed = np.where(np.arange(n_judges) < n_judges // 2, truth[:, None], trap[:, None])
     return np.where(rng.random((n_items, n_judges)) < 0.85, followed, 1 - followed).astype(float), truth
 
@@ -64,6 +67,19 @@ def test_gold_tells_who_of_them_is_right(kind):
     without, model = (right(MODELS[kind].fit(X, y, gold=g), truth) for g in (None, gold))
     assert model > 0.93
     assert model > without + 0.1
+
+
+def test_gold_corrects_the_average_that_labels_are_read_by_without_it():
+    y, truth = with_traps(n_judges=8, share=0.3)
+    X = truth[:, None] + np.random.default_rng(0).normal(size=(300, 3))
+    gold = np.where(np.arange(300) < 20, truth, np.nan)
+    model, corrected = CrowdClassifier().fit(X, y), CrowdClassifier().fit(X, y, gold=gold)
+    reading, items = corrected._pair.reading, model._pair.prepared.items(X, model._training_data)
+    assert 0.1 < reading.share < 0.9
+    by_vote, by_fit = reading.source.posterior(items), replace(model._pair, reading=None).posterior(items).prob
+    before = reading.averaged(np.full((300, 2), np.nan), items)  # nothing of the fit that gold corrected
+    np.testing.assert_allclose(before, reading.share * by_vote + (1 - reading.share) * by_fit, atol=0.05)
+    assert np.abs(before - by_fit).max() > 0.2
 
 
 def test_independent_annotators_leave_little_doubt_and_shared_errors_do():

@@ -102,7 +102,9 @@ class Reading:
     classifier : GoldClassifier, optional
         What gold alone teaches about x.
     share : float
-        Weight of the source; the rest is that of the fit.
+        Weight of the source.
+    rest : Source, optional
+        What has the rest of the weight, in place of the fit.
     """
 
     source: Source | None = None
@@ -110,10 +112,11 @@ class Reading:
     correction: GoldCorrection | None = None
     classifier: GoldClassifier | None = None
     share: float = 1.0
+    rest: Source | None = None
 
     def posterior(self, of_fit: Array, items: Items) -> Array:
         """Return the posterior of items, given that of the fit; that of gold items is their truth."""
-        prob = of_fit if self.source is None else self._with_source(self.source, of_fit, items)
+        prob = self.averaged(of_fit, items)
         prob = self.doubted(prob) if self.correction is None else self._corrected(prob, items, self.correction)
         prob = np.where(items.Y.labelled[:, None], prob, self.doubted(of_fit))
         return prob if items.gold is None else np.where(np.isfinite(items.gold)[:, None], of_fit, prob)
@@ -126,8 +129,10 @@ class Reading:
         """Return limits of probabilities, wider: an item that misleads may be of any class."""
         return (1 - self.doubt) * low, (1 - self.doubt) * high + self.doubt
 
-    def _with_source(self, source: Source, of_fit: Array, items: Items) -> Array:
-        return self.share * source.posterior(items) + (1 - self.share) * of_fit
+    def averaged(self, of_fit: Array, items: Items) -> Array:
+        """Return the average of the source and the rest, before doubt or gold: (n_items, n_classes)."""
+        rest = of_fit if self.rest is None else self.rest.posterior(items)
+        return rest if self.source is None else self.share * self.source.posterior(items) + (1 - self.share) * rest
 
     def _corrected(self, prob: Array, items: Items, correction: GoldCorrection) -> Array:
         log_g = None if self.classifier is None else self.classifier.log_prob(to_numpy(items.X_truth))
@@ -146,24 +151,24 @@ def read_pair(model: Model, solution: Solution, items: Items | Chunks, settings:
     bare = Chunks(data.engine.keep(_without_gold, data.chunks), data.engine) if n_gold else data
     err_together = supports(model.annotators, ItemEffectAnnotators)
     simpler, share = simpler_source(model, solution, bare) if err_together else (None, 0.0)
-    source = Source(model, solution) if simpler is None or share < 0.5 else simpler
     if not n_gold:
+        source = Source(model, solution) if simpler is None or share < 0.5 else simpler
         return Reading(simpler, doubt_of(source, sample_of(items)), share=share) if err_together else None
-    if source is not simpler and n_gold > LITTLE * n_items:
+    rest = Source(model, solution)
+    if share < 1 and n_gold > LITTLE * n_items:
         monitor = Monitor(settings.max_iter, max(settings.tol, ROUGH), warn=False)
         alone = solve(model, bare, None, monitor, settings.solver, before=solution)  # gold tells modes apart
-        source = Source(model, without_own_labels(model, bare, alone))
-    labels, *arrays = data.engine.sum(_of_gold, data.chunks, source)
+        rest = Source(model, without_own_labels(model, bare, alone))
+    reading = Reading(simpler, share=share, rest=rest)
+    labels, *arrays = data.engine.sum(_of_gold, data.chunks, reading)
     prob, X, gold, counts = map(np.concatenate, arrays)
-    return corrected_by_gold(source, prob, joined(labels), X, gold, counts)
+    return corrected_by_gold(reading, prob, joined(labels), X, gold, counts)
 
 
-def corrected_by_gold(
-    source: Source | None, prob: Array, Y: Annotations, X: Array, gold: Array, counts: Array
-) -> Reading:
-    """Return the reading that gold items teach: their posterior, labels, features, truth and weights."""
+def corrected_by_gold(reading: Reading, prob: Array, Y: Annotations, X: Array, gold: Array, counts: Array) -> Reading:
+    """Return the reading, corrected by gold items: their posterior before that, labels, features, truth and weights."""
     classifier, log_g = teach(X, gold.astype(int), counts, prob.shape[1]) or (None, None)
-    return Reading(source, 0.0, fit_correction(prob, Y, gold, counts, log_g), classifier)
+    return replace(reading, correction=fit_correction(prob, Y, gold, counts, log_g), classifier=classifier)
 
 
 def simpler_source(model: Model, solution: Solution, items: Items | Chunks) -> tuple[Source | None, float]:
@@ -223,10 +228,12 @@ def _without_gold(items: Items) -> Items:
     return replace(items, gold=None)
 
 
-def _of_gold(items: Items, source: Source) -> tuple[list[Any], ...]:
+def _of_gold(items: Items, reading: Reading) -> tuple[list[Any], ...]:
     """Return labels, posterior, features, truth and weights of a chunk's gold items with labels, each in a list."""
     items = items.on_host
-    gold = np.full(items.Y.n_items, np.nan) if items.gold is None else items.gold
-    rows = np.flatnonzero(items.Y.labelled & np.isfinite(gold))
-    counts = np.ones(len(gold)) if items.weight is None else items.weight
-    return [items.Y[rows]], [source.posterior(items)[rows]], [items.X_truth[rows]], [gold[rows]], [counts[rows]]
+    known = np.full(items.Y.n_items, np.nan) if items.gold is None else items.gold
+    rows = np.flatnonzero(items.Y.labelled & np.isfinite(known))
+    counts = np.ones(len(known)) if items.weight is None else items.weight
+    items, gold = items[rows], known[rows]
+    prob = reading.averaged(np.empty((len(rows), items.Y.n_classes)), items)  # the reading has a rest
+    return [items.Y], [prob], [items.X_truth], [gold], [counts[rows]]

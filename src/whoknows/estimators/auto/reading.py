@@ -70,11 +70,10 @@ def read_ensemble(
         return Reading(source, UNSEEN * together * errors, share=share)
     known = held_out if len(held_out) == len(selection.of_gold) == len(known) else known
     prob = selection.of_gold if known is held_out else posterior(known, labels[known])
-    if source is not None:
-        prob = share * source.posterior(labels_of(labels[known])) + (1 - share) * prob
     counts = np.ones(len(known)) if data.weight is None else data.weight[known]
-    reading = corrected_by_gold(source, prob, data.annotations[known], features(known), gold[known], counts)
-    return replace(reading, share=share)
+    reading = Reading(source, share=share)
+    prob = reading.averaged(prob, labels_of(labels[known]))
+    return corrected_by_gold(reading, prob, data.annotations[known], features(known), gold[known], counts)
 
 
 def labels_of(data: TrainingData, X: Array | None = None) -> Items:

@@ -30,13 +30,12 @@ from whoknows.estimators.boosted_trees import N_BITS, Trees
 from whoknows.estimators.classifier import CrowdClassifier
 from whoknows.estimators.fitted_pair import FittedPair
 from whoknows.estimators.inputs.training_data import TrainingData
-from whoknows.estimators.reading import Reading, Source
+from whoknows.estimators.reading import Reading
 from whoknows.estimators.regressor import CrowdRegressor
 from whoknows.fit.solve import SOLVERS
 from whoknows.model.annotators.population import Population
 from whoknows.model.evidence import QuadraticEvidence
 from whoknows.model.gaussian import Belief
-from whoknows.model.gold import GoldCorrection
 from whoknows.model.protocols import ItemEffectAnnotators, supports
 from whoknows.model.settings import NotCompatible, Settings
 
@@ -302,10 +301,11 @@ def _check_reading(reading: Reading | None, model: Any, pair: FittedPair) -> Non
 
     ``pair`` has the features of a classifier that gold taught.
     """
-    n_annotators, source, correction = len(model.annotators_), *_parts(reading)
-    shares = () if reading is None else (reading.doubt, reading.share)
-    _expect(all(0 <= each <= 1 for each in shares), "a probability that is none")
-    if source is not None:
+    if reading is None:
+        return
+    n_annotators, correction, classifier = len(model.annotators_), reading.correction, reading.classifier
+    _expect(0 <= reading.doubt <= 1 and 0 <= reading.share <= 1, "a probability that is none")
+    for source in filter(None, (reading.source, reading.rest)):
         _expect(len(source.solution.annotators.mean) == n_annotators + 1, "labels read by other annotators")
         _expect(source.solution.solver in SOLVERS, "a solver that is not known")
         _check_effects(source.model.annotators, n_annotators)
@@ -314,7 +314,6 @@ def _check_reading(reading: Reading | None, model: Any, pair: FittedPair) -> Non
         _expect(same and correction.single.max() < n_annotators, "a correction of other annotators")
         _expect(correction.bias.shape[1] == len(model.classes_), "a correction of other classes")
         _expect(_are_probabilities(correction.weight), "wrong weights of corrections")
-    classifier = None if reading is None else reading.classifier
     if classifier is not None:
         same = pair.typical.X_truth.shape[1] == len(classifier.weights)
         _expect(correction is not None and same, "a classifier of other features")
@@ -330,10 +329,6 @@ def _check_effects(annotators: Any, n_annotators: int) -> None:
     for size in (annotators._item_effect, annotators._group_effect):
         same = np.ndim(size) == 0 or np.shape(size) == (n_rows,)
         _expect(same and np.max(np.abs(size)) <= _LARGEST_EFFECT, "effects of other annotators, or too large")
-
-
-def _parts(reading: Reading | None) -> tuple[Source | None, GoldCorrection | None]:
-    return (None, None) if reading is None else (reading.source, reading.correction)
 
 
 def _check_classifier(model: Any) -> None:
