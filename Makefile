@@ -54,29 +54,28 @@ fuzz: export OMP_NUM_THREADS = 1
 fuzz: $(DEV)  ## random input for readers and estimators, for 10 minutes: SECONDS=60 SEED=1 for others
 	$(PY) -m tests.fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0)
 
-# Cells that are in the CSV files are not computed again, whatever their commit: what was stopped goes on. To measure
-# everything at one commit, remove the files first.
+# What was measured at another commit of the library is measured again, cell by cell; what was stopped goes on.
 # Timings come last; they need an idle machine. `python -m benchmarks.claims --one-commit` then tells whether anything is left.
 bench: $(DEV) $(PEERS)  ## every number of README and docs: hours (data sets from WHOKNOWS_DATA)
-	$(PY) -m benchmarks.paper.figure3
-	$(PY) -m benchmarks.paper.figures45
-	$(PY) -m benchmarks.paper.unlabelled
-	$(PY) -m benchmarks.crowds.run
-	$(PY) -m benchmarks.rivals.run
-	$(PY) -m benchmarks.who_is_right.run
-	$(PY) -m benchmarks.capacity
-	$(PY) -m benchmarks.gold
-	$(PY) -m benchmarks.rates
-	$(PY) -m benchmarks.ask.simulate
-	$(PY) -m benchmarks.intervals
+	$(PY) -m benchmarks.paper.figure3 --renew
+	$(PY) -m benchmarks.paper.figures45 --renew
+	$(PY) -m benchmarks.paper.unlabelled --renew
+	$(PY) -m benchmarks.crowds.run --renew
+	$(PY) -m benchmarks.rivals.run --renew
+	$(PY) -m benchmarks.who_is_right.run --renew
+	$(PY) -m benchmarks.capacity --renew
+	$(PY) -m benchmarks.gold --renew
+	$(PY) -m benchmarks.rates --renew
+	$(PY) -m benchmarks.ask.simulate --renew
+	$(PY) -m benchmarks.intervals --renew
 	$(PY) -m benchmarks.coverage classifiers
 	$(PY) -m benchmarks.coverage real
 	$(PY) -m benchmarks.calibration --shares 1,0.33,0.1
 	$(PY) -m benchmarks.classes
 	$(PY) -m benchmarks.choice
-	$(PY) -m benchmarks.speed.graphs
+	$(PY) -m benchmarks.speed.graphs --renew
 	$(PY) -m benchmarks.speed.run
-	$(PY) -m benchmarks.speed.update
+	$(PY) -m benchmarks.speed.update --renew
 	$(PY) -m benchmarks.speed.dask
 	if $(PY) -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then $(PY) -m benchmarks.speed.gpu; fi
 	FSYNC=on .ci/postgres $(PY) -m benchmarks.web.load

@@ -46,20 +46,23 @@ class Table:
     key: tuple[str, ...]
     values: tuple[str, ...]
 
-    def done(self, failed_too: bool = True) -> set[tuple[str, ...]]:
-        """Keys of the cells in the file, as text; without ``failed_too``, of those with a result."""
-        return {tuple(row[column] for column in self.key) for row in self.rows() if failed_too or not row["error"]}
+    def done(self, failed_too: bool = True, commit: str = "") -> set[tuple[str, ...]]:
+        """Keys of the cells in the file, as text; without ``failed_too``, of those with a result; or of one commit."""
+        rows = [row for row in self.rows() if not commit or row["commit"] == commit]
+        return {tuple(row[column] for column in self.key) for row in rows if failed_too or not row["error"]}
 
-    def missing(self, cells: Iterable[tuple], retry: bool = False, again: bool = False) -> list[tuple]:
+    def missing(
+        self, cells: Iterable[tuple], retry: bool = False, again: bool = False, renew: bool = False
+    ) -> list[tuple]:
         """Return the cells that are not in the file and have to be computed.
 
         With ``retry``, cells that failed are included. With ``again``, all cells are removed from the file
-        and returned.
+        and returned. With ``renew``, cells of another commit are included; they stay until they are computed.
         """
         cells = list(cells)
         if again:
             self.forget({tuple(map(str, cell)) for cell in cells})
-        done = self.done(failed_too=not retry)
+        done = self.done(failed_too=not retry, commit=stamp()["commit"] if renew else "")
         return [cell for cell in cells if tuple(map(str, cell)) not in done]
 
     def rows(self) -> list[dict[str, str]]:
@@ -97,9 +100,14 @@ class Table:
 
     def forget(self, cells: set[tuple[str, ...]]) -> None:
         """Rewrite the file without these cells."""
-        if not cells:
-            return
-        kept = [row for row in self.rows() if tuple(row[column] for column in self.key) not in cells]
+        if cells:
+            self._rewrite([row for row in self.rows() if tuple(row[column] for column in self.key) not in cells])
+
+    def compact(self) -> None:
+        """Rewrite the file with one row per cell, the last one."""
+        self._rewrite(self.rows())
+
+    def _rewrite(self, kept: list[Row]) -> None:
         aside = Table(self.path.with_suffix(".part"), self.key, self.values)
         aside.path.unlink(missing_ok=True)
         aside.append(kept)
@@ -128,15 +136,16 @@ def run(
     cost: Callable[[tuple], float] = lambda group: 1.0,
     retry: bool = False,
     again: bool = False,
+    renew: bool = False,
 ) -> None:
     """Compute the cells (group × method) that the table lacks, groups in the order given.
 
     ``work(group, methods)`` returns one row per method; ``cost`` estimates the run time of a group, in any
-    unit. With ``retry``, failed cells are computed again; with ``again``, all cells are. Each row gets the
-    commit and the machine.
+    unit. With ``retry``, failed cells are computed again; with ``again``, all cells are; with ``renew``, those of
+    another commit. Each row gets the commit and the machine.
     """
     stamped = stamp()  # before the work, during which another commit may be checked out
-    missing = table.missing(((*group, method) for group in groups for method in methods), retry, again)
+    missing = table.missing(((*group, method) for group in groups for method in methods), retry, again, renew)
     todo = [(group, tuple(cell[-1] for cell in cells)) for group, cells in groupby(missing, lambda c: c[:-1])]
     print(f"{table.path.name}: {len(groups) - len(todo)} of {len(groups)} groups are done.", flush=True)
     progress = Progress(sum(cost(group) for group, _ in todo), len(todo))
@@ -147,6 +156,8 @@ def run(
         named = dict(zip(table.key[:-1], group, strict=True))
         table.append([named | stamped | row for row in rows])
         progress.add(cost(group), " ".join(map(str, group)))
+    if renew:
+        table.compact()
 
 
 def _compute(work: Work, group: tuple, methods: tuple[str, ...], main: int) -> tuple[tuple, list[Row]]:

@@ -21,6 +21,11 @@ def parser(doc: str, out: str, repeats: int) -> argparse.ArgumentParser:
     command.add_argument(
         "--again", action="store_true", help="recompute existing cells; leave it out to continue an interrupted run"
     )
+    command.add_argument(
+        "--renew",
+        action="store_true",
+        help="recompute cells of other commits of the library; continues where it stopped",
+    )
     add_out(command, RESULTS / out)
     return command
 
@@ -32,7 +37,7 @@ def add_out(command: argparse.ArgumentParser, folder: Path = RESULTS) -> None:
 
 def run_options(options: argparse.Namespace) -> dict[str, Any]:
     """Return those of the shared options that `cells.run` takes."""
-    return {name: getattr(options, name) for name in ("jobs", "retry", "again")}
+    return {name: getattr(options, name) for name in ("jobs", "retry", "again", "renew")}
 
 
 def choice(allowed: Iterable[str]) -> Callable[[str], list[str]]:

@@ -89,7 +89,7 @@ def main():
     stamped = machine.stamp()  # before the work, during which another commit may be checked out
     every = cells(names, shares, repeats, options.methods)
     table(options.out).forget(installed_since(options.out))
-    todo = table(options.out).missing(every, options.retry, options.again)
+    todo = table(options.out).missing(every, options.retry, options.again, options.renew)
     print(f"crowds.csv: {len(every) - len(todo)} of {len(every)} cells are done.", flush=True)
     rows = Parallel(options.jobs, backend="threading", return_as="generator_unordered")(
         delayed(compute)(cell, options.limit) for cell in todo
@@ -97,6 +97,7 @@ def main():
     for row in rows:
         table(options.out).append([stamped | row])
         print(tell(row), flush=True)
+    table(options.out).compact()
     print(page(options.out))
 
 

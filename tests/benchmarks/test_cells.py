@@ -77,6 +77,20 @@ def test_cells_to_recompute_are_missing_until_they_are_computed(table):
     assert table.missing([("iris", 0, "vote"), ("iris", 1, "vote")]) == [("iris", 1, "vote")]
 
 
+def test_cells_of_another_commit_are_renewed_one_by_one_and_stay_until_then(table, monkeypatch):
+    run(table, GROUPS, ["vote", "auto"], Work(), jobs=1)
+    now = cells.stamp()
+    monkeypatch.setattr(cells, "stamp", lambda: now | {"commit": "abc1234"})
+    work = Work()
+    run(table, GROUPS[:1], ["auto"], work, jobs=1, renew=True)
+    assert work.calls == [(("iris", 0), ("auto",))]
+    assert [row["commit"] == "abc1234" for row in table.rows()] == [False, True, False, False]
+    assert len(table.path.read_text().splitlines()) == 5  # a header, and every cell once
+    run(table, GROUPS, ["vote", "auto"], work, jobs=1, renew=True)
+    assert work.calls[1:] == [(("iris", 0), ("vote",)), (("iris", 1), ("vote", "auto"))]
+    assert {row["commit"] for row in table.rows()} == {"abc1234"}
+
+
 @pytest.mark.parametrize("cut", [1, 4, 9])
 def test_an_incomplete_line_of_a_killed_run_is_computed_again(table, cut):
     run(table, GROUPS, ["vote", "auto"], Work(), jobs=1)
