@@ -22,9 +22,7 @@ def parser(doc: str, out: str, repeats: int) -> argparse.ArgumentParser:
         "--again", action="store_true", help="recompute existing cells; leave it out to continue an interrupted run"
     )
     command.add_argument(
-        "--renew",
-        action="store_true",
-        help="recompute cells of other commits of the library; continues where it stopped",
+        "--renew", action="store_true", help="recompute cells of other commits; continues where it stopped"
     )
     add_out(command, RESULTS / out)
     return command
