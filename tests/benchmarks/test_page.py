@@ -91,7 +91,7 @@ def test_every_figure_of_the_comparison_has_a_file_that_exists():
 def test_commits_of_all_files_are_told(results, monkeypatch):
     monkeypatch.setattr(doc_tables, "TABLES", {"choice": doc_tables.TABLES["choice"]})
     doc_tables.store("choice", [{"question": "ring"}] * 2, results)
-    (name,) = set(pd.read_csv(results / "docs" / "choice.csv")["commit"])
+    (name,) = set(pd.read_csv(results / "docs" / "choice.csv", dtype=str)["commit"])
     lines, every = checked.provenance(results)
     assert [line.partition(" rows")[0] for line in lines] == ["    docs/choice.csv: 2", "    paper/figure3.csv: 300"]
     assert every == {name, "abc1234"}
