@@ -1,12 +1,14 @@
 """What held-out labels say of members: their weights, who has which say, and the words for it."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from whoknows.estimators.auto.members import Member
+from whoknows import AutoCrowdClassifier
+from whoknows.estimators.auto.members import Member, with_trees
 from whoknows.estimators.auto.selection import (
     PRIOR_ITEMS,
     HeldOutScores,
@@ -16,6 +18,7 @@ from whoknows.estimators.auto.selection import (
     half_and_half,
     stack,
 )
+from whoknows.model.maps import RbfFeatures
 
 
 def selection(*members, **settings):
@@ -317,3 +320,31 @@ def test_members_without_a_say_are_left_out():
     assert (found.members, found.left_out, found.log_lik.shape) == ([LINEAR], 1, (200, 1))
     assert found.weights.tolist() == found.on_truth.tolist() == found.on_labelled.tolist() == [1]
     assert "Members with a graph have 0% of the weight: unlabelled items add little here." in str(found)
+
+
+@pytest.mark.parametrize(
+    ("on_truth", "on_labelled", "stays"), [(0.01, 0.3, False), (0.1, 0.3, True), (0.01, 0.5, True)]
+)
+def test_trees_need_weight_for_the_truth_or_more_than_an_even_share_of_another(on_truth, on_labelled, stays):
+    members = [LINEAR, Member("rbf 2", 30.0, True, False), with_trees(LINEAR)]
+    table = {"weights": (0.5, 0.5, 0.0)}
+    for purpose, w in (("on_truth", on_truth), ("on_labelled", on_labelled)):
+        table[purpose] = ((1 - w) / 2, (1 - w) / 2, w)
+    found = replace(selection(*members), **{name: np.array(row) for name, row in table.items()}).with_weight(0.02)
+    assert (members[2] in found.members) == stays
+    assert found.weights.sum() == found.on_truth.sum() == found.on_labelled.sum() == pytest.approx(1)
+    if stays:
+        assert found.on_truth[2] == (on_truth if on_truth > 0.02 else 0)
+
+
+def test_members_without_weight_on_the_truth_are_not_asked_about_it(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(60, 2)), rng.integers(0, 2, (60, 3)).astype(float)
+    members = [LINEAR, Member("rbf 2", 30.0, True, False)]
+    model = AutoCrowdClassifier(members=members, selection=False).fit(X, labels)
+    before = model.predict_proba(X)
+    model.selection_ = replace(model.selection_, on_truth=np.array([1.0, 0.0]))
+    monkeypatch.setattr(RbfFeatures, "transform", None)  # not even its features are computed
+    found = model.predict_proba(X)
+    assert np.abs(found - before).max() > 1e-3
+    np.testing.assert_allclose(found.sum(axis=1), 1)

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from whoknows._array import Array, to_numpy
+from whoknows._array import Array, Rows, to_numpy
 from whoknows.data.annotations import Annotations
 from whoknows.data.dataframes import BACKENDS, write_long
 from whoknows.data.errors import InputError
@@ -383,17 +383,25 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
 
     # --- on validated input --------------------------------------------------------------------------
 
-    def _items(self, X: Array, data: TrainingData | None = None) -> list[Items]:
-        """Items with the features of each pair."""
-        return [pair.prepared.items(X, data) for pair in self.pairs_]
+    def _items(self, X: Array, data: TrainingData | None = None, asked: Rows | None = None) -> list[Items]:
+        """Items with the features of each pair, or of those that are asked."""
+        return [self.pairs_[m].prepared.items(X, data) for m in self._numbers(asked)]
+
+    def _numbers(self, asked: Rows | None) -> Rows:
+        """Numbers of the pairs that are asked; None: of all."""
+        return np.arange(len(self.pairs_)) if asked is None else asked
 
     def _by_block(
-        self, answer: Callable[[list[Items]], Any], X: Array, data: TrainingData | None = None
+        self,
+        answer: Callable[[list[Items]], Any],
+        X: Array,
+        data: TrainingData | None = None,
+        asked: Rows | None = None,
     ) -> Iterator[Any]:
-        """Yield the answer to each block of items, given with the features of each pair."""
+        """Yield the answer to each block of items, given with the features of each pair that is asked."""
 
         def of_block(rows: slice) -> Any:
-            return answer(self._items(X[rows], None if data is None else data[rows]))
+            return answer(self._items(X[rows], None if data is None else data[rows], asked))
 
         if any(pair.prepared.needs_all for pair in self.pairs_):
             return iter([of_block(slice(None))])
@@ -403,14 +411,14 @@ class CrowdClassifierMixin(ClassifierMixin, CrowdEstimator):
         """Yield what each pair answers, block by block."""
         return self._by_block(lambda items: list(map(ask, self.pairs_, items)), X, data)
 
-    def _average(self, ask: Ask, X: Array, weights: Array) -> Array:
+    def _average(self, ask: Ask, X: Array, weights: Array, data: TrainingData | None = None) -> Array:
         """Average the answers of the pairs with positive weight, on the device of X."""
+        asked = np.flatnonzero(weights > 0)
 
         def average(items: list[Items]) -> Array:
-            asked = zip(weights, self.pairs_, items, strict=True)
-            return to_numpy(sum(w * ask(pair, each) for w, pair, each in asked if w > 0))
+            return to_numpy(sum(weights[m] * ask(self.pairs_[m], each) for m, each in zip(asked, items, strict=True)))
 
-        return np.concatenate(list(self._by_block(average, X)))
+        return np.concatenate(list(self._by_block(average, X, data, asked)))
 
     def _interval(self, ask: Ask, X: Array, weights: Array, level: float) -> Interval:
         limits = [intervals.mixture(weights, answers, level) for answers in self._answers(ask, X)]

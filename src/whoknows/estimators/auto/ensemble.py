@@ -251,12 +251,13 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
 
     # --- inside, on validated input ----------------------------------------------------------------
 
-    def _items(self, X: Array, data: TrainingData | None = None) -> list[Items]:
-        """Items with the features of each member; features that members share are computed once."""
+    def _items(self, X: Array, data: TrainingData | None = None, asked: Rows | None = None) -> list[Items]:
+        """Items with the features of each member that is asked; features that members share are computed once."""
         by_map: dict[tuple[str, int], Items] = {}
         by_view: dict[tuple[str, int], Items] = {}
         found = []
-        for member, pair in zip(self.selection_.members, self.pairs_, strict=True):
+        for m in self._numbers(asked):
+            member, pair = self.selection_.members[m], self.pairs_[m]
             # After an update, members with the same map may have different numbers of directions.
             directions = pair.prepared.preprocessing.directions
             map, view = (member.map, directions), (member.view, directions)
@@ -284,8 +285,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
 
     def _average_posterior(self, X: Array, data: TrainingData) -> Array:
         """p(z | x, labels), averaged over members."""
-        blocks = self._answers(lambda pair, items: pair.posterior(items).prob, X, data)
-        return np.concatenate([np.tensordot(self.selection_.on_labelled, part, axes=1) for part in blocks])
+        return self._average(lambda pair, items: pair.posterior(items).prob, X, self.selection_.on_labelled, data)
 
 
 def _with_one_seed(settings: AutoCrowdClassifier) -> AutoCrowdClassifier:

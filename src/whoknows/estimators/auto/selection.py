@@ -275,9 +275,16 @@ class Selection:
         return np.flatnonzero((self._table_of_weights > 1 / len(self.members)).any(axis=0))
 
     def with_weight(self, least: float = 0.0) -> Selection:
-        """Return the selection without members that have at most this weight for each purpose."""
+        """Return the selection without weights of at most ``least``, and without members that have no other.
+
+        A member without weight for a purpose is not asked about it. Trees are expensive: they need weight for the
+        truth of new items, or more than an even share for another purpose.
+        """
         table = self._table_of_weights
-        counted = np.flatnonzero((table > least).any(axis=0))
+        table = np.where(table > np.minimum(least, table.max(axis=1, keepdims=True) / 2), table, 0.0)
+        trees = np.array([member.map == TREES for member in self.members])
+        needed = np.where(trees, (table[1] > 0) | (table > 1 / len(self.members)).any(axis=0), table.any(axis=0))
+        counted = np.flatnonzero(needed)
         table = table[:, counted]
         return self._only(counted, table / table.sum(axis=1, keepdims=True), len(self.members) - len(counted))
 
