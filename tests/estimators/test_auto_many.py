@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from whoknows import Annotations, AutoCrowdClassifier
-from whoknows.estimators.auto import cross_validation, members
+from whoknows.estimators.auto import cross_validation, ensemble, members
 from whoknows.estimators.auto.cross_validation import Candidate
 from whoknows.estimators.auto.members import Member
 from whoknows.estimators.auto.selection import HeldOutScores, Selection
@@ -40,6 +40,16 @@ def test_members_without_weight_are_left_out(few_are_tried):
     assert model.weights_.sum() == pytest.approx(1)
     assert len(model.weights_) == len(model.members_) == model.selection_.log_lik.shape[1]
     assert len(AutoCrowdClassifier(members=MEMBERS, selection=False, tol=1e-3).fit(X, y).members_) == 3
+
+
+def test_of_many_items_only_the_best_members_are_fitted_to_all(few_are_tried, monkeypatch):
+    X, y, z = world()
+    several = AutoCrowdClassifier(tol=1e-3).fit(X, y)
+    monkeypatch.setattr(ensemble, "MANY_ITEMS", 400)
+    best = AutoCrowdClassifier(tol=1e-3).fit(X, y)
+    assert len(best.members_) < len(several.members_)
+    assert {member.map for member in best.selection_.members} <= {member.map for member in several.selection_.members}
+    assert (best.posterior_.argmax(axis=1) == z).mean() > 0.93
 
 
 def test_of_members_that_differ_in_variance_alone_one_has_the_weight_of_all():

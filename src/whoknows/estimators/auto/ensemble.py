@@ -42,6 +42,7 @@ from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, Rules, at_least, ch
 
 LEAST_WEIGHT = 0.75  # relative to the largest, of a member worth a fit to many items
 LEAST_SHARE = 0.02  # of the weight, for a member that has been fitted to many items
+MANY_ITEMS = 100_000  # labelled or not, from which their features take most of the time of a fit
 
 
 def _are_members(members: Any) -> bool:
@@ -337,7 +338,8 @@ def _in_stages(members: list[Member], fits: MemberFits, trees: bool, parts: floa
         finest = [replace(second[compared.best], map="finest")]
         second, compared = second + finest, HeldOutScores.joined([compared, fits.compare(finest, "finest")], axis=1)
     selection = Selection.of(second, compared, n_classes, parts, say_nothing)
-    selection = selection.with_weight(LEAST_SHARE) if fits.splits.compares_all else selection.condensed(LEAST_WEIGHT)
+    few = fits.splits.compares_all and len(fits.X) <= MANY_ITEMS
+    selection = selection.with_weight(LEAST_SHARE) if few else selection.condensed(LEAST_WEIGHT)
     return replace(selection, varying=gain_of_varying(first, scores), left_out=selection.left_out + len(first) - 1)
 
 
