@@ -1,14 +1,17 @@
 """AutoCrowdClassifier: weights without truth, words that fit them, and one estimator to the outside."""
 
+from functools import wraps
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
 from tests.estimators.worlds import line_world, said_in, without_doubt
 from whoknows import Annotations, AutoCrowdClassifier, CrowdClassifier, load
-from whoknows.estimators.auto import ensemble, members
-from whoknows.estimators.auto.members import Member, default_members
+from whoknows.estimators.auto import cross_validation, ensemble, members
+from whoknows.estimators.auto.members import Member, default_members, with_trees
 from whoknows.estimators.auto.reading import labels_of
+from whoknows.estimators.boosted_trees import BoostedTrees
 
 pytestmark = pytest.mark.filterwarnings("ignore::whoknows.fit.monitor.DidNotConverge")
 
@@ -313,6 +316,37 @@ def test_trees_carry_the_weight_where_no_map_can_follow(board, few_members):
     maps = AutoCrowdClassifier(folds=2, tol=1e-3).fit(X, y)
     assert "trees" not in str(maps.selection_)
     assert np.mean(model.predict(X) == z) > np.mean(maps.predict(X) == z) + 0.05
+
+
+def test_trees_are_not_grown_where_coarse_ones_are_useless(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 10))
+    z = (X.sum(axis=1) > 0).astype(int)
+    y = np.where(rng.random((400, 4)) < 0.9, z[:, None], 1 - z[:, None])
+    monkeypatch.setattr(members, "ITEMS_FOR_TREES", 300)
+    monkeypatch.setattr(ensemble, "default_members", lambda *given: default_members(*given)[:3])
+    grown, fit = [], BoostedTrees.fit
+
+    @wraps(fit)
+    def counted(self, *given, **more):
+        grown.append(self.rounds)
+        return fit(self, *given, **more)
+
+    monkeypatch.setattr(BoostedTrees, "fit", counted)
+    model = AutoCrowdClassifier(folds=2, tol=1e-3).fit(X, y)
+    assert set(grown) == {members.COARSE.rounds}
+    assert "trees" not in str(model.selection_)
+
+
+def test_other_members_may_start_from_what_trees_found(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    z = (X[:, 0] > 0).astype(int)
+    y = np.where(rng.random((200, 4)) < 0.8, z[:, None], 1 - z[:, None])
+    monkeypatch.setattr(cross_validation, "ITEMS_OF_A_RACE", 50)
+    linear = Member("linear", 10.0, False)
+    model = AutoCrowdClassifier(folds=2, tol=1e-3, members=[with_trees(linear), linear]).fit(X, y)
+    assert np.mean(model.posterior_.argmax(axis=1) == z) > 0.9
 
 
 def test_an_ensemble_with_trees_answers_like_any_other(board, tmp_path):

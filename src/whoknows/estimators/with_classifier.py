@@ -51,11 +51,14 @@ def fit_with_classifier(
     prepared: PreparedModel | None = None,
     start: Array | None = None,
     most_rounds: int = ROUNDS,
+    n_folds: int = FOLDS,
+    is_member: bool = False,
 ) -> FittedPair:
     """Fit a pair whose truth is the classifier ``settings.truth``.
 
     ``prepared`` is that of an earlier fit to the same items; ``start`` is a first guess at the posterior of
-    the items with labels or known truth; ``most_rounds`` is how often the classifier is fitted at most.
+    the items with labels or known truth; ``most_rounds`` is how often the classifier is fitted at most, to all but
+    one of ``n_folds`` folds. The posterior of a member of an ensemble is left as it is: the ensemble reads the average.
     """
     prepared = prepare_classifier(settings, X, data.annotations) if prepared is None else untaught(prepared)
     rows = np.flatnonzero(data.informed)
@@ -65,8 +68,9 @@ def fit_with_classifier(
     order = np.argsort(keys, kind="stable")  # the fit does not depend on the order of the rows
     items = prepared.items(X[rows[order]], data[rows[order]])
     settings = replace(settings, tol=max(settings.tol, ROUGH))
-    rounds = _Rounds(settings, prepared, X[rows[order]], items, keys[order], engine, callback, most_rounds)
-    best = rounds.run(None if start is None else start[order])
+    folds = fold_of(keys[order], prepared.preprocessing.seed, n_folds)
+    rounds = _Rounds(settings, prepared, X[rows[order]], items, keys[order], folds, engine, callback, is_member)
+    best = rounds.run(None if start is None else start[order], most_rounds)
     typical = best.prepared.some(X, typical_rows(len(X)))
     return replace(best, typical=replace(typical, raw=None))
 
@@ -95,19 +99,18 @@ class _Rounds:
     X: RawRows
     items: Items
     keys: Keys
+    folds: Rows
     engine: Engine
     callback: Callback | None
-    most_rounds: int
+    is_member: bool
     stops: list[bool] = field(default_factory=list)  # what the callback answered
 
-    def run(self, start: Array | None) -> FittedPair:
+    def run(self, start: Array | None, most_rounds: int) -> FittedPair:
         """Alternate between classifier and pair until labels are predicted no better."""
-        preprocessing = self.prepared.preprocessing
-        classifier = with_seed(self.settings.truth, preprocessing.seed)
-        folds, best_score = fold_of(self.keys, preprocessing.seed), -np.inf
+        classifier, best_score = with_seed(self.settings.truth, self.prepared.preprocessing.seed), -np.inf
         posterior = self.of_labels_alone() if start is None else with_gold(start, self.items.gold)
-        for _ in range(self.most_rounds):
-            pair, items = self.fit(classifier, posterior, folds)
+        for _ in range(most_rounds):
+            pair, items = self.fit(classifier, posterior)
             score = held_out_score(pair, items)
             if score < best_score + LEAST_GAIN:
                 break
@@ -123,9 +126,9 @@ class _Rounds:
         items = replace(self.items, X_annotators=no_features)
         return self.solve(self.prepared, items).posterior(items).prob
 
-    def fit(self, classifier: Any, posterior: Array, folds: Rows) -> tuple[FittedPair, Items]:
+    def fit(self, classifier: Any, posterior: Array) -> tuple[FittedPair, Items]:
         """Fit the classifier without each fold, then annotators, temperature and bias to its log-odds."""
-        held_out, fitted = cross_fit(classifier, self.X, posterior, self.items.weight, folds)
+        held_out, fitted = cross_fit(classifier, self.X, posterior, self.items.weight, self.folds)
         learned = ClassifierFeatures(posterior.shape[1], None, fitted, self.keys, held_out)
         preprocessing = replace(self.prepared.preprocessing, learned=learned)
         items = replace(self.items, X_truth=with_constant(held_out))
@@ -135,7 +138,8 @@ class _Rounds:
         """Fit a pair, in an engine's chunks if the items are many."""
         n_chunks = -(-len(self.X) // engines.ITEMS_A_CHUNK)
         chunks = items if n_chunks <= 1 else split_into_chunks(items, n_chunks, self.engine)
-        return fit_pair(self.settings, prepared, chunks, items, callback=self.report, start=start)
+        given: dict[str, Any] = {"callback": self.report, "start": start, "is_member": self.is_member}
+        return fit_pair(self.settings, prepared, chunks, items, **given)
 
     def report(self, *about: Any) -> bool:
         """Call the callback, if there is one; where it stops a fit, rounds end too."""
@@ -152,16 +156,16 @@ class _Rounds:
         return replace(pair, prepared=replace(pair.prepared, preprocessing=preprocessing))
 
 
-def fold_of(keys: Keys, seed: int) -> Rows:
-    """Return the fold of each item, 0 to `FOLDS` − 1, for sorted keys.
+def fold_of(keys: Keys, seed: int, n_folds: int = FOLDS) -> Rows:
+    """Return the fold of each item, 0 to ``n_folds`` − 1, for sorted keys.
 
     Duplicates share a fold, so that they have one held-out prediction. Of few distinct rows, such as
     combinations of categories, every fold needs all: there duplicates are spread over the folds.
     """
     distinct, place = np.unique(keys, return_inverse=True)
     if len(distinct) < FEW_ROWS:
-        return np.arange(len(keys)) % min(FOLDS, len(keys))
-    return np.random.default_rng(seed).permutation(np.arange(len(distinct)) % FOLDS)[place]
+        return np.arange(len(keys)) % min(n_folds, len(keys))
+    return np.random.default_rng(seed).permutation(np.arange(len(distinct)) % n_folds)[place]
 
 
 def held_out_score(pair: FittedPair, items: Items) -> float:

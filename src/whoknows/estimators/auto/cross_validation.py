@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_random_state
 
 from whoknows._array import Array, Rows
 from whoknows._threads import side_by_side
-from whoknows.estimators.auto.members import MOST_COLUMNS, ROUGH, TREES, Member, kinds
+from whoknows.estimators.auto.members import COARSE, MOST_COLUMNS, ROUGH, TREES, Member, kinds
 from whoknows.estimators.auto.selection import HeldOutScores
 from whoknows.estimators.auto.views import Views
 from whoknows.estimators.fitted_pair import FittedPair, fit_pair, typical_rows
@@ -22,7 +22,7 @@ from whoknows.estimators.inputs.any_classifier import ClassifierFeatures, Classi
 from whoknows.estimators.inputs.raw_rows import RawRows
 from whoknows.estimators.inputs.training_data import TrainingData
 from whoknows.estimators.prepared_model import PreparedModel, prepare_classifier
-from whoknows.estimators.with_classifier import ROUNDS, fit_with_classifier
+from whoknows.estimators.with_classifier import FOLDS, ROUNDS, fit_with_classifier
 from whoknows.fit.alternatives import ENOUGH_ITEMS, features_say_nothing, sample_of
 from whoknows.fit.engines import Chunks, Engine
 from whoknows.fit.items import Items
@@ -35,6 +35,7 @@ MOST_NUMBERS = 4_000_000  # of X that trees are fitted to: more take long, and a
 # Items that maps are compared on: what flexible ones learn grows with their number. Of embeddings, fewer will do.
 MOST_COMPARED = 20_000
 ITEMS_OF_A_RACE = 300  # labelled items in a fold that tell which members are hopeless
+FEW_FOLDS = 3  # of coarse trees
 MANY_ANNOTATORS = 2_000  # each iteration of each fit takes time for each annotator
 
 Progress = Callable[[int, int, float], Any]
@@ -85,9 +86,10 @@ class Splits:
         """Whether one fold has enough items to drop members after it."""
         return len(self.folds) > 1 and len(self.folds[0]) >= ITEMS_OF_A_RACE
 
-    def give_starts(self, n_classes: int) -> bool:
-        """Whether cross-fitted EM starts where another fit ended; with few items, where it starts matters."""
-        return n_classes > 2 and (self.many or self.can_race)
+    @property
+    def gives_starts(self) -> bool:
+        """Whether fits start where another fit ended; with few items, where they start matters."""
+        return self.many or self.can_race
 
     def n_fits(self, members: list[Member], n_classes: int) -> int:
         """Return the largest possible number of fits."""
@@ -156,6 +158,10 @@ class Candidate:
         pair = FittedPair(self.prepared, solution, None, self.typical, [])
         return held_out_scores(pair, self.items[fold]), solution
 
+    def guess(self, rows: Any, found: Solution) -> Array:
+        """Posterior of some rows under a solution, to start another fit from: (n_rows, n_classes)."""
+        return guess_of(self.prepared.model, self.items[rows], found)
+
 
 @dataclass(frozen=True)
 class TreeCandidate:
@@ -167,21 +173,27 @@ class TreeCandidate:
     data: TrainingData
     typical: Items
     engine: Engine
+    n_folds: int
     callback: Callback | None = None
 
-    def fit(self, step: Any, before: Solution | None = None, start: Array | None = None) -> FittedPair:
-        """Fit to all labels. A checkpoint does not store trees: they are grown again."""
+    def fit(self, step: Any, before: FittedPair | None = None, start: Array | None = None) -> FittedPair:
+        """Fit to all labels, from these alone: what trees said before, they would confirm."""
         return self._grown(ROUNDS)
+
+    def score(self, rest: Rows, fold: Rows, step: Any, start: Array | None = None) -> tuple[HeldOutScores, FittedPair]:
+        """Fit without the labels of a fold, and score these labels; return the scores and the fit."""
+        rough = replace(self, X=self.X[rest], data=self.data[rest], settings=roughly(self.settings))
+        pair = rough._grown(1)  # more rounds change the scores little
+        return held_out_scores(pair, pair.prepared.items(self.X[fold], self.data[fold])), pair
+
+    def guess(self, rows: Rows, found: FittedPair) -> Array:
+        """Posterior of some rows under a fitted pair, to start another fit from: (n_rows, n_classes)."""
+        return found.posterior(found.prepared.items(self.X[rows], self.data[rows])).prob
 
     def _grown(self, most_rounds: int) -> FittedPair:
         given = self.settings, self.X, self.data, self.engine, self.callback, self.prepared
-        return replace(fit_with_classifier(*given, most_rounds=most_rounds), typical=self.typical)
-
-    def score(self, rest: Rows, fold: Rows, step: Any, start: Array | None = None) -> tuple[HeldOutScores, Solution]:
-        """Fit without the labels of a fold, and score these labels; return the scores and the fit."""
-        rough = replace(self, X=self.X[rest], data=self.data[rest], settings=roughly(self.settings))
-        pair = rough._grown(most_rounds=1)  # more of them change the scores little
-        return held_out_scores(pair, pair.prepared.items(self.X[fold], self.data[fold])), pair.solution
+        pair = fit_with_classifier(*given, most_rounds=most_rounds, n_folds=self.n_folds, is_member=True)
+        return replace(pair, typical=self.typical)
 
 
 def spread(rows: Rows, most: int) -> Rows:
@@ -225,7 +237,7 @@ class MemberFits:
     watch : callable, optional
         Called after each iteration of each fit: member, iteration, bound, seconds.
     solutions : dict of Member → Solution
-        What members learned without the last fold.
+        What members learned without the last fold; those with trees, the fitted pair.
     held_out : dict of Member → (n_scored, n_classes)
         What they said of each item while its labels were held out; NaN for items in no fold.
     """
@@ -241,7 +253,7 @@ class MemberFits:
     callback: Progress | None = None
     watch: Watch | None = None
     done: int = 0
-    solutions: dict[Member, Solution] = field(default_factory=dict)
+    solutions: dict[Member, Any] = field(default_factory=dict)
     held_out: dict[Member, Array] = field(default_factory=dict)
     _guesses: dict[str, Array] = field(default_factory=dict)
     _started: float = field(default_factory=time.perf_counter)
@@ -273,24 +285,29 @@ class MemberFits:
         self.total = self.done + len(kept) * len(self.splits.folds)
         return members, HeldOutScores.joined([first.of(kept), self.scores(members, slice(1, None))], axis=0)
 
-    def scores(self, members: list[Member], folds: slice = slice(None)) -> HeldOutScores:
-        """Score the labels of held-out items under each member, in all or some of the folds."""
-        numbered = list(enumerate(self.splits.folds))[folds]
-        return self._scores(members, self.splits.rows, numbered, "fold")
+    def scores(self, members: list[Member], folds: slice = slice(None), coarse: bool = False) -> HeldOutScores:
+        """Score the labels of held-out items under each member, in all or some of the folds.
 
-    def compare(self, members: list[Member], name: str = "compare") -> HeldOutScores:
+        Trees may be ``coarse``: these tell in a small part of the time whether trees can help at all.
+        """
+        numbered = list(enumerate(self.splits.folds))[folds]
+        return self._scores(members, self.splits.rows, numbered, "fold", coarse)
+
+    def compare(self, members: list[Member], name: str = "compare", coarse: bool = False) -> HeldOutScores:
         """Score maps with the kind of expertise that was selected.
 
         Refits are needed: closed-form leave-one-out overrates flexible maps, since an item's labels are also
         in the posterior of its neighbours. A checkpoint has them under this name.
         """
-        self.total = self.done + 2 * len(members)
-        return self._scores(members, self.splits.compared, [(0, self.splits.fold)], name)
+        return self._scores(members, self.splits.compared, [(0, self.splits.fold)], name, coarse)
 
-    def _scores(self, members: list[Member], rows: Rows, folds: list[tuple[int, Rows]], name: str) -> HeldOutScores:
+    def _scores(
+        self, members: list[Member], rows: Rows, folds: list[tuple[int, Rows]], name: str, coarse: bool
+    ) -> HeldOutScores:
         """Score members in numbered folds, which are positions in ``rows``."""
+        self.total = max(self.total, self.done + (len(folds) + 1) * len(members))
         found, latest, n_before = [], {}, len(self.solutions)
-        candidates, everything = self._candidates(members, rows), np.arange(len(rows))
+        candidates, everything = self._candidates(members, rows, coarse), np.arange(len(rows))
         for number, fold in folds:
             rest = np.setdiff1d(everything, fold)
             if self.data.annotations[rows[rest]].n_annotations:
@@ -328,27 +345,27 @@ class MemberFits:
     def _fold(
         self, work: list[tuple[Any, Any]], name: str, rest: Rows, fold: Rows
     ) -> Iterator[tuple[HeldOutScores, Solution]]:
-        # Cross-fitted EM converges faster from where the first fit to the same items ended.
-        if self.splits.give_starts(self.data.annotations.n_classes) and name not in self._guesses:
+        # EM converges faster from where the first fit to the same items ended.
+        if self.splits.gives_starts and name not in self._guesses:
             (first, step), *work = work
             (scored,) = self._run([partial(first.score, rest, fold, step)])
-            self._guesses[name] = guess_of(first.prepared.model, first.items[rest], scored[1])
+            self._guesses[name] = first.guess(rest, scored[1])
             yield scored
         start = self._guesses.get(name)
         yield from self._run([partial(each.score, rest, fold, step, start) for each, step in work])
 
     def _starts(self) -> dict[Member, Solution]:
-        """Return where fits to many items start: at the cross-validated fits."""
+        """Return where fits to many items start: at the cross-validated fits; trees are always grown again."""
         if not self.splits.many:
             return {}
         n_labels = self.data.annotations.labels_per_annotator
         everybody, active = np.arange(len(n_labels)), n_labels > 0
-        known = self.solutions.items()
+        known = ((member, found) for member, found in self.solutions.items() if member.map != TREES)
         return {member: for_annotators(solution, everybody, active) for member, solution in known}
 
     def _guess(self, member: Member) -> Array | None:
         """Return what a member said of the items while they were held out, to start from; None for the vote."""
-        if not self.splits.give_starts(self.data.annotations.n_classes) or member not in self.held_out:
+        if not self.splits.gives_starts or member not in self.held_out:
             return None
         guess, gold = self.held_out[member].copy(), self.data.gold
         if gold is not None:
@@ -356,7 +373,7 @@ class MemberFits:
             guess[known] = np.eye(guess.shape[1])[gold[self.splits.rows][known].astype(np.intp)]
         return guess
 
-    def _candidates(self, members: list[Member], rows: Rows) -> list[Candidate | TreeCandidate]:
+    def _candidates(self, members: list[Member], rows: Rows, coarse: bool = False) -> list[Candidate | TreeCandidate]:
         """Return members ready to be fitted to some of the items; those with the same view share features."""
         X, annotations, shared = self.X, self.data.annotations, {}
         candidates: list[Candidate | TreeCandidate] = []
@@ -364,7 +381,7 @@ class MemberFits:
             model = member.build(self.settings, annotations.n_classes)
             watch = None if self.watch is None else partial(self.watch, member)
             if member.map == TREES:
-                candidates.append(replace(self._with_trees(member, model, rows), callback=watch))
+                candidates.append(replace(self._with_trees(member, model, rows, coarse), callback=watch))
                 continue
             prepared = prepare_classifier(model, X, annotations, self.views.of(member))
             if member.view not in shared:
@@ -373,15 +390,16 @@ class MemberFits:
             candidates.append(Candidate(model, prepared, *shared[member.view], watch))
         return candidates
 
-    def _with_trees(self, member: Member, model: Any, rows: Rows) -> TreeCandidate:
+    def _with_trees(self, member: Member, model: Any, rows: Rows, coarse: bool) -> TreeCandidate:
         """Return the same for a member with trees; its expertise has the features of the linear map."""
+        model, n_folds = (replace(model, truth=COARSE), FEW_FOLDS) if coarse else (model, FOLDS)
         X, annotations = self.X, self.data.annotations
         linear = self.views.of(replace(member, map="linear"))
         known = ClassifierPreprocessing(**vars(linear), learned=ClassifierFeatures(annotations.n_classes))
         prepared = prepare_classifier(model, X, annotations, known)
         typical = replace(prepared.items(X[typical_rows(len(X))]), raw=None)
         rows = spread(rows, MOST_NUMBERS // X.shape[1])
-        return TreeCandidate(model, prepared, RawRows(X[rows]), self.data[rows], typical, self.engine)
+        return TreeCandidate(model, prepared, RawRows(X[rows]), self.data[rows], typical, self.engine, n_folds)
 
     def _step(self, name: str) -> Any:
         return None if self.checkpoint is None else self.checkpoint.step(name)

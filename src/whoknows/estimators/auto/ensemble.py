@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral
@@ -43,6 +43,8 @@ from whoknows.model.settings import NOT_NEGATIVE, YES_OR_NO, Rules, at_least, ch
 LEAST_WEIGHT = 0.75  # relative to the largest, of a member worth a fit to many items
 LEAST_SHARE = 0.02  # of the weight, for a member that has been fitted to many items
 MANY_ITEMS = 100_000  # labelled or not, from which their features take most of the time of a fit
+
+Select = Callable[[list[Member], HeldOutScores], Selection]
 
 
 def _are_members(members: Any) -> bool:
@@ -306,41 +308,51 @@ def _default_members(data: TrainingData) -> list[Member]:
 def _select(members: list[Member], fits: MemberFits, trees: bool, parts: float) -> Selection:
     """Weight members by their held-out scores, and drop those not worth a fit."""
     n_classes, say_nothing = fits.data.annotations.n_classes, fits.features_say_nothing(members)
-    if fits.splits.in_stages:
-        return _in_stages(members, fits, trees, parts, say_nothing)
 
     def select(members: list[Member], scores: HeldOutScores) -> Selection:
         return Selection.of(members, scores, n_classes, parts, say_nothing)
 
+    if fits.splits.in_stages:
+        return _in_stages(members, fits, trees, select)
     if fits.splits.can_race:
         members, scores = fits.race(members, lambda first: select(members, first).promising)
     else:
         scores = fits.scores(members)
     if trees:
-        grown = [with_trees(members[scores.best])]
-        members, scores = members + grown, HeldOutScores.joined([scores, fits.scores(grown)], axis=1)
+        members, scores = _with_trees(members[scores.best], members, scores, fits.scores, select)
     selection = select(members, scores)
     if fits.splits.many:
         return selection.condensed(LEAST_WEIGHT)
     return selection.with_weight(LEAST_SHARE if fits.splits.can_race else 0.0)
 
 
-def _in_stages(members: list[Member], fits: MemberFits, trees: bool, parts: float, say_nothing: bool) -> Selection:
+def _in_stages(members: list[Member], fits: MemberFits, trees: bool, select: Select) -> Selection:
     """Select for many items: the kind of expertise first, then the maps with that kind."""
-    n_classes = fits.data.annotations.n_classes
-    first = kinds(n_classes, fits.X.shape[1], members[0].two_coin)
+    first = kinds(fits.data.annotations.n_classes, fits.X.shape[1], members[0].two_coin)
     scores = fits.scores(first)
     kind, maps = first[scores.best], {member.map for member in members}
     second = [member for member in on_all_maps(kind) if member.map in maps]
-    second += [with_trees(kind)] if trees else []
     compared = fits.compare(second)
+    if trees:
+        second, compared = _with_trees(kind, second, compared, fits.compare, select)
     if second[compared.best].map == "spectral":  # then more of its eigenvectors may help, too
         finest = [replace(second[compared.best], map="finest")]
         second, compared = second + finest, HeldOutScores.joined([compared, fits.compare(finest, "finest")], axis=1)
-    selection = Selection.of(second, compared, n_classes, parts, say_nothing)
+    selection = select(second, compared)
     few = fits.splits.compares_all and len(fits.X) <= MANY_ITEMS
     selection = selection.with_weight(LEAST_SHARE) if few else selection.condensed(LEAST_WEIGHT)
     return replace(selection, varying=gain_of_varying(first, scores), left_out=selection.left_out + len(first) - 1)
+
+
+def _with_trees(
+    kind: Member, members: list[Member], scores: HeldOutScores, score: Callable[..., HeldOutScores], select: Select
+) -> tuple[list[Member], HeldOutScores]:
+    """Add trees with this kind of expertise to members and scores, unless coarse ones have no weight on the truth."""
+    grown = [with_trees(kind)]
+    coarse = select(members + grown, HeldOutScores.joined([scores, score(grown, coarse=True)], axis=1))
+    if grown[0] not in coarse.with_weight(LEAST_SHARE).members:
+        return members, scores
+    return members + grown, HeldOutScores.joined([scores, score(grown)], axis=1)
 
 
 def _parts(views: Views, members: list[Member]) -> float:

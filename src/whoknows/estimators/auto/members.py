@@ -28,6 +28,7 @@ GRAPHS = ("spectral", "finest")  # maps that are made of a graph
 SEEING = [name for name in MAPS if name not in ("none", "axes", "finest")]
 SMOOTH = [name for name in SEEING if name not in GRAPHS]  # features of a graph have clusters in them already
 TREES = "trees"
+COARSE = BoostedTrees(rounds=30, learning_rate=0.3)  # these tell in a small part of the time if trees can help at all
 ITEMS_FOR_TREES = 1000  # labelled items: with fewer, maps are as good
 ITEMS_PER_COLUMN = 10  # labelled items per column of X that trees need
 MOST_COLUMNS = 100  # of X for trees: more are embeddings, from which maps learn more in less time

@@ -278,12 +278,12 @@ class Selection:
         """Return the selection without weights of at most ``least``, and without members that have no other.
 
         A member without weight for a purpose is not asked about it. Trees are expensive: they need weight for the
-        truth of new items, or more than an even share for another purpose.
+        truth of new items.
         """
         table = self._table_of_weights
         table = np.where(table > np.minimum(least, table.max(axis=1, keepdims=True) / 2), table, 0.0)
         trees = np.array([member.map == TREES for member in self.members])
-        needed = np.where(trees, (table[1] > 0) | (table > 1 / len(self.members)).any(axis=0), table.any(axis=0))
+        needed = np.where(trees, table[1] > 0, table.any(axis=0))
         counted = np.flatnonzero(needed)
         table = table[:, counted]
         return self._only(counted, table / table.sum(axis=1, keepdims=True), len(self.members) - len(counted))
