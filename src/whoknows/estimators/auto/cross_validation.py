@@ -29,7 +29,7 @@ from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.solve import Solution, for_annotators, guess_of, solve
 
-TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes no answer
+TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes hardly any answer
 MOST_SCORED = 5_000  # items that members are scored on; more would not change the weights
 MOST_NUMBERS = 4_000_000  # of X that trees are fitted to: more take long, and add little
 # Items that maps are compared on: what flexible ones learn grows with their number. Of embeddings, fewer will do.
@@ -332,7 +332,7 @@ class MemberFits:
         """Fit the selected members to all labels."""
         self.total = self.done + len(members)
         candidates, known = self._candidates(members, self.splits.informed), self._starts()
-        if self.splits.many:
+        if self.splits.gives_starts:
             for candidate in candidates:
                 candidate.settings.tol = max(candidate.settings.tol, TOL_OF_MANY)
         work = enumerate(zip(members, candidates, strict=True))

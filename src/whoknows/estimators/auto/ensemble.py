@@ -80,7 +80,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         Models to average; None takes maps × prior variances × kinds of expertise.
     max_iter, tol, random_state, groups, engine, device
         As in `CrowdClassifier`; members stop at the latest at a ``tol`` of 1e-4 for more than two classes,
-        and of 3e-5 for many items.
+        and of 3e-5 if a fold has 300 items or more.
 
     Attributes
     ----------
@@ -347,10 +347,10 @@ def _in_stages(members: list[Member], fits: MemberFits, trees: bool, select: Sel
 def _with_trees(
     kind: Member, members: list[Member], scores: HeldOutScores, score: Callable[..., HeldOutScores], select: Select
 ) -> tuple[list[Member], HeldOutScores]:
-    """Add trees with this kind of expertise to members and scores, unless coarse ones have no weight on the truth."""
+    """Add trees with this kind of expertise, if coarse ones have more than an even share of the weight on truth."""
     grown = [with_trees(kind)]
     coarse = select(members + grown, HeldOutScores.joined([scores, score(grown, coarse=True)], axis=1))
-    if grown[0] not in coarse.with_weight(LEAST_SHARE).members:
+    if coarse.on_truth[-1] <= 1 / len(coarse.members):
         return members, scores
     return members + grown, HeldOutScores.joined([scores, score(grown)], axis=1)
 
