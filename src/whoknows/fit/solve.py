@@ -24,7 +24,7 @@ from whoknows.fit.monitor import Monitor
 from whoknows.fit.objective import Model, Parameters, check_pair, e_step, final_state
 from whoknows.fit.reduced_basis import ReducedBasis, from_reduced, principal_basis, reduced_basis, to_reduced
 from whoknows.fit.starts import best_beliefs, weighted_vote
-from whoknows.fit.variational import fit_variational, has_bound, held_out
+from whoknows.fit.variational import fit_variational, has_bound, held_out, variational_posterior
 from whoknows.model.annotators.population import CrowdBelief
 from whoknows.model.gaussian import Belief
 from whoknows.model.posterior import CategoricalPosterior
@@ -73,7 +73,7 @@ def covariances_of(model: Model, items: Items | Chunks, solution: Solution) -> C
 def guess_of(model: Model, items: Items | Chunks, solution: Solution) -> Array:
     """p̃(z) of each item under a solution, to start another model from: (n_items, n_classes)."""
     data = as_chunks(items)
-    (parts,) = data.engine.sum(_prob, data.chunks, model, parameters_of(model, solution))
+    (parts,) = data.engine.sum(_prob, data.chunks, model, solution)
     return np.vstack(parts)
 
 
@@ -329,8 +329,10 @@ def _rows_of_chunks(size: _Size) -> list[slice]:
     return list(starmap(slice, pairwise(np.cumsum([0, *size.n_items]).tolist())))
 
 
-def _prob(items: Items, model: Model, parameters: Parameters) -> tuple[list[Array]]:
-    return ([to_numpy(e_step(items, model, parameters).prob)],)  # type: ignore[union-attr]
+def _prob(items: Items, model: Model, solution: Solution) -> tuple[list[Array]]:
+    if solution.crowd is not None:
+        return ([to_numpy(variational_posterior(items, model, solution.annotators, solution.truth).prob)],)
+    return ([to_numpy(e_step(items, model, parameters_of(model, solution)).prob)],)  # type: ignore[union-attr]
 
 
 def _itself(items: Items) -> Items:
