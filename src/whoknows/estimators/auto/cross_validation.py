@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -29,7 +28,7 @@ from whoknows.fit.items import Items
 from whoknows.fit.monitor import Callback, Monitor
 from whoknows.fit.solve import Solution, for_annotators, guess_of, solve
 
-TOL_OF_MANY = 3e-5  # tolerance of fits to many items: a smaller one changes hardly any answer
+TOL_OF_MANY = 5e-5  # tolerance of fits to many items: a smaller one changes hardly any answer
 MOST_SCORED = 5_000  # items that members are scored on; more would not change the weights
 MOST_NUMBERS = 4_000_000  # of X that trees are fitted to: more take long, and add little
 # Items that maps are compared on: what flexible ones learn grows with their number. Of embeddings, fewer will do.
@@ -75,11 +74,6 @@ class Splits:
     in_stages: bool
     compared: Rows
     fold: Rows
-
-    @property
-    def compares_all(self) -> bool:
-        """Whether maps are compared on all items with labels or gold."""
-        return len(self.compared) == len(self.informed)
 
     @property
     def can_race(self) -> bool:
@@ -203,9 +197,7 @@ def spread(rows: Rows, most: int) -> Rows:
 
 def roughly(settings: Any) -> Any:
     """Return settings for fits that only compare members."""
-    rough = copy.copy(settings)
-    rough.tol = max(rough.tol, ROUGH)
-    return rough
+    return replace(settings, tol=max(settings.tol, ROUGH))
 
 
 def held_out_scores(pair: FittedPair, items: Items) -> HeldOutScores:

@@ -80,7 +80,7 @@ class AutoCrowdClassifier(CrowdClassifierMixin):
         Models to average; None takes maps × prior variances × kinds of expertise.
     max_iter, tol, random_state, groups, engine, device
         As in `CrowdClassifier`; members stop at the latest at a ``tol`` of 1e-4 for more than two classes,
-        and of 3e-5 if a fold has 300 items or more.
+        and of 5e-5 if a fold has 300 items or more.
 
     Attributes
     ----------
@@ -339,7 +339,7 @@ def _in_stages(members: list[Member], fits: MemberFits, trees: bool, select: Sel
         finest = [replace(second[compared.best], map="finest")]
         second, compared = second + finest, HeldOutScores.joined([compared, fits.compare(finest, "finest")], axis=1)
     selection = select(second, compared)
-    few = fits.splits.compares_all and len(fits.X) <= MANY_ITEMS
+    few = len(fits.splits.compared) == len(fits.splits.informed) and len(fits.X) <= MANY_ITEMS
     selection = selection.with_weight(LEAST_SHARE) if few else selection.condensed(LEAST_WEIGHT)
     return replace(selection, varying=gain_of_varying(first, scores), left_out=selection.left_out + len(first) - 1)
 
