@@ -38,7 +38,7 @@ ROUNDS = 3
 FEW_ROWS = 50  # distinct rows: with fewer, leaving some out would change what the classifier can know
 # Of the held-out log-likelihood per label, for a round to count. From the second round on it is too high by a
 # few thousandths: classifiers without an item learn from the posterior of its neighbours, which saw its labels.
-LEAST_GAIN = 6e-3
+LEAST_GAIN = 5e-3
 ROUGH = 1e-5  # tolerance of the solver: another round changes the bound by far more
 
 
