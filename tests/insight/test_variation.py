@@ -33,9 +33,9 @@ def flat_crowd(n_items):
 
 
 WORLDS = {
-    "experts": lambda: (AutoCrowdClassifier(), *split_crowd()),
+    "experts": lambda: (AutoCrowdClassifier(folds=2, tol=1e-3), *split_crowd()),
     "demo": lambda: (AutoCrowdClassifier(), *demo_data()),
-    "flat": lambda: (AutoCrowdClassifier(), *flat_crowd(200)),
+    "flat": lambda: (AutoCrowdClassifier(folds=2, tol=1e-3), *flat_crowd(200)),
     "few labels": lambda: (AutoCrowdClassifier(), *flat_crowd(15)),
     "one model": lambda: (CrowdClassifier("id"), *flat_crowd(60)),
     "no features": lambda: (CrowdClassifier("id", map="linear"), np.zeros((60, 1)), flat_crowd(60)[1]),
