@@ -68,6 +68,19 @@ def test_of_members_that_differ_in_variance_alone_one_has_the_weight_of_all():
     assert found.condensed(0.9).weights.tolist() == [1.0]  # the best is worth it, however little it has
 
 
+def test_of_many_items_a_map_must_be_clearly_better_than_the_linear_one():
+    members = [Member("linear", 30.0, True), Member("rbf 2", 30.0, True), Member("none", 30.0, False)]
+    log_lik = np.random.default_rng(0).normal(-2, 0.5, (400, 1)) + np.zeros((1, 3))
+    log_lik[:, 1] += np.random.default_rng(1).normal(0.01, 0.3, 400)
+    says = np.array([[0.3, 0.6, 0.1], [0.4, 0.6, 0.0], [0.25, 0.5, 0.25]])
+    found = Selection(members, *says, log_lik, np.ones(400)).without_costly_maps()
+    assert found.members == [members[0], members[2]]
+    assert found.weights == pytest.approx([0.75, 0.25])
+    assert (found.on_truth.tolist(), found.on_labelled.tolist(), found.left_out) == ([1, 0], [0.5, 0.5], 1)
+    log_lik[:, 1] += 0.1
+    assert Selection(members, *says, log_lik, np.ones(400)).without_costly_maps().members == members
+
+
 def test_somebody_is_left_to_tell_the_truth():
     members = [Member("linear", 3.0, True), Member("none", 10.0, False), Member("rbf 2", 3.0, True)]
     weights, on_truth = np.array([0.1, 0.8, 0.1]), np.array([0.9, 0.0, 0.1])

@@ -80,16 +80,14 @@ class Splits:
         """Whether one fold has enough items to drop members after it."""
         return len(self.folds) > 1 and len(self.folds[0]) >= ITEMS_OF_A_RACE
 
-    @property
-    def gives_starts(self) -> bool:
-        """Whether fits start where another fit ended; with few items, where they start matters."""
-        return self.many or self.can_race
+    def give_starts(self, n_classes: int) -> bool:
+        """Whether fits start where another fit ended; with few items, or labels per annotator, it matters where."""
+        return self.can_race or (self.many and n_classes > 2)
 
     def n_fits(self, members: list[Member], n_classes: int) -> int:
         """Return the largest possible number of fits."""
-        if self.in_stages:
-            return len(kinds(n_classes, 0)) + 2 * (1 + len({member.map for member in members}))
-        return len(members) * (len(self.folds) + 1)
+        n_stages = len(kinds(n_classes, 0)) + 2 * (1 + len({member.map for member in members}))
+        return n_stages if self.in_stages else len(members) * (len(self.folds) + 1)
 
 
 def split_items(settings: Any, data: TrainingData, n_columns: int) -> Splits:
@@ -261,11 +259,8 @@ class MemberFits:
         """Whether no map of the members says anything about the truth; see `whoknows.fit.alternatives`."""
         of_maps = {member.map: member for member in members if member.map not in ("none", TREES)}
         rows = spread(np.flatnonzero(self.data.annotations.labelled), ENOUGH_ITEMS)
-        return all(self._says_nothing(member, rows) for member in of_maps.values())
-
-    def _says_nothing(self, member: Member, rows: Rows) -> bool:
-        candidate: Any = self._candidates([member], rows)[0]
-        return features_say_nothing(candidate.prepared.model, sample_of(candidate.items))
+        candidates: Any = (self._candidates([member], rows)[0] for member in of_maps.values())
+        return all(features_say_nothing(each.prepared.model, sample_of(each.items)) for each in candidates)
 
     def race(
         self, members: list[Member], promising: Callable[[HeldOutScores], Rows]
@@ -304,8 +299,7 @@ class MemberFits:
             rest = np.setdiff1d(everything, fold)
             if self.data.annotations[rows[rest]].n_annotations:
                 steps = [self._step(f"{name}-{number}-{n_before + m}") for m in range(len(members))]
-                guess_key = f"{name}-{number}"
-                scored = list(self._fold(list(zip(candidates, steps, strict=True)), guess_key, rest, fold))
+                scored = list(self._fold(list(zip(candidates, steps, strict=True)), f"{name}-{number}", rest, fold))
                 found.append(HeldOutScores.joined([scores for scores, _ in scored], axis=1))
                 latest = dict(zip(members, (solution for _, solution in scored), strict=True))
                 self._remember(members, [scores.posterior[:, 0] for scores, _ in scored], fold)
@@ -324,7 +318,7 @@ class MemberFits:
         """Fit the selected members to all labels."""
         self.total = self.done + len(members)
         candidates, known = self._candidates(members, self.splits.informed), self._starts()
-        if self.splits.gives_starts:
+        if self.splits.many or self.splits.can_race:
             for candidate in candidates:
                 candidate.settings.tol = max(candidate.settings.tol, TOL_OF_MANY)
         work = enumerate(zip(members, candidates, strict=True))
@@ -338,13 +332,12 @@ class MemberFits:
         self, work: list[tuple[Any, Any]], name: str, rest: Rows, fold: Rows
     ) -> Iterator[tuple[HeldOutScores, Solution]]:
         # EM converges faster from where the first fit to the same items ended.
-        if self.splits.gives_starts and name not in self._guesses:
+        if self.splits.give_starts(self.data.annotations.n_classes) and name not in self._guesses:
             (first, step), *work = work
             (scored,) = self._run([partial(first.score, rest, fold, step)])
             self._guesses[name] = first.guess(rest, scored[1])
             yield scored
-        start = self._guesses.get(name)
-        yield from self._run([partial(each.score, rest, fold, step, start) for each, step in work])
+        yield from self._run([partial(each.score, rest, fold, step, self._guesses.get(name)) for each, step in work])
 
     def _starts(self) -> dict[Member, Solution]:
         """Return where fits to many items start: at the cross-validated fits; trees are always grown again."""
@@ -357,7 +350,7 @@ class MemberFits:
 
     def _guess(self, member: Member) -> Array | None:
         """Return what a member said of the items while they were held out, to start from; None for the vote."""
-        if not self.splits.gives_starts or member not in self.held_out:
+        if not self.splits.give_starts(self.data.annotations.n_classes) or member not in self.held_out:
             return None
         guess, gold = self.held_out[member].copy(), self.data.gold
         if gold is not None:

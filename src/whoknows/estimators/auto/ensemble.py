@@ -340,7 +340,7 @@ def _in_stages(members: list[Member], fits: MemberFits, trees: bool, select: Sel
         second, compared = second + finest, HeldOutScores.joined([compared, fits.compare(finest, "finest")], axis=1)
     selection = select(second, compared)
     few = len(fits.splits.compared) == len(fits.splits.informed) and len(fits.X) <= MANY_ITEMS
-    selection = selection.with_weight(LEAST_SHARE) if few else selection.condensed(LEAST_WEIGHT)
+    selection = selection.with_weight(LEAST_SHARE) if few else selection.without_costly_maps().condensed(LEAST_WEIGHT)
     return replace(selection, varying=gain_of_varying(first, scores), left_out=selection.left_out + len(first) - 1)
 
 

@@ -285,12 +285,12 @@ class Selection:
         trees = np.array([member.map == TREES for member in self.members])
         needed = np.where(trees, table[1] > 0, table.any(axis=0))
         counted = np.flatnonzero(needed)
-        table = table[:, counted]
-        return self._only(counted, table / table.sum(axis=1, keepdims=True), len(self.members) - len(counted))
+        return self._only(counted, table[:, counted], len(self.members) - len(counted))
 
-    def _only(self, rows: Any, weights: Array, left_out: int) -> Selection:
-        """Return the selection of some members, with new weights (3, n_rows)."""
-        of_labels, on_truth, on_labelled = np.ascontiguousarray(weights)  # sums round as after a reload
+    def _only(self, rows: Any, table: Array, left_out: int) -> Selection:
+        """Return the selection of some members, with weights in proportion to a table, (3, n_rows)."""
+        # Sums over contiguous arrays round as after a reload.
+        of_labels, on_truth, on_labelled = np.ascontiguousarray(table / table.sum(axis=1, keepdims=True))
         return replace(
             self,
             members=[self.members[i] for i in rows],
@@ -304,6 +304,14 @@ class Selection:
     @property
     def _table_of_weights(self) -> Array:
         return np.array([self.weights, self.on_truth, self.on_labelled])
+
+    def without_costly_maps(self) -> Selection:
+        """Return the selection without maps that are not clearly better than the linear one, which takes least time."""
+        maps, table = np.array([member.map for member in self.members]), self._table_of_weights
+        gains = self.log_lik - self.log_lik[:, maps == "linear"]
+        clear = [probability_of_gain(gain, self.counts) > 1 - NO_USE for gain in gains.T]
+        kept = np.flatnonzero(clear | np.isin(maps, ["linear", "none"]))
+        return self._only(kept, table[:, kept], len(maps) - len(kept))
 
     def condensed(self, least: float) -> Selection:
         """Return the selection with only the members worth a fit to very many items.
@@ -322,7 +330,7 @@ class Selection:
             kinds.setdefault(replace(self.members[i], variance=1.0), []).append(i)
         best = [max(alike, key=self.weights.__getitem__) for alike in kinds.values()]
         table = np.array([self._table_of_weights[:, alike].sum(axis=1) for alike in kinds.values()]).T
-        return self._only(best, table / table.sum(axis=1, keepdims=True), int(np.sum(~worth)))
+        return self._only(best, table, int(np.sum(~worth)))
 
     def share(self, **wanted: Any) -> float:
         """Weight of the members with these settings, e.g. ``share(varies_with_x=True)``."""
