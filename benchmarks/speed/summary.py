@@ -99,8 +99,14 @@ def passes(rows: pd.DataFrame) -> str:
     some, words = measured(rows, IN_MEMORY), []
     if len(some) == len(IN_MEMORY):
         more = some.iloc[-1][["cpu_seconds", "product_seconds"]] - some.iloc[0]
-        times = fixed(more["cpu_seconds"] / more["product_seconds"], 1)
-        words.append(f"One more unlabelled item costs as much as {times} matrix products.")
+        if more["cpu_seconds"] > 0:
+            times = fixed(more["cpu_seconds"] / more["product_seconds"], 1)
+            words.append(f"One more unlabelled item costs as much as {times} matrix products.")
+        else:
+            words.append(
+                f"A fit to {some.index[-1]} takes less time than one to {some.index[0]}: of more than 100 000 items, "
+                "only the best members of the ensemble are fitted to all."
+            )
     for large in some[some["pass_seconds"].notna()].tail(1).itertuples():
         times = fixed(large.pass_seconds / large.product_seconds, 1)
         words.append(f"The pass of an anchor graph over all items of {large.Index} costs as much as {times} products.")

@@ -279,6 +279,8 @@ def test_the_cost_of_an_unlabelled_item_is_given_in_matrix_products(tmp_path):
         "Each row of the features on disk is read 2.04 times."
     )
     assert summary.passes(rows[:1]) == ""
+    fewer = rows_of(tmp_path, row("all-100k", cpu=10.0), row("all-1m", cpu=9.0), row("all-10m", cpu=9.5))
+    assert summary.passes(fewer).startswith("A fit to")
 
 
 def compared_row(world, method, cpu=1.0, error="", commit="abc1234"):
